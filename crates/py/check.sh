@@ -9,7 +9,7 @@ skip() { echo "skipped: the Python package (needs $1)"; exit 0; }
 python=${FULLPIPE_PYTHON:-python3}
 command -v "$python" >/dev/null || skip 'Python 3.11 or later'
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip 'Python 3.11 or later'
-for module in maturin numpy pytest mypy; do
+for module in maturin numpy pytest hypothesis mypy; do
     "$python" -c "import $module" 2>/dev/null || skip "pip install -r crates/py/requirements.txt"
 done
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')

@@ -6,6 +6,7 @@
 //! - [`running`]: runs, progress, Ctrl-C.
 //! - [`result`]: a result directory and its tables.
 //! - [`table`]: columns for NumPy and, by the Arrow C stream, for everybody else.
+//! - [`sweep`]: many points in one call.
 //! - [`stack`]: which stacks there are, and the law of one.
 
 mod error;
@@ -13,6 +14,7 @@ mod result;
 mod running;
 mod scenario;
 mod stack;
+mod sweep;
 mod table;
 
 use pyo3::prelude::*;
@@ -28,7 +30,10 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(running::run, module)?)?;
     module.add_function(wrap_pyfunction!(running::fingerprint, module)?)?;
-    module.add_function(wrap_pyfunction!(table::joined, module)?)?;
+    module.add_function(wrap_pyfunction!(running::grounds, module)?)?;
+    module.add_class::<running::Stop>()?;
+    module.add_function(wrap_pyfunction!(sweep::swept, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::quantity_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack::stacks, module)?)?;
     module.add_function(wrap_pyfunction!(stack::law, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::text, module)?)?;

@@ -12,57 +12,128 @@ use fullpipe_results::capture::Captures;
 use fullpipe_results::run::{Options, Progress, RunFinished, run_on};
 use pyo3::prelude::*;
 
-use crate::error::{ScenarioError, no_ground, not_run};
+use crate::error::{FullpipeError, ScenarioError, no_ground, not_run};
 use crate::result::ResultDir;
 use crate::scenario::Scenario;
 
-/// How often a run looks for Ctrl-C and tells of its progress.
+/// How often a call looks for Ctrl-C and reports its progress.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Set by Ctrl-C, for every run of the process; cleared when none is left.
-static INTERRUPT: AtomicBool = AtomicBool::new(false);
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The flag that stops the runs of one call and of no other. Grounds want it for as long as the
+/// process lives: flags are lent, and those of calls that are over are lent again.
+pub struct Flag(&'static AtomicBool);
 
-/// A run that counts among those of the process.
-struct Counted;
+static FREE: Mutex<Vec<&'static AtomicBool>> = Mutex::new(Vec::new());
+
+impl Flag {
+    /// One that is not set.
+    pub fn new() -> Self {
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        Flag(free.pop().unwrap_or_else(|| Box::leak(Box::default())))
+    }
+
+    /// The flag itself.
+    pub fn get(&self) -> &'static AtomicBool {
+        self.0
+    }
+}
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        free.push(self.0);
+    }
+}
+
+/// Stops calls from another thread than theirs: those that were given it end after the run in
+/// hand.
+#[pyclass(frozen, module = "fullpipe._native")]
+#[derive(Default)]
+pub struct Stop(AtomicBool);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the calls that were given it.
+    fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Runs done, and all of them.
+#[derive(Default)]
+struct Counted {
+    done: AtomicUsize,
+    total: AtomicUsize,
+}
 
 impl Counted {
-    fn new() -> Self {
-        RUNNING.fetch_add(1, Ordering::SeqCst);
-        Counted
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        if RUNNING.fetch_sub(1, Ordering::SeqCst) == 1 {
-            INTERRUPT.store(false, Ordering::SeqCst);
-        }
-    }
-}
-
-/// Runs that are done, and all of them.
-#[derive(Default)]
-struct Told(Mutex<(usize, usize)>);
-
-impl Told {
     fn get(&self) -> (usize, usize) {
-        *self.0.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    fn set(&self, done: usize, total: usize) {
-        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = (done, total);
+        let total = self.total.load(Ordering::Relaxed);
+        (self.done.load(Ordering::Relaxed), total)
     }
 }
 
-impl Progress for Told {
+impl Progress for Counted {
     fn begin(&self, total: usize, reused: usize) {
-        self.set(reused, total);
+        self.total.store(total, Ordering::Relaxed);
+        self.done.store(reused, Ordering::Relaxed);
     }
 
     fn finished(&self, run: &RunFinished<'_>) {
-        self.set(run.done, run.total);
+        self.total.store(run.total, Ordering::Relaxed);
+        self.done.fetch_max(run.done, Ordering::Relaxed);
     }
+}
+
+/// Does `work` on a thread of its own while this one lets the rest of the interpreter go on, looks
+/// for signals and calls `glance` now and then. Whatever that raises, a signal, or `stop` sets the
+/// flag, and the error is returned when the work has ended.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    flag: &Flag,
+    stop: Option<&Stop>,
+    mut glance: impl FnMut() -> PyResult<()>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (done, finished) = mpsc::channel();
+    // Only this thread waits; the lock lets it do so without the interpreter.
+    let finished = Mutex::new(finished);
+    let wait = || {
+        let finished = finished.lock().unwrap_or_else(|e| e.into_inner());
+        finished.recv_timeout(GLANCE)
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // The one who waits is gone only with this thread.
+            let _ = done.send(work());
+        });
+        let mut raised = None;
+        loop {
+            match py.detach(wait) {
+                Ok(worked) => break raised.map_or(Ok(worked), Err),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let what = "internal error: the work ended without a result; please report it";
+                    break Err(raised.unwrap_or_else(|| FullpipeError::new_err(what)));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if stop.is_some_and(|stop| stop.0.load(Ordering::SeqCst)) {
+                flag.get().store(true, Ordering::SeqCst);
+            }
+            if raised.is_none()
+                && let Err(error) = glance().and_then(|()| py.check_signals())
+            {
+                flag.get().store(true, Ordering::SeqCst);
+                raised = Some(error);
+            }
+        }
+    })
 }
 
 /// Runs every case of a scenario with every seed, into the directory `out`. Other threads of the
@@ -81,80 +152,54 @@ pub fn run(
     kernel: Option<String>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<ResultDir> {
-    let counted = Counted::new();
-    let ground = built(ground, kernel)?;
-    let told = Told::default();
+    let flag = Flag::new();
+    let ground = built(ground, kernel, &flag)?;
+    let counted = Counted::default();
     let options = Options {
         jobs,
         out: Some(&out),
         resume,
         captures: Captures::default(),
-        progress: &told,
-        interrupt: &INTERRUPT,
+        progress: &counted,
+        interrupt: flag.get(),
     };
-    let (done, finished) = mpsc::channel();
-    // Only this thread waits; the lock lets it do so without the interpreter.
-    let finished = Mutex::new(finished);
-    let wait = || {
-        let finished = finished.lock().unwrap_or_else(|e| e.into_inner());
-        finished.recv_timeout(GLANCE)
-    };
-    let progress = progress.as_ref();
-    let ran = std::thread::scope(|scope| {
-        let options = &options;
-        let ground = &*ground;
-        scope.spawn(move || {
-            // The one who waits is gone only with this thread.
-            let _ = done.send(run_on(&scenario.0, options, ground).map(|_| ()));
-        });
-        let mut stopped = None;
-        let mut shown = (0, 0);
-        let ran = loop {
-            match py.detach(wait) {
-                Ok(ran) => break Some(ran),
-                Err(RecvTimeoutError::Disconnected) => break None,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            let now = told.get();
-            let called = match progress.filter(|_| now != shown) {
-                Some(progress) => progress.call1(now).map(|_| ()),
-                None => Ok(()),
-            };
+    let mut shown = (0, 0);
+    let mut show = || match (&progress, counted.get()) {
+        (Some(progress), now) if now != shown => {
             shown = now;
-            if let Err(error) = called.and_then(|()| py.check_signals()) {
-                INTERRUPT.store(true, Ordering::SeqCst);
-                stopped.get_or_insert(error);
-            }
-        };
-        match stopped {
-            Some(error) => Err(error),
-            None => Ok(ran),
+            progress.call1(now).map(|_| ())
         }
-    });
-    drop(counted);
-    match ran? {
-        Some(Ok(())) => {
-            if let Some(progress) = progress {
-                progress.call1(told.get())?;
-            }
-            ResultDir::at(&out)
-        }
-        Some(Err(error)) => Err(not_run(&error)),
-        None => Err(crate::error::FullpipeError::new_err(
-            "internal error: the run ended without a result; please report it",
-        )),
-    }
+        _ => Ok(()),
+    };
+    let ran = watched(py, &flag, None, &mut show, || {
+        run_on(&scenario.read, &options, &*ground).map(|_| ())
+    })?;
+    ran.map_err(|error| not_run(&error))?;
+    show()?;
+    ResultDir::at(&out)
 }
 
 /// What a ground's results depend on beside the scenario: sources, or a kernel.
 #[pyfunction]
 #[pyo3(signature = (ground, kernel=None))]
 pub fn fingerprint(ground: &str, kernel: Option<String>) -> PyResult<String> {
-    Ok(built(ground, kernel)?.fingerprint().to_owned())
+    let flag = Flag::new();
+    Ok(built(ground, kernel, &flag)?.fingerprint().to_owned())
+}
+
+/// Names of the grounds of this machine, each with a few words.
+#[pyfunction]
+pub fn grounds() -> Vec<(&'static str, &'static str)> {
+    let here = GROUNDS.iter().filter(|g| g.far == Far::Here);
+    here.map(|g| (g.name, g.about)).collect()
 }
 
 /// The ground of this name on this machine.
-fn built(name: &str, kernel: Option<String>) -> PyResult<Box<dyn fullpipe_run::Ground>> {
+pub fn built(
+    name: &str,
+    kernel: Option<String>,
+    flag: &Flag,
+) -> PyResult<Box<dyn fullpipe_run::Ground>> {
     let settings = Settings {
         sockets: Sockets::default(),
         way: None,
@@ -163,11 +208,10 @@ fn built(name: &str, kernel: Option<String>) -> PyResult<Box<dyn fullpipe_run::G
             module: None,
         },
         running: Running::default(),
-        interrupt: &INTERRUPT,
+        interrupt: flag.get(),
     };
     let Some(entry) = fullpipe_grounds::find(name, Far::Here) else {
-        let here = GROUNDS.iter().filter(|g| g.far == Far::Here);
-        let known: Vec<String> = here.map(|g| format!("`{}`", g.name)).collect();
+        let known: Vec<String> = grounds().iter().map(|g| format!("`{}`", g.0)).collect();
         let what = format!("no ground `{name}`\n  hint: there are {}", known.join(", "));
         return Err(ScenarioError::new_err(what));
     };

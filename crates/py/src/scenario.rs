@@ -8,7 +8,12 @@ use crate::error;
 
 /// A scenario that has been read and found valid.
 #[pyclass(frozen, module = "fullpipe._native")]
-pub struct Scenario(pub fullpipe_scenario::Scenario);
+pub struct Scenario {
+    /// The cases and all else that the file says, with the overrides.
+    pub read: fullpipe_scenario::Scenario,
+    /// What was changed in the file.
+    pub overrides: Overrides,
+}
 
 #[pymethods]
 impl Scenario {
@@ -34,27 +39,34 @@ impl Scenario {
             Some(text) => fullpipe_scenario::Scenario::parse(text, name, &overrides),
             None => fullpipe_scenario::Scenario::load(name, &overrides),
         };
-        read.map(Scenario).map_err(|e| error::refused(&e))
+        let read = read.map_err(|e| error::refused(&e))?;
+        Ok(Scenario { read, overrides })
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.0.name
+        &self.read.name
     }
 
     #[getter]
     fn about(&self) -> &str {
-        &self.0.about
+        &self.read.about
+    }
+
+    /// The text of the file, without what overrides change.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.read.text
     }
 
     #[getter]
     fn seeds(&self) -> Vec<u64> {
-        self.0.seeds.clone()
+        self.read.seeds.clone()
     }
 
     /// The matrix parameters of every case, as written.
     fn cases(&self) -> Vec<Vec<(String, String)>> {
-        self.0.cases.iter().map(|c| c.params.clone()).collect()
+        self.read.cases.iter().map(|c| c.params.clone()).collect()
     }
 }
 
@@ -69,6 +81,13 @@ pub fn built_in() -> Vec<&'static str> {
 pub fn text(name: &str) -> PyResult<String> {
     let read = fullpipe_scenario::text(name);
     read.map_err(|e| error::refused(&e))
+}
+
+/// See [`quantity`].
+#[pyfunction]
+#[pyo3(name = "quantity")]
+pub fn quantity_of(text: &str) -> Option<(f64, &'static str)> {
+    quantity(text)
 }
 
 /// A quantity as scenario files write it: its value and the suffix of its unit (`s`, `mbps`,

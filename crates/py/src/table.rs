@@ -83,6 +83,17 @@ impl Table {
         Ok(Table(table))
     }
 
+    /// The table as a Parquet file, which `from_parquet` reads again.
+    fn to_parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.0.to_parquet().map_err(failed)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[staticmethod]
+    fn from_parquet(bytes: Vec<u8>) -> PyResult<Table> {
+        Columns::from_parquet(bytes).map(Table).map_err(failed)
+    }
+
     /// The Arrow PyCapsule protocol: pandas, polars, duckdb and pyarrow take it as it is.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
@@ -92,7 +103,6 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The protocol allows to give what there is when another schema is asked for.
         let _ = requested_schema;
-        let failed = |e: arrow_schema::ArrowError| FullpipeError::new_err(e.to_string());
         let batch = batch(&self.0).map_err(failed)?;
         let schema = batch.schema();
         let reader = RecordBatchIterator::new([Ok(batch)], schema);
@@ -101,75 +111,8 @@ impl Table {
     }
 }
 
-/// The tables of a sweep's points, the first of which has the index `first`, below one another as a
-/// Parquet file: `point`, the axes as written and as numbers, then all columns that any table has,
-/// null where one lacks them.
-#[pyfunction]
-pub fn joined<'py>(
-    py: Python<'py>,
-    tables: Vec<PyRef<'py, Table>>,
-    axes: Vec<String>,
-    texts: Vec<Vec<String>>,
-    first: i64,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let tables: Vec<&Columns> = tables.iter().map(|t| &t.0).collect();
-    let mut all = Columns::default();
-    let points = tables.iter().zip(first..);
-    let points = points.flat_map(|(t, point)| std::iter::repeat_n(point, t.rows()));
-    all.push("point", Column::Int(points.collect()));
-    for (i, axis) in axes.iter().enumerate() {
-        let values = tables.iter().zip(&texts);
-        let values = values.flat_map(|(t, point)| {
-            std::iter::repeat_n(point.get(i).cloned().unwrap_or_default(), t.rows())
-        });
-        all.push(axis.as_str(), Column::Text(values.collect()));
-    }
-    axes.iter().for_each(|axis| add_axis(&mut all, axis));
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in tables.iter().flat_map(|t| &t.columns) {
-        if all.column(name).is_none() && !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    for name in names {
-        all.push(name, below_one_another(&tables, name));
-    }
-    let bytes = all.to_parquet();
-    let bytes = bytes.map_err(|e| FullpipeError::new_err(e.to_string()))?;
-    Ok(PyBytes::new(py, &bytes))
-}
-
-/// A column of all tables. One that a table lacks is null there: only numbers are ever lacking.
-fn below_one_another(tables: &[&Columns], name: &str) -> Column {
-    let known = tables.iter().find_map(|t| t.column(name));
-    match known {
-        Some(Column::Text(_)) => {
-            let none = || String::new();
-            Column::Text(column(tables, |t| t.text(name).map(<[_]>::to_vec), none))
-        }
-        Some(Column::Int(_)) => {
-            Column::Int(column(tables, |t| t.int(name).map(<[_]>::to_vec), || 0))
-        }
-        _ => Column::Float(column(
-            tables,
-            |t| t.float(name).map(<[_]>::to_vec),
-            || None,
-        )),
-    }
-}
-
-fn column<T: Clone>(
-    tables: &[&Columns],
-    of: impl Fn(&Columns) -> Option<Vec<T>>,
-    none: impl Fn() -> T,
-) -> Vec<T> {
-    let all = tables.iter();
-    all.flat_map(|t| of(t).unwrap_or_else(|| vec![none(); t.rows()]))
-        .collect()
-}
-
 /// The numbers of a text column whose values are quantities of one unit.
-fn add_axis(table: &mut Columns, name: &str) {
+pub fn add_axis(table: &mut Columns, name: &str) {
     let Some(texts) = table.text(name) else {
         return;
     };
@@ -183,6 +126,10 @@ fn add_axis(table: &mut Columns, name: &str) {
     let unit = if unit.is_empty() { "number" } else { unit };
     let column = Column::Float(read.iter().map(|(x, _)| Some(*x)).collect());
     table.push(format!("{name}_{unit}"), column);
+}
+
+fn failed(error: impl std::fmt::Display) -> PyErr {
+    FullpipeError::new_err(error.to_string())
 }
 
 fn batch(table: &Columns) -> Result<RecordBatch, arrow_schema::ArrowError> {

@@ -17,7 +17,41 @@ def test_a_window_is_drawn_at_the_width_asked_for(result, tmp_path):
     (line,) = fig.axes[0].lines
     assert line.get_ydata().tolist() == result.trace()["cwnd"].tolist()
     fig.savefig(tmp_path / "w.pdf")
-    assert (tmp_path / "w.pdf").read_bytes().startswith(b"%PDF")
+    pdf = (tmp_path / "w.pdf").read_bytes()
+    # TrueType: text that a reader can select and an editor change; Type 3 is not.
+    assert pdf.startswith(b"%PDF") and b"/Type0" in pdf and b"/Type3" not in pdf
+    fig.savefig(tmp_path / "w.svg")
+    assert "window (segments)</text>" in (tmp_path / "w.svg").read_text()
+
+
+def test_letters_have_the_size_asked_for_in_every_place(result):
+    fig = plot.against(result, "goodput_mbps", "path.rtt", by="path.rtt")
+    (axes,) = fig.axes
+    texts = [axes.xaxis.label, axes.yaxis.label, *axes.get_xticklabels(), *axes.get_legend().texts]
+    assert {t.get_fontsize() for t in texts} == {8.0}
+
+
+def test_throughput_is_that_of_the_samples(result):
+    fig = result.plot.throughput(case=1)
+    (line,) = fig.axes[0].lines
+    samples = result.series("samples", 1)
+    assert line.get_ydata().tolist() == samples["goodput_mbps"].tolist()
+
+
+def test_a_matrix_has_a_mean_in_every_cell(result):
+    fig = result.plot.matrix("goodput_mbps", x="path.rtt", y="stack")
+    cells = fig.axes[0].images[0].get_array()
+    means = [case.flows[0]["goodput_mbps"] for case in result.cases]
+    assert cells.tolist() == [pytest.approx(means)]
+    assert [t.get_text() for t in fig.axes[0].texts] == [f"{m:.4g}" for m in means]
+
+
+def test_a_distribution_ends_at_one(result):
+    fig = result.plot.distribution("goodput_mbps", by="path.rtt")
+    for line in fig.axes[0].lines:
+        assert line.get_ydata()[-1] == 1 and len(line.get_ydata()) == 3
+    with pytest.raises(AttributeError, match="there are window, throughput"):
+        _ = result.plot.windo
 
 
 def test_means_stand_at_the_numbers_of_the_axis(result):
@@ -32,8 +66,9 @@ def test_means_stand_at_the_numbers_of_the_axis(result):
 
 def test_an_interval_is_student_s():
     scipy_says = 12.706204736 * np.std([1, 3], ddof=1) / np.sqrt(2)
-    assert plot._half_width(np.array([1.0, 3.0])) == pytest.approx(scipy_says, rel=1e-4)
-    assert plot._half_width(np.array([1.0])) == 0
+    mean, half = plot.mean_and_half_width([1.0, float("nan"), 3.0])
+    assert (mean, half) == (2, pytest.approx(scipy_says, rel=1e-4))
+    assert plot.mean_and_half_width([1.0]) == (1, 0)
 
 
 def test_reno_s_response_is_the_inverse_square_root():

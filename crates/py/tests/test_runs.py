@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
+import numpy as np
 import pytest
 
 import fullpipe as fp
@@ -50,6 +52,73 @@ def test_keys_are_set_and_axes_replaced(short):
     axes = base.matrix({"flow.main.stack": ["reno", "cubic"], "path.rate": ["1Mbit/s"]})
     assert [c["flow.main.stack"] for c in axes.cases] == ["reno", "cubic"]
     assert base.cases == [{"path.rtt": "10ms"}, {"path.rtt": "20ms"}], "unchanged"
+
+
+def test_a_matrix_leaves_out_what_names_the_old_one(short):
+    with pytest.warns(fp.ScenarioWarning, match="decrease_fraction where case = 60 s, HighSpeed"):
+        one = fp.Scenario("one-drop").matrix({"flow.main.stack": ["reno", "cubic"]})
+    assert len(one.cases) == 2
+    short["expect"] += [
+        {"metric": "goodput_mbps", "where": {"path.rtt": rtt}, "at_least": 5, "source": "half"}
+        for rtt in ("10ms", "20ms")
+    ]
+    with pytest.warns(fp.ScenarioWarning, match="path.rtt = 10ms") as told:
+        kept = fp.Scenario(short).matrix({"path.rtt": ["20ms", "40ms"], "path.mtu": [1500]})
+    assert "20ms" not in str(told[0].message)
+    assert [e.params.get("path.rtt") for e in fp.run(kept).expectations].count("20ms") == 2
+
+
+@pytest.mark.parametrize("name", fp.scenarios())
+def test_every_built_in_scenario_takes_another_matrix(name):
+    try:
+        scenario = fp.Scenario(name)
+    except fp.ScenarioError as error:
+        assert "this is a study" in str(error)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp.ScenarioWarning)
+        other = scenario.matrix({"duration": ["400s", "500s"]})
+        assert len(other.cases) == len(other.as_quick().cases) == 2
+
+
+def test_quick_and_numpy_s_numbers_are_taken_beside_a_scenario(short):
+    short["quick"] = {"duration": "1s"}
+    scenario = fp.Scenario(short)
+    sent = [fp.run(scenario, quick=quick).runs["delivered_segments"].sum() for quick in (0, 1)]
+    assert sent[1] < 0.7 * sent[0]
+    given = {"path.mtu": np.int64(1400), "path.loss": np.float64(0.01), "path.rtt": "10ms"}
+    plain = {"path.mtu": 1400, "path.loss": 0.01, "path.rtt": "10ms"}
+    runs = [fp.run(scenario, set=keys).runs.to_dict() for keys in (given, plain)]
+    assert repr(runs[0]) == repr(runs[1])
+    axes = scenario.matrix({"path.mtu": np.array([1400, 1500])})
+    assert [case["path.mtu"] for case in axes.cases] == ["1400", "1500"]
+
+
+def test_results_and_tables_go_to_other_processes(short, tmp_path):
+    for out in (None, tmp_path / "r"):
+        result = fp.run(short, out=out)
+        again = pickle.loads(pickle.dumps(result))
+        assert repr(again.runs.to_dict()) == repr(result.runs.to_dict())
+        assert again.trace().to_dict().keys() == result.trace().to_dict().keys()
+        assert (again.path == result.path) == (out is not None)
+    table = pickle.loads(pickle.dumps(result.runs))
+    assert repr(table.to_dict()) == repr(result.runs.to_dict()) and table.columns == result.runs.columns
+
+
+def test_one_run_that_is_stopped_stops_no_other(short):
+    short["duration"] = "500s"
+    other = {}
+    thread = threading.Thread(target=lambda: other.update(runs=len(fp.run(short, jobs=1).runs)))
+
+    def refuse(done, total):
+        raise RuntimeError("enough")
+
+    thread.start()
+    while thread.is_alive():
+        with pytest.raises(RuntimeError, match="enough"):
+            fp.run(short, jobs=1, progress=refuse)
+    thread.join()
+    assert other == {"runs": 4}
 
 
 def test_a_scenario_goes_to_other_processes(short):

@@ -1,9 +1,16 @@
 """Sweeps."""
 
 import concurrent.futures
+import json
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fullpipe as fp
@@ -81,14 +88,148 @@ def test_the_command_sweeps(plain, tmp_path, capsys):
 
     file = tmp_path / "plain.toml"
     file.write_text(tomli_w.dumps(plain))
-    args = [str(file), "--axis", "flow.main.stack=reno,aimd(increase=2, decrease=0.3)", "--batch", "1"]
+    args = [str(file), "--axis", "flow.main.stack=reno,aimd(increase=2, decrease=0.3)"]
+    args += ["--batch", "1", "--precision", "50%", "--partition", "flow.main.stack"]
     assert main([*args, "--out", str(tmp_path / "s")]) == 0
     assert "2 files in" in capsys.readouterr().err
-    assert len(list((tmp_path / "s").glob("*.parquet"))) == 2
+    assert len(list((tmp_path / "s").glob("*/*.parquet"))) == 2
     assert main(["one-drop", "--axis", "path.rtt", "--out", str(tmp_path / "t")]) == 2
     assert "KEY=VALUE is expected" in capsys.readouterr().err
     assert main(["one-dro", "--out", str(tmp_path / "u")]) == 2
     assert "did you mean" in capsys.readouterr().err
+
+
+def test_a_sweep_reads_the_files_that_it_names_by_content(plain, tmp_path):
+    trace = tmp_path / "link.trace"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 1000)))
+    plain["path"]["trace"] = str(trace)
+    axes = {"path.rtt": ["10ms"]}
+    before = fp.sweep(plain, axes, out=tmp_path / "s")
+    content = before[0].read_bytes()
+    trace.write_text("".join(f"{4 * ms}\n" for ms in range(1, 1000)))
+    with pytest.raises(fp.ScenarioError, match="another sweep"):
+        fp.sweep(plain, axes, out=tmp_path / "s")
+    after = fp.sweep(plain, axes, out=tmp_path / "s", replace=True)
+    assert after != before and not before[0].exists() and after[0].read_bytes() != content
+    # And where an axis names it.
+    plain["path"]["trace"] = "off"
+    axes = {"path.trace": [str(trace)]}
+    one = fp.sweep(plain, axes, out=tmp_path / "t")
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 1000)))
+    assert fp.sweep(plain, axes, out=tmp_path / "u")[0].name != one[0].name
+
+
+def test_a_directory_holds_one_sweep(plain, tmp_path):
+    first = fp.sweep(plain, {"path.rtt": ["10ms", "20ms"]}, out=tmp_path, batch=1)
+    wider = {"path.rtt": ["10ms", "30ms"]}
+    with pytest.raises(fp.ScenarioError, match="holds another sweep"):
+        fp.sweep(plain, wider, out=tmp_path, batch=1)
+    stood = first[0].stat().st_mtime_ns
+    second = fp.sweep(plain, wider, out=tmp_path, batch=1, replace=True)
+    assert set(tmp_path.glob("*.parquet")) == set(second)
+    assert second[0] == first[0] and second[0].stat().st_mtime_ns == stood, "made again"
+
+
+def test_ctrl_c_does_not_wait_for_a_batch(tmp_path):
+    # A batch of ten minutes: each point is a run that takes a while.
+    code = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import fullpipe as fp\n"
+        "print('begun', flush=True)\n"
+        "fp.sweep({'name': 'long', 'duration': '60s', 'path': {'rate': '1Gbit/s',"
+        " 'rtt': '20ms'}, 'flow': [{'stack': 'reno'}]}, {'path.rtt': [f'{i}ms' for i in"
+        f" range(1, 400)]}}, out={str(tmp_path / 'out')!r}, batch=400)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=-1)
+    assert child.stdout.readline() == b"begun\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    try:
+        _, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert b"KeyboardInterrupt" in errors, errors
+
+
+def test_seeds_are_added_until_a_case_is_known_well_enough(plain, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    plain["path"]["loss"] = 0.01
+    axes = {"path.loss": [0.0, 0.01]}
+    fp.sweep(plain, axes, out=tmp_path, precision="10%", max_seeds=12)
+    rows = pq.read_table(tmp_path).to_pandas()
+    seeds = rows.groupby("path.loss")["seed"].count()
+    assert seeds.to_dict() == {"0.0": 3, "0.01": seeds["0.01"]} and seeds["0.01"] > 3
+    mean, half = fp.plot.mean_and_half_width(rows[rows["path.loss"] == "0.01"]["goodput_mbps"])
+    assert half < 0.1 * mean or seeds["0.01"] == 12
+
+
+def test_partitions_are_folders_that_readers_know(plain, tmp_path):
+    pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    axes = {"path.rtt": ["10ms", "20ms"], "flow.main.stack": ["reno", "aimd(increase=2)"]}
+    files = fp.sweep(plain, axes, out=tmp_path, partition=["flow.main.stack"], batch=10)
+    assert [f.parent.name for f in files] == [
+        "flow.main.stack=reno", "flow.main.stack=aimd%28increase%3D2%29"
+    ]  # fmt: skip
+    read = pl.scan_parquet(tmp_path / "*/*.parquet", hive_partitioning=True).collect()
+    assert set(read["flow.main.stack"]) == set(axes["flow.main.stack"]) and len(read) == 4
+    found = duckdb.sql(
+        f"""select distinct "flow.main.stack" from read_parquet('{tmp_path}/*/*.parquet',
+        hive_partitioning=true)"""
+    ).fetchall()
+    assert {row[0] for row in found} == set(axes["flow.main.stack"])
+
+
+def test_a_worker_that_dies_is_replaced(plain, tmp_path):
+    code = (
+        "import fullpipe as fp, json, sys\n"
+        "if __name__ == '__main__':\n"
+        "    fp.sweep(json.loads(sys.argv[1]), {'path.rtt': [f'{i}ms' for i in range(10, 50)]},"
+        " out=sys.argv[2], batch=1, executor=2,"
+        " progress=lambda done, total: print(done, flush=True))\n"
+    )
+    script = tmp_path / "sweep.py"
+    script.write_text(code)
+    plain["duration"] = "20s"
+    out = tmp_path / "out"
+    args = [sys.executable, str(script), json.dumps(plain), str(out)]
+    child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=-1, text=True)
+    try:
+        assert child.stdout.readline().strip() == "1"
+        for pid in workers_of(child.pid)[:2]:
+            os.kill(pid, signal.SIGKILL)
+        _, errors = child.communicate(timeout=100)
+    finally:
+        child.kill()
+    assert child.returncode == 0, errors
+    alone = fp.sweep(plain, {"path.rtt": [f"{i}ms" for i in range(10, 50)]}, out=tmp_path / "b", batch=1)
+    assert {f.name: f.read_bytes() for f in out.glob("*.parquet")} == bytes_of(alone)
+
+
+def workers_of(parent):
+    """Children whose command line is a pool's worker, not its resource tracker."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            stat, line = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(stat.rsplit(")", 1)[1].split()[1]) == parent and b"spawn_main" in line:
+            found.append(int(entry.name))
+    return found
+
+
+def test_a_hypercube_has_a_value_in_every_slice(plain, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    ranges = {"path.rtt": ("10ms", "50ms"), "path.rate": ("1Mbit/s", "100Mbit/s", "log")}
+    points = fp.latin_hypercube(ranges, 8, seed=3)
+    assert points == fp.latin_hypercube(ranges, 8, seed=3)
+    fp.sweep(plain, points, out=tmp_path)
+    rows = pq.read_table(tmp_path).to_pandas()
+    assert sorted(((rows["path.rtt_s"] - 0.01) / 0.005).astype(int)) == list(range(8))
+    assert sorted((np.log10(rows["path.rate_mbps"]) * 4).astype(int)) == list(range(8))
+    with pytest.raises(fp.ScenarioError, match="of one unit and rising"):
+        fp.latin_hypercube({"path.rtt": ("50ms", "10ms")}, 3)
 
 
 def test_nothing_to_sweep_is_refused(plain, tmp_path):

@@ -13,10 +13,11 @@ Grounds, scenarios, stacks and metrics are those of the command ``fullpipe``.
 from importlib import import_module
 
 from ._native import EnvironmentLacks, FullpipeError, ScenarioError, __version__
+from .designs import grid, latin_hypercube
 from .laws import Stack, law, stacks
 from .results import Case, Expectation, Result, open_result
-from .running import run
-from .scenarios import Scenario, scenarios
+from .running import grounds, run
+from .scenarios import Scenario, ScenarioWarning, scenarios
 from .sweeping import sweep
 from .tables import Table
 
@@ -28,9 +29,13 @@ __all__ = [
     "Result",
     "Scenario",
     "ScenarioError",
+    "ScenarioWarning",
     "Stack",
     "Table",
     "__version__",
+    "grid",
+    "grounds",
+    "latin_hypercube",
     "law",
     "open_result",
     "run",

@@ -6,9 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
 
 from . import FullpipeError, Scenario, ScenarioError, sweep
 from .sweeping import Submits
@@ -18,7 +16,7 @@ EXAMPLES = """examples:
   fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 --dask tcp://10.0.0.1:8786
 
 The files in --out are one table: polars.scan_parquet("sweep/*.parquet"). A sweep that is started
-again makes only what is missing."""
+again makes only what is missing; another one in the same directory needs --replace."""
 
 
 def main(args: list[str] | None = None) -> int:
@@ -38,6 +36,16 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=50, metavar="N", help="cases of a task")
     parser.add_argument("--ground", default="sim")
     parser.add_argument("--out", required=True, metavar="DIR", help="a Parquet file per task")
+    parser.add_argument(
+        "--precision", metavar="P", help="seeds are added until intervals are this narrow, as 2%%"
+    )
+    parser.add_argument("--max-seeds", type=int, default=64, metavar="N", help="with --precision")
+    parser.add_argument(
+        "--partition", action="append", default=[], metavar="KEY", help="an axis becomes folders"
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="remove what another sweep has left in DIR"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
     where.add_argument("--processes", type=int, metavar="N", help="instead of threads")
@@ -57,6 +65,10 @@ def main(args: list[str] | None = None) -> int:
                 out=given.out,
                 batch=given.batch,
                 ground=given.ground,
+                precision=given.precision,
+                max_seeds=given.max_seeds,
+                partition=given.partition,
+                replace=given.replace,
                 progress=None if given.quiet else _told,
             )
     except ScenarioError as error:
@@ -97,7 +109,7 @@ def _told(done: int, total: int) -> None:
 
 
 @contextmanager
-def _executor(dask: str | None, processes: int | None) -> Iterator[Submits | None]:
+def _executor(dask: str | None, processes: int | None) -> Iterator[Submits | int | None]:
     if dask is not None:
         try:
             from distributed import Client
@@ -107,11 +119,8 @@ def _executor(dask: str | None, processes: int | None) -> Iterator[Submits | Non
             ) from None
         with Client(dask) as client:  # type: ignore[no-untyped-call]
             yield client
-    elif processes is not None:
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            yield pool
     else:
-        yield None
+        yield processes
 
 
 if __name__ == "__main__":

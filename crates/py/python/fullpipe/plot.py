@@ -1,38 +1,66 @@
 """Figures for papers, with matplotlib: sizes in millimetres, text as text in PDF and SVG.
 
-    fig = fp.plot.window(result, width=84)
+    fig = fp.plot.window(result, width=fp.plot.COLUMN)
     fig.savefig("window.pdf")
+
+``result.plot.window()`` is the same. :data:`STYLE` is matplotlib's to change: fonts and sizes are
+taken from it when a figure is drawn and when it is saved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from . import _native
 from .laws import law
 from .results import Result
+from .tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Width of a column of two-column papers, millimetres.
-COLUMN = 84.0
+#: Width of a column of two-column papers, and of their text, millimetres.
+COLUMN, TEXT = 84.0, 174.0
 MM = 1 / 25.4
 
-STYLE = {
+#: Settings of matplotlib for every figure.
+STYLE: dict[str, Any] = {
     "font.size": 8,
     "pdf.fonttype": 42,
+    "ps.fonttype": 42,
     "svg.fonttype": "none",
+    "svg.hashsalt": "fullpipe",
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "legend.frameon": False,
     "lines.linewidth": 1.0,
 }
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+def _styled(draw: Callable[P, R]) -> Callable[P, R]:
+    @wraps(draw)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            import matplotlib as mpl
+        except ImportError:
+            raise _native.FullpipeError(
+                "figures need matplotlib\n  hint: pip install 'fullpipe[plot]'"
+            ) from None
+        with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+            return draw(*args, **kwargs)
+
+    return styled
+
+
+@_styled
 def window(
     result: Result, case: int = 0, seed: int | None = None, *, width: float = COLUMN
 ) -> Figure:
@@ -48,34 +76,92 @@ def window(
     return fig
 
 
+@_styled
+def throughput(
+    result: Result, case: int = 0, seed: int | None = None, *, width: float = COLUMN
+) -> Figure:
+    """Goodput of every flow of a run, per interval of ``measure.interval``."""
+    samples = result.series("samples", case, seed)
+    fig, axes = _figure(width, 0.55)
+    flows = samples["name"]
+    for flow in dict.fromkeys(flows.tolist()):
+        of = flows == flow
+        # A sample is of the interval that ends at its time.
+        axes.step(samples["time_s"][of], samples["goodput_mbps"][of], where="pre", label=flow)
+    axes.set(xlabel="time (s)", ylabel="goodput (Mbit/s)", ylim=(0, None))
+    _legend(axes)
+    return fig
+
+
+@_styled
 def against(
-    result: Result, metric: str, axis: str, *, by: str = "stack", width: float = COLUMN
+    result: Result | Table, metric: str, axis: str, *, by: str = "stack", width: float = COLUMN
 ) -> Figure:
     """A metric against a matrix parameter: the mean of the seeds, with the 95 % interval of the
     mean by Student's t; a line for each value of ``by``."""
-    runs = result.runs
-    numeric = [c for c in runs.columns if c == axis or c.startswith(f"{axis}_")]
-    numbers = [c for c in numeric if runs[c].dtype.kind in "fi"]
-    if not numbers:
-        raise _native.FullpipeError(f"`{axis}` has no numbers\n  hint: {', '.join(runs.columns)}")
-    x, y, series = runs[numbers[0]], runs[metric], runs[by]
+    runs = _runs(result)
+    number, unit = _numeric(runs, axis)
+    x, y, series = runs[number], runs[metric], runs[by]
     fig, axes = _figure(width, 0.6)
     for name in dict.fromkeys(series.tolist()):
         points, means, halves = [], [], []
         for point in np.unique(x[series == name]):
-            values = y[(series == name) & (x == point)]
-            values = values[~np.isnan(values)]
-            if len(values):
+            mean, half = mean_and_half_width(y[(series == name) & (x == point)])
+            if mean == mean:
                 points.append(point)
-                means.append(values.mean())
-                halves.append(_half_width(values))
+                means.append(mean)
+                halves.append(half)
         axes.errorbar(points, means, yerr=halves, label=str(name), marker="o", ms=3, capsize=2)
-    unit = numbers[0].removeprefix(axis).strip("_")
     axes.set(xlabel=f"{axis} ({unit})" if unit else axis, ylabel=metric)
     _legend(axes)
     return fig
 
 
+@_styled
+def matrix(
+    result: Result | Table, metric: str, x: str, y: str, *, width: float = COLUMN
+) -> Figure:
+    """A metric over two matrix parameters, the mean of all runs of a cell in each."""
+    runs = _runs(result)
+    columns, rows = (list(dict.fromkeys(runs[axis].tolist())) for axis in (x, y))
+    cells = np.full((len(rows), len(columns)), np.nan)
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            of = (runs[y] == row) & (runs[x] == column)
+            cells[i, j] = mean_and_half_width(runs[metric][of])[0]
+    fig, axes = _figure(width, 0.25 + 0.6 * len(rows) / max(len(columns), 1))
+    image = axes.imshow(cells, cmap="viridis", aspect="auto")
+    low, high = np.nanmin(cells), np.nanmax(cells)
+    for (i, j), value in np.ndenumerate(cells):
+        dark = value < low + 0.6 * (high - low)
+        text = "" if value != value else f"{value:.4g}"
+        axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
+    axes.set(xlabel=x, ylabel=y)
+    axes.set_xticks(range(len(columns)), [str(c) for c in columns], rotation=30, ha="right")
+    axes.set_yticks(range(len(rows)), [str(r) for r in rows])
+    axes.spines[:].set_visible(False)
+    fig.colorbar(image, label=metric)
+    return fig
+
+
+@_styled
+def distribution(
+    result: Result | Table, metric: str, *, by: str = "stack", width: float = COLUMN
+) -> Figure:
+    """The distribution function of a metric over all runs; a line for each value of ``by``."""
+    runs = _runs(result)
+    fig, axes = _figure(width, 0.6)
+    for name in dict.fromkeys(runs[by].tolist()):
+        values = np.asarray(runs[metric][runs[by] == name], dtype=float)
+        values = np.sort(values[~np.isnan(values)])
+        if len(values):
+            axes.ecdf(values, label=str(name))
+    axes.set(xlabel=metric, ylabel="part of the runs", ylim=(0, 1))
+    _legend(axes)
+    return fig
+
+
+@_styled
 def response(
     stacks: Sequence[str], *, rtt: str = "100ms", points: int = 12, width: float = COLUMN
 ) -> Figure:
@@ -90,13 +176,43 @@ def response(
     return fig
 
 
-def _half_width(values: np.ndarray[Any, Any]) -> float:
-    """Of the 95 % interval of a mean; zero for one value."""
+class Plots:
+    """The figures of a result: ``result.plot.window(case=3)`` is ``fp.plot.window(result, case=3)``
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
+        draw = FIGURES.get(name)
+        if draw is None:
+            raise AttributeError(f"no figure {name!r}; there are {', '.join(FIGURES)}")
+
+        def of_result(*args: Any, **kwargs: Any) -> Figure:
+            return draw(self._result, *args, **kwargs)
+
+        return of_result
+
+    def __dir__(self) -> list[str]:
+        return list(FIGURES)
+
+
+#: Figures of a result, by name.
+FIGURES: dict[str, Callable[..., Figure]] = {
+    draw.__name__: draw for draw in (window, throughput, against, matrix, distribution)
+}
+
+
+def mean_and_half_width(values: Any) -> tuple[float, float]:
+    """Of numbers, those that are NaN left out: their mean, and half of its 95 % interval by
+    Student's t; NaN without values, no width for one."""
+    values = np.asarray(values, dtype=float)
+    values = values[~np.isnan(values)]
     n = len(values)
     if n < 2:
-        return 0.0
+        return (float(values[0]) if n else float("nan")), 0.0
     quantile = T975[min(n - 1, len(T975)) - 1]
-    return float(quantile * values.std(ddof=1) / np.sqrt(n))
+    return float(values.mean()), float(quantile * values.std(ddof=1) / np.sqrt(n))
 
 
 #: Student's t, 97.5 %, for 1 to 30 degrees of freedom; with more the last is 4 % too wide at most.
@@ -107,21 +223,34 @@ T975 = (
 )  # fmt: skip
 
 
+def _runs(result: Result | Table) -> Table:
+    return result.runs if isinstance(result, Result) else result
+
+
+def _numeric(runs: Table, axis: str) -> tuple[str, str]:
+    """The column that has the numbers of an axis, and its unit."""
+    for name in (c for c in runs.columns if c == axis or c.startswith(f"{axis}_")):
+        if runs[name].dtype.kind in "fi":
+            return name, name.removeprefix(axis).strip("_").replace("number", "")
+    raise _native.FullpipeError(f"`{axis}` has no numbers\n  hint: {', '.join(runs.columns)}")
+
+
 def _figure(width: float, ratio: float) -> tuple[Figure, Axes]:
-    try:
-        import matplotlib as mpl
-        from matplotlib import pyplot
-    except ImportError:
-        raise _native.FullpipeError(
-            "figures need matplotlib\n  hint: pip install 'fullpipe[plot]'"
-        ) from None
-    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
-        fig, axes = pyplot.subplots(
-            figsize=(width * MM, width * ratio * MM), layout="constrained"
-        )
-    return fig, axes
+    import matplotlib as mpl
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure
+
+    class Styled(Figure):
+        """A figure that is saved as it was drawn: how text is written is decided then."""
+
+        def savefig(self, *args: Any, **kwargs: Any) -> None:
+            with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+                super().savefig(*args, **kwargs)
+
+    size = (width * MM, width * ratio * MM)
+    return pyplot.subplots(figsize=size, layout="constrained", FigureClass=Styled)
 
 
 def _legend(axes: Axes) -> None:
     if len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend(frameon=False)
+        axes.legend()

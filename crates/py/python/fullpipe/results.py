@@ -9,10 +9,13 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .tables import Table
+
+if TYPE_CHECKING:
+    from .plot import Plots
 
 
 @dataclass(frozen=True)
@@ -134,9 +137,23 @@ class Result:
             raise IndexError(f"case {case}: there are cases 0 to {len(self.cases) - 1}")
         return self.cases[case].seeds[0] if seed is None else seed
 
+    @property
+    def plot(self) -> Plots:
+        """Its figures: ``result.plot.window(case=3)``; see :mod:`fullpipe.plot`."""
+        from .plot import Plots
+
+        return Plots(self)
+
     def report(self) -> Path:
         """Writes the report page, one file that opens in a browser; returns where it is."""
         return Path(self._native.report())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A result that is kept goes to other processes as its path, another with its files."""
+        if self._keep is None:
+            return open_result, (self.path.absolute(),)
+        files = (file for file in self.path.rglob("*") if file.is_file())
+        return _unpacked, ({str(f.relative_to(self.path)): f.read_bytes() for f in files},)
 
     def __repr__(self) -> str:
         return f"<fullpipe.Result {self.scenario!r} on {self.ground}: {len(self.cases)} cases>"
@@ -148,6 +165,15 @@ class Result:
             verdict = f"all {len(self.expectations)} expectations hold"
         head = f"<b>{escape(self.scenario)}</b> on {escape(self.ground)}. {verdict}"
         return head + self.runs._repr_html_()
+
+
+def _unpacked(files: dict[str, bytes]) -> Result:
+    keep = TemporaryDirectory(prefix="fullpipe-")
+    directory = Path(keep.name) / "result"
+    for name, content in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    return Result(_native.ResultDir(directory), keep)
 
 
 def open_result(path: str | os.PathLike[str]) -> Result:

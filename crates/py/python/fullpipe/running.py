@@ -12,7 +12,7 @@ from . import _native
 from .results import Result
 from .scenarios import Scenario
 
-#: Hears of runs that are done, and of all.
+#: Is called with the runs that are done, and all of them.
 Progress = Callable[[int, int], object]
 
 
@@ -32,25 +32,19 @@ def run(
 ) -> Result:
     """Runs every case of a scenario with every seed.
 
-    ``ground`` is ``sim``, ``udp``, ``linux`` or ``kernel``; ``jobs`` threads (0: one per
-    processor) run beside the interpreter. ``out`` keeps the result directory, else it goes with the
-    result; with ``resume`` finished runs in it are taken over. ``progress``: a function of runs
-    done and of all, True for a bar, by default a bar on a terminal where tqdm is installed.
+    ``ground`` is one of :func:`grounds`; ``jobs`` threads (0: one per processor) run beside the
+    interpreter. ``out`` keeps the result directory, else it goes with the result; with ``resume``
+    finished runs in it are taken over. ``progress``: a function of runs done and of all, True for a
+    bar, by default a bar on a terminal where tqdm is installed.
 
     Ctrl-C ends it; runs that are finished stay in ``out``.
     """
-    if not isinstance(scenario, Scenario):
-        scenario = Scenario(scenario, set=set, seed=seed, repeat=repeat, quick=quick)
-    else:
-        scenario = scenario.set(set) if set else scenario
-        if seed is not None or repeat is not None:
-            first = scenario.seeds[0] if seed is None else seed
-            scenario = scenario.with_seeds(first, repeat or 1)
+    scenario = changed(scenario, set, seed, repeat, quick)
     keep = None
     if out is None:
         keep = TemporaryDirectory(prefix="fullpipe-")
         out = os.path.join(keep.name, "result")
-    told, close = _bar(progress)
+    told, close = bar(progress)
     try:
         native = _native.run(
             scenario._native,
@@ -66,8 +60,30 @@ def run(
     return Result(native, keep)
 
 
-def _bar(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[], object]]:
-    """The function that is told, and what ends it."""
+def grounds() -> dict[str, str]:
+    """Where runs can be made, by name, each with a few words."""
+    return dict(_native.grounds())
+
+
+def changed(
+    scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any],
+    set: Mapping[str, Any] | None,
+    seed: int | None,
+    repeat: int | None,
+    quick: bool,
+) -> Scenario:
+    """The scenario with what a call changes in it."""
+    if not isinstance(scenario, Scenario):
+        return Scenario(scenario, set=set, seed=seed, repeat=repeat, quick=quick)
+    scenario = scenario.set(set) if set else scenario
+    scenario = scenario.as_quick() if quick else scenario
+    if seed is None and repeat is None:
+        return scenario
+    return scenario.with_seeds(scenario.seeds[0] if seed is None else seed, repeat or 1)
+
+
+def bar(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[], object]]:
+    """The function that is called, and what ends it."""
     if callable(progress):
         return progress, lambda: None
     if progress is False or progress is None and not sys.stderr.isatty():
@@ -80,10 +96,10 @@ def _bar(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[]
                 "a progress bar needs tqdm\n  hint: pip install tqdm, or pass a function"
             ) from None
         return None, lambda: None
-    bar = tqdm(unit="run", leave=False)
+    shown = tqdm(unit="run", leave=False)
 
     def told(done: int, total: int) -> None:
-        bar.total = total
-        bar.update(done - bar.n)
+        shown.total = total
+        shown.update(done - shown.n)
 
-    return told, bar.close
+    return told, shown.close

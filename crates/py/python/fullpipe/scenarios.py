@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tomli_w
 
 from . import _native
 
-#: What a scenario can be made of.
-Source = "str | os.PathLike[str] | Mapping[str, Any]"
+
+class ScenarioWarning(UserWarning):
+    """Something of a scenario is left out."""
 
 
 def scenarios() -> list[str]:
@@ -39,32 +41,31 @@ class Scenario:
         repeat: int | None = None,
         quick: bool = False,
     ) -> None:
-        self._text: str | None = None
+        text: str | None = None
         if isinstance(source, Mapping):
-            self._origin = "dict"
-            self._text = tomli_w.dumps(dict(source))
+            origin, text = "dict", tomli_w.dumps(plain(source))
         elif isinstance(source, str) and "\n" in source:
-            self._origin = "text"
-            self._text = source
+            origin, text = "text", source
         else:
             # Read once: a file that changes, or another working directory, changes nothing.
-            self._origin = os.fspath(source)
-            if self._origin not in _native.built_in():
-                self._text = _native.text(self._origin)
-                self._origin = os.path.abspath(self._origin)
-        self._set = dict(set or {})
-        self._seed, self._repeat, self._quick = seed, repeat, quick
+            origin = os.fspath(source)
+            if origin not in _native.built_in():
+                text = _native.text(origin)
+                origin = os.path.abspath(origin)
+        self._state = (origin, text, dict(set or {}), seed, repeat, quick)
         self._native = self._read()
 
     def _read(self) -> _native.Scenario:
-        return _native.Scenario(
-            self._origin,
-            self._text,
-            set=[(key, _toml(value)) for key, value in self._set.items()],
-            seed=self._seed,
-            repeat=self._repeat,
-            quick=self._quick,
-        )
+        origin, text, set, seed, repeat, quick = self._state
+        keys = [(key, as_set(value)) for key, value in set.items()]
+        return _native.Scenario(origin, text, set=keys, seed=seed, repeat=repeat, quick=quick)
+
+    @classmethod
+    def _of(cls, state: tuple[Any, ...]) -> Scenario:
+        other = object.__new__(cls)
+        other._state = state
+        other._native = other._read()
+        return other
 
     @property
     def name(self) -> str:
@@ -86,64 +87,177 @@ class Scenario:
         """Matrix parameters of every case, as written."""
         return [dict(case) for case in self._native.cases()]
 
-    def set(self, keys: Mapping[str, Any]) -> Scenario:
-        """This scenario with other values: ``s.set({"path.rtt": "80ms"})``."""
-        return self._changed(self._text, {**self._set, **keys})
-
-    def matrix(self, axes: Mapping[str, Sequence[Any]]) -> Scenario:
-        """This scenario over the product of these lists, in the place of its own matrix."""
-        data = tomllib.loads(self._text if self._text is not None else self.text)
-        data["matrix"] = {key: list(values) for key, values in axes.items()}
-        # Where the old axes are gone, so is what was said of single cases.
-        kept = {key: value for key, value in self._set.items() if key not in axes}
-        return self._changed(tomli_w.dumps(data), kept)
-
     @property
     def text(self) -> str:
         """The text of its file, without what ``set`` changes."""
-        return self._text if self._text is not None else _native.text(self._origin)
+        return self._native.text
 
-    def _changed(self, text: str | None, set: Mapping[str, Any]) -> Scenario:
-        other = object.__new__(Scenario)
-        other._origin, other._text, other._set = self._origin, text, dict(set)
-        other._seed, other._repeat, other._quick = self._seed, self._repeat, self._quick
-        other._native = other._read()
-        return other
+    def set(self, keys: Mapping[str, Any]) -> Scenario:
+        """This scenario with other values: ``s.set({"path.rtt": "80ms"})``."""
+        origin, text, set, *rest = self._state
+        return self._of((origin, text, {**set, **keys}, *rest))
+
+    def matrix(self, axes: Mapping[str, Sequence[Any]]) -> Scenario:
+        """This scenario over the product of these lists, in the place of its own matrix.
+
+        What its file says of single cases that are no longer there is left out, with a
+        :class:`ScenarioWarning` that names it."""
+        origin, _, set, *rest = self._state
+        data = tomllib.loads(self.text)
+        lists = {key: [plain(value) for value in values] for key, values in axes.items()}
+        gone = _without_cases(data, lists)
+        data["matrix"] = lists
+        kept = {key: value for key, value in set.items() if key not in axes}
+        try:
+            changed = self._of((origin, tomli_w.dumps(data), kept, *rest))
+        except _native.ScenarioError:
+            # Wrong worlds change what only some of the old cases have.
+            if data.pop("negative", None) is None:
+                raise
+            gone.append("its wrong worlds")
+            changed = self._of((origin, tomli_w.dumps(data), kept, *rest))
+        if gone:
+            what = f"{self.name}: not said of the new matrix, and left out: {'; '.join(gone)}"
+            warnings.warn(what, ScenarioWarning, stacklevel=2)
+        return changed
 
     def with_seeds(self, seed: int, repeat: int = 1) -> Scenario:
         """This scenario with the seeds from ``seed`` on."""
-        other = self._changed(self._text, self._set)
-        other._seed, other._repeat = seed, repeat
-        other._native = other._read()
-        return other
+        origin, text, set, _, _, quick = self._state
+        return self._of((origin, text, set, seed, repeat, quick))
+
+    def as_quick(self) -> Scenario:
+        """This scenario with what its ``[quick]`` sets."""
+        return self._of((*self._state[:-1], True))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Workers of other processes read it anew."""
-        state = (self._origin, self._text, self._set, self._seed, self._repeat, self._quick)
-        return _restored, state
+        return Scenario._of, (self._state,)
 
     def __repr__(self) -> str:
         cases, seeds = len(self._native.cases()), len(self.seeds)
         return f"<fullpipe.Scenario {self.name!r}: {cases} cases x {seeds} seeds>"
 
 
-def _restored(
-    origin: str,
-    text: str | None,
-    set: Mapping[str, Any],
-    seed: int | None,
-    repeat: int | None,
-    quick: bool,
-) -> Scenario:
-    scenario = object.__new__(Scenario)
-    scenario._origin, scenario._text, scenario._set = origin, text, dict(set)
-    scenario._seed, scenario._repeat, scenario._quick = seed, repeat, quick
-    scenario._native = scenario._read()
-    return scenario
+def plain(value: Any) -> Any:
+    """A value as TOML knows it: NumPy's scalars and arrays, paths and tuples are no exception."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(of) for key, of in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(of) for of in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    # Their Python values; asked by name, since nobody needs NumPy for the rest.
+    listed = getattr(value, "tolist", None)
+    return value if listed is None or isinstance(value, type) else plain(listed())
 
 
-def _toml(value: Any) -> str:
+def as_set(value: Any) -> str:
     """A value as ``--set`` takes it: text as it is, everything else as TOML."""
+    value = plain(value)
     if isinstance(value, str):
         return value
+    return tomli_w.dumps({"x": value}).removeprefix("x = ").strip() if not isinstance(
+        value, Mapping
+    ) else _inline(value)
+
+
+def _inline(value: Any) -> str:
+    """TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f'"{k}" = {_inline(v)}' for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
     return tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
+
+
+def _without_cases(data: dict[str, Any], axes: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Takes out what names values that `axes` does not have; returns a line for each."""
+    gone: list[str] = []
+    old = set(_flat(data.get("matrix", {})))
+    kept = []
+    for expected in data.pop("expect", []):
+        tables = (expected.get(key, {}) for key in ("where", "agrees_with", "ratio_to"))
+        missing = [f"{key} = {value}" for table in tables for key, value in _missing(table, axes)]
+        if missing:
+            gone.append(f"expectation of {expected.get('metric')} where {', '.join(missing)}")
+        else:
+            kept.append(expected)
+    if kept:
+        data["expect"] = kept
+    measure = data.get("measure", {})
+    for key, value in _missing(measure.get("baseline", {}), axes):
+        gone.append(f"baseline {key} = {value}")
+        measure.pop("baseline", None)
+    figures = data.pop("report", [])
+    for drawn in figures:
+        lost = [axis for axis in (drawn.get("x"), drawn.get("y")) if axis in old - set(axes)]
+        gone += [f"figure over {axis}" for axis in lost[:1]]
+    figures = [f for f in figures if not {f.get("x"), f.get("y")} & (old - set(axes))]
+    if figures:
+        data["report"] = figures
+    # The lists that are asked for are run, in quick runs too.
+    quick = data.get("quick", {})
+    for key, value in _flat(quick).items():
+        if key in axes or key in old and isinstance(value, list):
+            _remove(quick, key)
+    return gone
+
+
+def _missing(table: Any, axes: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Any]]:
+    for key, value in _flat(table).items():
+        known = {str(of) for of in axes.get(key, ())}
+        if any(str(of) not in known for of in (value if isinstance(value, list) else [value])):
+            yield key, value
+
+
+def _flat(table: Any, before: str = "") -> dict[str, Any]:
+    """Dotted keys in one table, however they were written."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items() if isinstance(table, Mapping) else ():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{key}.")
+        else:
+            flat[before + key] = value
+    return flat
+
+
+def _remove(table: dict[str, Any], key: str) -> None:
+    if key in table:
+        del table[key]
+        return
+    for first, inner in table.items():
+        if isinstance(inner, dict) and key.startswith(f"{first}."):
+            _remove(inner, key.removeprefix(f"{first}."))
+            return
+
+
+def words(value: Any) -> Iterator[str]:
+    """Every text in a value, and in the TOML that a text may be."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for of in value:
+            yield from words(of)
+    elif isinstance(value, str):
+        yield value
+        if value[:1] in "{[":
+            try:
+                yield from words(tomllib.loads(f"x = {value}"))
+            except tomllib.TOMLDecodeError:
+                pass
+
+
+def files_named(scenario: Scenario, values: Iterable[Any]) -> dict[str, bytes]:
+    """Every file that a scenario or these values of its keys may refer to, by path."""
+    origin, _, changed, *_ = scenario._state
+    beside = os.path.dirname(origin) if os.path.isabs(origin) else ""
+    found: dict[str, bytes] = {}
+    everywhere = (tomllib.loads(scenario.text), changed, *values)
+    for name in dict.fromkeys(word for value in everywhere for word in words(value)):
+        for path in {name, os.path.join(beside, name)}:
+            if "\0" not in path and "\n" not in path and os.path.isfile(path):
+                with open(path, "rb") as file:
+                    found[path] = file.read()
+    return found

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+import queue
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 from uuid import uuid4
 
 from . import _native
-from .results import Result
-from .running import Progress, run
-from .scenarios import Scenario
-from .tables import Table
+from .running import Progress
+from .scenarios import Scenario, as_set, files_named
 
 
 class Submits(Protocol):
@@ -25,125 +35,327 @@ class Submits(Protocol):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any: ...
 
 
+#: Says in a sweep's directory which sweep it is; readers of Parquet pass over such names.
+PLAN = "_sweep.json"
+#: Tasks that are submitted and not yet written: memory does not grow with the sweep.
+AHEAD = 256
+#: Times in a row that workers may die before any task of theirs ends.
+DEATHS = 3
+
+
 def sweep(
     scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any],
-    matrix: Mapping[str, Sequence[Any]],
+    matrix: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]],
     *,
     seeds: int = 1,
-    executor: Submits | None = None,
+    precision: str | None = None,
+    max_seeds: int = 64,
+    of: Sequence[str] = ("goodput_mbps",),
+    executor: Submits | int | None = None,
     out: str | os.PathLike[str],
     batch: int = 50,
     ground: str = "sim",
+    partition: Sequence[str] = (),
+    replace: bool = False,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Runs the product of the lists of ``matrix`` with ``seeds`` seeds each, ``batch`` cases a
-    task, and writes a Parquet file per task into ``out``.
+    """Runs the product of the lists of ``matrix``, or the points that it gives
+    (:func:`latin_hypercube`), with ``seeds`` seeds each, ``batch`` points a task, and writes a
+    Parquet file per task into ``out``.
 
-    Files bear the hash of what they hold: a sweep that is started again makes only those that are
-    missing, and their bytes do not depend on the executor. pandas, polars and duckdb read the
-    directory as one table. Without an executor, threads of this process run the tasks.
+    With ``precision="2%"`` a case gets seeds until the 95 % intervals of its metrics ``of`` are
+    that narrow (half width against mean), ``seeds`` at first (3 at least) and ``max_seeds`` at
+    most.
 
-    Returns the files, in the order of the cases. An exception of a task ends the sweep; what is
-    finished stays.
+    ``executor`` is anything with ``submit``; a number is that many processes, and one that dies is
+    replaced; without one threads of this process run the tasks. Files bear the hash of what they
+    hold: a sweep that is started again makes only those that are missing, and their bytes do not
+    depend on the executor. A directory holds one sweep; ``replace`` removes what another one has
+    left, but for files that this one has too. ``partition`` names axes that become folders,
+    ``path.rtt=20ms``, as Hive writes them, instead of columns.
+
+    Returns the files, in the order of the points. An exception of a task, and Ctrl-C, end the
+    sweep; what is finished stays.
     """
     if seeds < 1 or batch < 1:
         raise _native.ScenarioError("error: `seeds` and `batch` are at least 1")
-    for key, values in matrix.items():
-        if isinstance(values, str) or not len(values):
-            raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
     base = scenario if isinstance(scenario, Scenario) else Scenario(scenario)
     base = base.with_seeds(base.seeds[0], seeds)
-    directory = Path(out)
-    directory.mkdir(parents=True, exist_ok=True)
-    own = ThreadPoolExecutor() if executor is None else None
-    pool: Submits = own if own is not None else executor  # type: ignore[assignment]
-    try:
-        return _all(base, matrix, pool, directory, batch, ground, progress)
-    finally:
-        if own is not None:
-            own.shutdown(cancel_futures=True)
+    if precision is not None:
+        base = base.with_seeds(base.seeds[0], max(seeds, 3)).set(
+            {
+                "measure.precision": precision,
+                "measure.precision_of": list(of),
+                "measure.max_seeds": max_seeds,
+            }
+        )
+    points = Points.of(matrix, partition)
+    plan = Plan(base, points, batch, ground, tuple(partition), Path(out))
+    plan.claim(replace)
+    return _made(plan, _workers(executor), progress)
 
 
-def _all(
-    base: Scenario,
-    matrix: Mapping[str, Sequence[Any]],
-    pool: Submits,
-    directory: Path,
-    batch: int,
-    ground: str,
-    progress: Progress | None,
-) -> list[Path]:
-    points = itertools.product(*matrix.values())
-    cases = (dict(zip(matrix, point, strict=True)) for point in points)
-    files: list[Path] = []
-    waiting: dict[Path, Any] = {}
-    done = 0
-    for first, some in _batches(cases, batch):
-        file = directory / f"part-{first:09}-{_hash(base, some, ground)}.parquet"
-        files.append(file)
-        if file.exists():
-            done += 1
+@dataclass
+class Points:
+    """The points of a sweep: a product that is never written out, or a list."""
+
+    keys: list[str]
+    axes: Mapping[str, Sequence[Any]] | None = None
+    rows: list[list[str]] = field(default_factory=list)
+    partition: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, matrix: Any, partition: Sequence[str]) -> Points:
+        """Checks them; partitions vary slowest."""
+        if isinstance(matrix, Mapping):
+            for key, values in matrix.items():
+                if isinstance(values, str) or not len(values):
+                    raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
+            keys = list(matrix)
         else:
-            waiting[file] = pool.submit(_task, base, some, first, ground)
-        if len(waiting) >= _AHEAD:
-            done += _write(*_next(waiting))
-            if progress:
-                progress(done, len(files))
-    while waiting:
-        done += _write(*_next(waiting))
-        if progress:
-            progress(done, len(files))
-    return files
+            listed = list(matrix)
+            if not listed or any(list(point) != list(listed[0]) for point in listed):
+                raise _native.ScenarioError(
+                    "error: points are dicts with the same keys, one at least"
+                )
+            keys = list(listed[0])
+        for key in partition:
+            if key not in keys:
+                raise _native.ScenarioError(f"error: partition `{key}`: no axis of the sweep")
+        keys.sort(key=lambda key: key not in partition)
+        if isinstance(matrix, Mapping):
+            return cls(keys, {key: [as_set(v) for v in matrix[key]] for key in keys}, [], partition)
+        rows = [[as_set(point[key]) for key in keys] for point in listed]
+        rows.sort(key=lambda row: row[: len(partition)])
+        return cls(keys, None, rows, partition)
+
+    def __iter__(self) -> Iterator[tuple[str, ...] | list[str]]:
+        return iter(self.rows) if self.axes is None else itertools.product(*self.axes.values())
+
+    def parts(self, batch: int) -> Iterator[tuple[int, list[list[str]]]]:
+        """Index of the first point, and the points, of every task; none crosses a partition."""
+        n, first = len(self.partition), 0
+        for _, of_one in itertools.groupby(self, key=lambda row: tuple(row[:n])):
+            while some := [list(row) for row in itertools.islice(of_one, batch)]:
+                yield first, some
+                first += len(some)
+
+    def tasks(self, batch: int) -> int:
+        """Number of tasks."""
+        if self.axes is None:
+            return sum(1 for _ in self.parts(batch))
+        sizes = [len(values) for values in self.axes.values()]
+        n = len(self.partition)
+        return math.prod(sizes[:n]) * math.ceil(math.prod(sizes[n:]) / batch)
+
+    def values(self) -> Iterator[str]:
+        """Every value of every axis, once or more."""
+        columns = self.rows if self.axes is None else self.axes.values()
+        return itertools.chain.from_iterable(columns)
 
 
-#: Tasks that are submitted and not yet written: memory does not grow with the sweep.
-_AHEAD = 256
+@dataclass
+class Plan:
+    """What decides the content of a sweep's files."""
+
+    base: Scenario
+    points: Points
+    batch: int
+    ground: str
+    partition: tuple[str, ...]
+    out: Path
+
+    def __post_init__(self) -> None:
+        origin, _, set, *rest = self.base._state
+        files = files_named(self.base, self.points.values())
+        hashes = sorted((path, hashlib.sha256(of).hexdigest()) for path, of in files.items())
+        sets = [(key, as_set(value)) for key, value in set.items()]
+        engine = _native.fingerprint(self.ground)
+        what = (engine, self.base.text, sets, rest, self.ground, hashes, self.points.keys)
+        self.digest = hashlib.sha256(repr((what, self.partition)).encode()).hexdigest()
+
+    def parts(self) -> Iterator[tuple[Path, int, list[list[str]]]]:
+        """Every file with the index of its first point, and its points."""
+        for first, some in self.points.parts(self.batch):
+            own = hashlib.sha256(f"{self.digest}{some!r}".encode()).hexdigest()[:16]
+            values = zip(self.partition, some[0], strict=False)
+            folders = (f"{key}={quote(value, safe='')}" for key, value in values)
+            yield self.out.joinpath(*folders, f"part-{first:09}-{own}.parquet"), first, some
+
+    def claim(self, replace: bool) -> None:
+        """Makes the directory that of this sweep.
+
+        Raises :class:`ScenarioError` if it is another one's."""
+        axes = self.points.axes
+        points = self.points.rows if axes is None else list(axes.items())
+        whole = hashlib.sha256(f"{self.digest}{self.batch}{points!r}".encode()).hexdigest()
+        about = {
+            "scenario": self.base.name,
+            "axes": self.points.keys,
+            "seeds": self.base.seeds,
+            "ground": self.ground,
+            "fullpipe": _native.__version__,
+            "plan": whole,
+        }
+        file = self.out / PLAN
+        known = json.loads(file.read_text())["plan"] if file.exists() else None
+        left = known != whole and set(self.out.rglob("part-*.parquet"))
+        if left and not replace:
+            raise _native.ScenarioError(
+                f"error: {self.out} holds another sweep (scenario, axes, seeds, batch, ground, "
+                "files or version differ)\n  hint: choose another directory, or replace=True "
+                "(--replace) removes what this sweep has not"
+            )
+        for old in left or ():
+            if not any(old == path for path, *_ in self.parts()):
+                old.unlink()
+        self.out.mkdir(parents=True, exist_ok=True)
+        write(file, (json.dumps(about, indent=2) + "\n").encode())
 
 
-def _batches(
-    cases: Iterator[dict[str, Any]], size: int
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    first = 0
-    while some := list(itertools.islice(cases, size)):
-        yield first, some
-        first += len(some)
-
-
-def _next(waiting: dict[Path, Any]) -> tuple[Path, Any]:
-    file = next(iter(waiting))
-    return file, waiting.pop(file)
-
-
-def _write(file: Path, task: Future[bytes]) -> int:
-    content = task.result()
-    # A name of its own: another sweep may be writing the same part.
+def write(file: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # A name of its own: another sweep may be writing the same file.
     temporary = file.with_name(f".{file.name}.{uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
-    return 1
 
 
-def _hash(base: Scenario, cases: list[dict[str, Any]], ground: str) -> str:
-    """Of all that decides the content."""
-    engine = _native.fingerprint(ground)
-    what = (engine, base.text, sorted(base._set.items()), base.seeds, base._quick, cases, ground)
-    return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
+@dataclass
+class Workers:
+    """An executor, and how to go on when it breaks."""
+
+    submit: Callable[..., Any]
+    close: Callable[[bool], object]
+    renew: Callable[[], Workers] | None = None
 
 
-def _task(base: Scenario, cases: list[dict[str, Any]], first: int, ground: str) -> bytes:
-    """Runs some cases, one thread each task; returns a Parquet file."""
-    tables: list[Table] = []
-    for case in cases:
-        result: Result = run(base.set(case), ground=ground, jobs=1, progress=False)
-        tables.append(result.runs)
-    return _native.joined([t._native for t in tables], list(cases[0]), _texts(cases), first)
+def _workers(executor: Submits | int | None) -> Workers:
+    if executor is None:
+        threads, stop = ThreadPoolExecutor(), _native.Stop()
+
+        def close(early: bool) -> None:
+            if early:
+                stop.set()
+            threads.shutdown(cancel_futures=True)
+
+        return Workers(lambda _, *task: threads.submit(task_of_sweep, *task, stop), close)
+    if isinstance(executor, int):
+        # Not forked: this process may have threads.
+        pool = ProcessPoolExecutor(executor, mp_context=get_context("spawn"))
+
+        def end(early: bool) -> None:
+            # What they have in hand is of no use to anybody.
+            for process in list(pool._processes.values()) if early else ():
+                process.terminate()
+            pool.shutdown(cancel_futures=True)
+
+        return Workers(
+            lambda _, *task: pool.submit(task_of_sweep, *task), end, lambda: _workers(executor)
+        )
+    given: Submits = executor
+    more = {"retries": DEATHS} if hasattr(executor, "scheduler_info") else {}
+
+    def submit(name: str, *task: Any) -> Any:
+        # Dask knows tasks by their keys; of its own making they would be the arguments' hashes.
+        key = {"key": f"fullpipe-{name}-{uuid4().hex[:8]}"} if more else {}
+        return given.submit(task_of_sweep, *task, **more, **key)
+
+    return Workers(submit, lambda early: None)
 
 
-def _texts(cases: list[dict[str, Any]]) -> list[list[str]]:
-    return [[str(value) for value in case.values()] for case in cases]
+def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]:
+    files: list[Path] = []
+    total, done, deaths = plan.points.tasks(plan.batch), 0, 0
+    waiting: dict[Path, tuple[Any, ...]] = {}
+    futures: dict[Path, Any] = {}
+    ended: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    parts, more, early = plan.parts(), True, True
+
+    def send(path: Path, task: tuple[Any, ...]) -> None:
+        future = workers.submit(path.stem, *task)
+        waiting[path], futures[path] = task, future
+        # What cannot tell is asked in turn.
+        if hasattr(future, "add_done_callback"):
+            future.add_done_callback(lambda _: ended.put(path))
+        else:
+            ended.put(path)
+
+    try:
+        while more or waiting:
+            while more and len(waiting) < AHEAD:
+                path, first, some = next(parts, (None, 0, []))
+                if path is None:
+                    more = False
+                    break
+                files.append(path)
+                if path.exists():
+                    done += 1
+                    continue
+                send(path, (plan.base, plan.points.keys, some, first, plan.partition, plan.ground))
+            if not waiting:
+                break
+            path = ended.get()
+            # One of an executor that has broken since.
+            if path not in waiting:
+                continue
+            try:
+                content = futures[path].result()
+            except BrokenExecutor as error:
+                deaths += 1
+                if workers.renew is None or deaths >= DEATHS:
+                    raise _native.FullpipeError(
+                        f"error: a worker died ({error})\n  hint: what is finished is kept, start "
+                        "the sweep again; executor=2 (--processes) replaces workers that die"
+                    ) from error
+                workers.close(True)
+                workers = workers.renew()
+                again = dict(waiting)
+                waiting.clear()
+                ended = queue.SimpleQueue()
+                for path, task in again.items():
+                    send(path, task)
+                continue
+            write(path, content)
+            del waiting[path], futures[path]
+            done, deaths = done + 1, 0
+            if progress:
+                progress(done, total)
+        early = False
+    except Exception:
+        # What has begun is finished and kept; Ctrl-C waits for nothing.
+        for future in futures.values():
+            getattr(future, "cancel", lambda: None)()
+        for path, future in futures.items():
+            with suppress(Exception, CancelledError):
+                write(path, future.result())
+        raise
+    finally:
+        for future in futures.values() if early else ():
+            getattr(future, "cancel", lambda: None)()
+        workers.close(early)
+    if progress and done and not futures:
+        progress(done, total)
+    return files
 
 
-__all__ = ["Executor", "sweep"]
+def task_of_sweep(
+    base: Scenario,
+    keys: list[str],
+    points: list[list[str]],
+    first: int,
+    apart: tuple[str, ...],
+    ground: str,
+    stop: _native.Stop | None = None,
+) -> bytes:
+    """Runs some points on one processor; returns a Parquet file."""
+    return _native.swept(
+        base._native, keys, points, first=first, apart=apart, ground=ground, stop=stop
+    )
+
+
+__all__ = ["Submits", "sweep"]

@@ -64,6 +64,10 @@ class Table:
         """This table with a column of numbers more."""
         return Table(self._native.with_numbers(name, values))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes get it as Parquet."""
+        return _unpacked, (self._native.to_parquet(),)
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._native.__arrow_c_stream__(requested_schema)
 
@@ -79,6 +83,10 @@ class Table:
         )
         more = f"<p>{len(self)} rows, {SHOWN} of them shown</p>" if len(self) > SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _unpacked(parquet: bytes) -> Table:
+    return Table(_native.Table.from_parquet(parquet))
 
 
 def _has_values(values: np.ndarray[Any, Any]) -> bool:

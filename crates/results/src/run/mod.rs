@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
 use crate::result::RunResult;
-use crate::store::{Store, Unit, plan};
+use crate::store::{Store, Table, Unit, plan, runs_table};
 use fullpipe_metrics::SeedRun;
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
@@ -99,6 +99,28 @@ pub fn run_on(
     options: &Options<'_>,
     ground: &dyn Ground,
 ) -> Result<Ran, RunError> {
+    made_on(scenario, options, ground).map(|(ran, _)| ran)
+}
+
+/// The same runs as the table of `runs.parquet`, without a directory.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn tabled(
+    scenario: &Scenario,
+    options: &Options<'_>,
+    ground: &dyn Ground,
+) -> Result<Table, RunError> {
+    let (ran, runs) = made_on(scenario, options, ground)?;
+    Ok(runs_table(&ran.result, &runs))
+}
+
+/// The result, and in the order of their seeds the runs of every case.
+fn made_on(
+    scenario: &Scenario,
+    options: &Options<'_>,
+    ground: &dyn Ground,
+) -> Result<(Ran, Vec<Vec<SeedRun>>), RunError> {
     let wanted = scenario.measure.precision.as_ref();
     let seeds = precision::possible(&scenario.seeds, wanted);
     let possible = plan(scenario, ground, &seeds);
@@ -194,11 +216,12 @@ pub fn run_on(
         store.finish(&result, &runs, files, &timings)?;
     }
     times::add_times(&mut result, &timings, &runs);
-    Ok(Ran {
+    let ran = Ran {
         result,
         made,
         reused,
-    })
+    };
+    Ok((ran, runs))
 }
 
 /// In each case the order of its seeds: what was drawn later comes later.

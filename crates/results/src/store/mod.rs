@@ -57,4 +57,5 @@ pub use manifest::{FileHash, Manifest, ManifestRun};
 pub(crate) use plan::key_of;
 pub use plan::{Unit, plan};
 pub use reader::ResultDir;
+pub(crate) use tables::runs_table;
 pub use writer::{Finished, Store, StoredFiles, Timing};

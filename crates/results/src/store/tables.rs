@@ -8,6 +8,11 @@ use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{Scope, Values};
 
+/// The table of `runs.parquet`: one row per flow and traffic, case and seed.
+pub(crate) fn runs_table(result: &RunResult, runs: &[Vec<SeedRun>]) -> Table {
+    run_table(result, runs, Scope::Flow)
+}
+
 /// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of
 /// the scope and, with the flows, of traffic and of the case. `kind` is `flow` or that of the
 /// traffic.
