@@ -358,3 +358,49 @@ fn hosts_that_take_time_settle_ties_as_a_kernel_does() {
     let late = retransmits(ties.switched(&settings()).unwrap().unwrap().as_ref());
     assert!(late > 41.0 && late < 81.0, "a mean of both: {late}");
 }
+
+/// A sixth of a bandwidth-delay product, so that a recovery shows in what is delivered; with all of
+/// it the queue hides them.
+const SHALLOW: &str = r#"
+name = "shallow"
+about = "Reno against a small buffer"
+duration = "15s"
+
+[path]
+rate = "100Mbit/s"
+rtt = "20ms"
+buffer = "BUFFER"
+
+[[flow]]
+name = "main"
+stack = "reno-linux"
+preset = "linux"
+"#;
+
+/// A round of the kernel's ends as one of the simulator's does, in a recovery too.
+#[test]
+fn recoveries_last_as_long_as_in_linux() {
+    let kernel = Kernel {
+        name: None,
+        module: None,
+    };
+    let settings = Settings {
+        kernel,
+        ..settings()
+    };
+    let linux = match (find("linux", Far::Here).unwrap().build)(settings) {
+        Ok(ground) => ground,
+        Err(e) => return eprintln!("skipped: {e}"),
+    };
+    let recovery = |ground: &dyn Ground, buffer: &str| {
+        let text = SHALLOW.replace("BUFFER", buffer);
+        let scenario = Scenario::parse(&text, "shallow.toml", &Overrides::default()).unwrap();
+        let ran = run_on(&scenario, &Options::default(), ground).unwrap();
+        let main = ran.result.cases[0].flow("main").unwrap();
+        main.value("recovery_time_s").unwrap()
+    };
+    let both = |buffer| (recovery(&Sim, buffer), recovery(linux.as_ref(), buffer));
+    let (sim, linux) = both("20 packets");
+    assert!((linux / sim - 1.0).abs() < 0.05, "{sim} s, {linux} s");
+    assert_eq!(both("1BDP"), (0.0, 0.0));
+}

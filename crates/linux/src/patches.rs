@@ -13,6 +13,7 @@ use crate::error::LinuxError;
 pub fn apply(root: &Path, hz: u32) -> Result<(), LinuxError> {
     change(root, "drivers/char/random.c", seeded)?;
     change(root, "net/ipv4/tcp_input.c", observed)?;
+    change(root, "net/ipv4/tcp_rate.c", delivered)?;
     change(root, "net/ipv4/tcp_output.c", probed)?;
     change(root, "net/ipv4/Makefile", |s| {
         Some(s.to_owned() + "\nobj-y += fullpipe/\n")
@@ -146,6 +147,19 @@ void fullpipe_changed(struct sock *sk, int kind, u32 before);
 u32 fullpipe_initial(const struct tcp_sock *tp, u32 kernels);
 
 ";
+
+/// After every delivery, what its newest segment knows of the deliveries before it.
+fn delivered(s: &str) -> Option<String> {
+    let s = around(
+        s,
+        "void tcp_rate_gen(struct sock *sk, u32 delivered, u32 lost,\n\
+         \t\t  bool is_sack_reneg, struct rate_sample *rs)",
+        "\ttcp_rate_gen_plain(sk, delivered, lost, is_sack_reneg, rs);\n\
+         \tif (rs->prior_mstamp)\n\t\tfullpipe_delivered(sk, rs->prior_delivered);\n",
+    )?;
+    let declaration = "void fullpipe_delivered(struct sock *sk, u32 prior);\n\n";
+    insert_before(&s, "static void tcp_rate_gen_plain(", declaration)
+}
 
 fn probed(s: &str) -> Option<String> {
     let count = "\tNET_INC_STATS(sock_net(sk), LINUX_MIB_TCPLOSSPROBES);\n";

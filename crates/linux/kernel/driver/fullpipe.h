@@ -267,7 +267,8 @@ struct fp_flow {
 	struct fp_totals t;
 	/* the sender */
 	u64 since, next_row, last_delivered, last_una;
-	u64 round_end;
+	u32 round_began;
+	bool round_begins;
 	u32 w, low, high, last_rtt, last_retransmits, last_stalls;
 	u16 events;
 	bool start_up, seen, touched;
@@ -420,6 +421,7 @@ void fp_see(const struct fp_meta *m, u64 now, enum fp_seen event);
 /* ---- calls that are patched into TCP: senders.c ------------------------------------------- */
 
 struct tcp_sock;
+void fullpipe_delivered(struct sock *sk, u32 prior);
 void fullpipe_acked(struct sock *sk);
 void fullpipe_rtt(struct sock *sk, long us);
 void fullpipe_changed(struct sock *sk, int kind, u32 before);

@@ -177,6 +177,19 @@ static void stop_sending(struct fp_flow *f, struct sock *sk)
 	f->purged = true;
 }
 
+/* The newest segment that an ACK delivers left after so many deliveries: a round begins if that was
+ * after the last one began. Counts are the kernel's, the SYN included.
+ */
+void fullpipe_delivered(struct sock *sk, u32 prior)
+{
+	struct fp_flow *f = flow_of(sk);
+
+	if (!f || sk->sk_state == TCP_SYN_SENT || before(prior, f->round_began))
+		return;
+	f->round_began = tcp_sk(sk)->delivered;
+	f->round_begins = true;
+}
+
 void fullpipe_acked(struct sock *sk)
 {
 	struct fp_flow *f = flow_of(sk);
@@ -205,13 +218,12 @@ void fullpipe_acked(struct sock *sk)
 		f->t.completed = now;
 	}
 	window_is(f, now, tcp_snd_cwnd(tp));
-	if (una >= f->round_end && f->sent_high) {
+	if (f->round_begins && !f->brief) {
 		struct fp_round r = {now, delivered, tcp_snd_cwnd(tp)};
 
-		if (f->round_end && !f->brief)
-			fp_emit(FP_ROUND, f - fp_flows, &r, sizeof(r));
-		f->round_end = max(f->sent_high, una + 1);
+		fp_emit(FP_ROUND, f - fp_flows, &r, sizeof(r));
 	}
+	f->round_begins = false;
 	if (f->start_up && !tcp_in_slow_start(tp) && !f->touched)
 		episode(f, sk, 6, tcp_snd_cwnd(tp), tp->snd_ssthresh, EV_EXIT);
 	f->start_up = tcp_in_slow_start(tp);
