@@ -32,6 +32,9 @@ use libfuzzer_sys::fuzz_target;
 /// Answers that may wait, and bytes of the longest.
 const MOST_ANSWERS: usize = 128;
 const LONGEST: usize = 1300;
+/// Results that a client begins to fetch, and bytes of the longest: more than it asks for at once.
+const MOST_FETCHES: u32 = 4;
+const LONGEST_RESULT: u32 = 1 << 18;
 
 fn flow(name: &str, reverse: bool) -> FlowSpec {
     let stack = StackSpec::parse("reno").expect("a stack");
@@ -187,6 +190,7 @@ fn client(script: &mut Script<'_>) {
     let mut now = Time::ZERO;
     let mut asking = ClientSession::new(now, &secrets, request, how & 1 != 0);
     let mut server = Channel::new(&secrets, End::Server);
+    let mut fetches = MOST_FETCHES;
     while let Some(step) = script.step() {
         match step % 8 {
             0..=3 => {
@@ -206,8 +210,10 @@ fn client(script: &mut Script<'_>) {
                 _ => asking.complete().store(true, Ordering::Release),
             },
             _ => {
-                // A result without measure costs nothing but time here.
-                if let Some(ended) = asking.ended().filter(|e| e.length <= 1 << 20) {
+                // Each takes memory for the whole result: an input of nothing else would last seconds.
+                let ended = asking.ended().filter(|e| fetches > 0 && e.length <= LONGEST_RESULT);
+                if let Some(ended) = ended {
+                    fetches -= 1;
                     let _ = asking.fetch(now, &ended);
                 }
             }

@@ -1,5 +1,6 @@
 """Names, disks, modes, and files that change or end in the middle of a copy."""
 
+import collections
 import hashlib
 import os
 import random
@@ -9,7 +10,7 @@ import subprocess
 import time
 
 from harness import (
-    PREPARED, Refused, Serving, Skipped, attack, ended, get, put,
+    FIRST, ITEMS, PREPARED, Refused, Serving, Skipped, attack, ended, fetch, get, put,
 )
 
 
@@ -161,6 +162,72 @@ def kills(folder):
     server.end()
     seen = f"{flying} in flight, {whole} of 20 whole, {half} half-written, {resumed} parts left"
     return seen, whole == 20 and half == 0
+
+
+@attack("own n", "one directory fetched under 20,000 names, and one of 300,000 entries", "no lists")
+def lists(folder):
+    files = folder / "files"
+    (files / "d").mkdir(parents=True)
+    (files / "hidden").mkdir()
+    for i in range(200):
+        (files / "d" / str(i)).touch()
+    for i in range(300_000):
+        (files / "hidden" / f".{i}").touch()
+    seen, held = [], True
+    with Serving(folder, "--files", files, "--max-memory", "400MB") as server:
+        for name, names in (("names", ["d"] * 20_000), ("entries", ["hidden"])):
+            before = server.stat()["VmRSS"]
+            client = server.raw()
+            client.granted(fetch(names))
+            answer = client.ask(ITEMS + FIRST, seconds=20)
+            # Who goes takes the work along.
+            client.close()
+            time.sleep(0.5)
+            stat = server.stat()
+            more = (stat["VmHWM"] - before) / 1000
+            seen.append(f"{name}: {answer and answer[:2]}, {more:.0f} MB")
+            held &= bool(answer) and answer[0] == "failed" and more < 150 and stat["Threads"] <= 3
+        return "; ".join(seen), held and not server.panics()
+
+
+@attack("own d", "a fetch of 1,000 directories where there are 1,024 descriptors", "no directories")
+def directories(folder):
+    files = folder / "files"
+    for i in range(1000):
+        (files / "wide" / str(i)).mkdir(parents=True)
+        (files / "wide" / str(i) / "x").touch()
+    few = ("setpriv", "--bounding-set", "-sys_resource", "prlimit", "--nofile=1024:1024")
+    options = ("--files", files, "--max-tests-per-peer", 16)
+    with Serving(folder, *options, prefix=few) as server:
+        client = server.raw()
+        client.granted(fetch(["wide"]))
+        answer = client.ask(ITEMS + FIRST, seconds=10)
+        fds, others, kept = server.stat()["fds"], collections.Counter(), []
+        for i in range(6):
+            other = server.raw()
+            try:
+                others[other.granted(put(f"other{i}", 10))[0]] += 1
+                others[(other.ask(PREPARED) or ["silence"])[0]] += 1
+            except (Refused, TimeoutError) as no:
+                others[f"no session: {no}"] += 1
+            kept.append(other)
+        seen = f"it gets {answer and answer[:1]}, {fds} descriptors; others meanwhile {dict(others)}"
+        return seen, others["prepared"] == 6 and not server.panics()
+
+
+@attack("own p", "parts in 2,000 directories beside 300 descriptors and --max-partial", "no directories")
+def promises(folder):
+    """What lies in directories that cannot be opened must count too."""
+    files = folder / "files"
+    few = ("setpriv", "--bounding-set", "-sys_resource", "prlimit", "--nofile=300:300")
+    for i in range(2000):
+        (files / str(i)).mkdir(parents=True)
+    with Serving(folder, "--files", files, "--max-partial", "10MB", prefix=few) as server:
+        seen = collections.Counter()
+        for i in range(0, 2000, 100):
+            answer = asked(server, put(f"{i}/x", 1_000_000))
+            seen[str(answer[0])] += 1
+        return f"of 20 parts of 1 MB within a limit of 10 MB {dict(seen)}", seen["prepared"] == 10
 
 
 @attack("t7 modes", "modes of copies; a second link under the name of a part", "0600 became 0644")

@@ -190,7 +190,14 @@ def get(name):
     return request(duration=600, until_complete=True, flows=[flow], get={"name": name})
 
 
-PREPARED = number(0)
+def fetch(names):
+    flow = {"name": "main", "direction": "down"}
+    return request(
+        duration=600, until_complete=True, flows=[flow], fetch={"names": names}
+    )
+
+
+PREPARED, ITEMS, FIRST = number(0), number(5), number(0)
 
 
 # A client without manners.

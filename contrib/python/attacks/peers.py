@@ -10,8 +10,8 @@ import time
 
 import wire
 from harness import (
-    ALIVE, CLOSE, PREPARED, START, STOP, Refused, Serving, ack, attack, data, ended, get, ping,
-    put, test,
+    ALIVE, CLOSE, FIRST, ITEMS, PREPARED, START, STOP, Refused, Serving, ack, attack, data, ended,
+    fetch, get, ping, put, request, test,
 )
 from postcard import number
 
@@ -130,6 +130,41 @@ def silent(folder):
             time.sleep(0.4)
         bytes_ = carried() - before
         return f"{bytes_ / 1e3:.1f} kB in 8 s, both directions", bytes_ < 50_000
+
+
+def unread(client, question, seconds):
+    """Says `question`, again and again, and reads nothing: bytes of the server for one sent."""
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    before, sent, until = carried(), 0, time.monotonic() + seconds
+    while time.monotonic() < until:
+        datagram = client.sealed(question)
+        client.socket.send(datagram)
+        sent += len(datagram) + 42
+        time.sleep(0.0005)
+    return (carried() - before - sent) / sent
+
+
+@attack("own q", "questions whose answers nobody reads: a list, a result", "no lists")
+def blind_questions(folder):
+    files = folder / "files" / "d"
+    files.mkdir(parents=True)
+    for i in range(200):
+        (files / ("x" * 150 + str(i))).touch()
+    flows = [{"name": f"f{i}", "direction": "down", "bytes": 1} for i in range(250)]
+    with Serving(folder, "--files", files.parent) as server:
+        client = server.raw()
+        client.granted(fetch(["d"]))
+        client.ask(ITEMS + FIRST)
+        of_list = unread(client, number(5) + number(7) + ITEMS + FIRST, 5)
+        client.close()
+        client = server.raw()
+        client.granted(request(duration=5, flows=flows), start=True)
+        client.wait("ended", say=STOP)
+        of_result = unread(client, number(4) + number(0) + number(32), 2)
+        client.close()
+        seen = f"{of_list:.1f} bytes for one that asks for a list, {of_result:.1f} for a result"
+        # The credit is 128 KiB to begin with; beyond it as much as comes.
+        return seen, of_list < 2 and of_result < 3
 
 
 @attack("t6 opt", "ACKs of segments that were sent, before they were received", "1.53 Gbit/s")

@@ -95,7 +95,8 @@ milliseconds. Where the bounds come from is measured in [grounds.md](grounds.md#
 | `local_stalls` | batches that the operating system refused; made up for, and part of a real host | |
 | `checks` | on the running kernel: rate, delay, buffer and burst of the path before the run, lateness, lost packets and processor time during it, each with what was specified and measured | of each: least and most |
 
-The numbers of the path are absent where it is a network (`--peer`, `send`). Of each host, measured by itself:
+The numbers of the path are absent where it is a network (`--peer`, `send`); the bounds of `added_ms` and of hosts are five times as wide
+there, and of the mean round trip: 1 ms or 5 %, 2.5 ms or 25 %. Of each host, measured by itself:
 
 | | | may be |
 |---|---|---|

@@ -97,9 +97,11 @@ fn allowed(args: &Serve) -> Result<Allowed, Failure> {
     let Some(dir) = &args.files else {
         return Ok(Allowed::default());
     };
-    descriptors::as_many_as_allowed();
+    let open = descriptors::as_many_as_allowed();
     let failed = |e| Failure::io(format!("cannot serve files of {}", dir.display()), &e);
-    let files = Arc::new(Directory::open(dir).map_err(failed)?);
+    let open = descriptors::of_directories(open, args.max_tests);
+    let files = Directory::open(dir).map_err(failed)?;
+    let files = Arc::new(files.with_most_open(open));
     let room = match args.max_partial {
         Some(most) => Room::new(Arc::clone(&files), most.0),
         None => Room::half(Arc::clone(&files)).map_err(failed)?,

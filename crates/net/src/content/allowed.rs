@@ -1,5 +1,6 @@
 //! What a server lets its clients do with files, and which copies to it are under way.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,7 +21,8 @@ pub struct Allowed {
     pub keep_parts: Option<Duration>,
     /// What unfinished files may take of the disk together.
     pub room: Room,
-    /// Bytes of a file that may wait for the disk; `None`: as many as the path makes use of.
+    /// Bytes of files that may wait for the disk, or be read ahead; `None`: as many as the path
+    /// makes use of.
     pub buffer: Option<Buffer>,
     /// Copies to this server that are under way.
     pub under_way: UnderWay,
@@ -29,10 +31,15 @@ pub struct Allowed {
 /// Copies under way: whoever begins the same one again, after a crash as a rule, takes the place of
 /// the one before.
 #[derive(Clone, Debug, Default)]
-pub struct UnderWay(Arc<Mutex<Vec<Entry>>>);
+pub struct UnderWay(Arc<Mutex<Entries>>);
 
-/// Name and file, and the flag of the copy.
-type Entry = (String, Identity, Weak<AtomicBool>);
+/// File and flag of the copies to a name, in the order in which they began.
+#[derive(Debug, Default)]
+struct Entries {
+    of_name: HashMap<String, Vec<(Identity, Weak<AtomicBool>)>>,
+    /// Those that are over are cleared away when there are more names than this.
+    tidy_at: usize,
+}
 
 impl UnderWay {
     /// Ends an earlier copy of the same file to the same name. The flag is set when a later one
@@ -40,28 +47,67 @@ impl UnderWay {
     pub(super) fn enter(&self, name: &str, source: Identity) -> Arc<AtomicBool> {
         let superseded = Arc::new(AtomicBool::new(false));
         // A panic while it was held leaves a list that is complete.
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(_, _, flag)| flag.strong_count() > 0);
-        for (other, identity, flag) in all.iter() {
-            if other == name
-                && *identity == source
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.of_name.len() >= entries.tidy_at {
+            entries.of_name.retain(|_, copies| {
+                copies.retain(|(_, flag)| flag.strong_count() > 0);
+                !copies.is_empty()
+            });
+            entries.tidy_at = 2 * entries.of_name.len() + FEW;
+        }
+        let copies = entries.of_name.entry(name.to_owned()).or_default();
+        copies.retain(|(_, flag)| flag.strong_count() > 0);
+        for (identity, flag) in copies.iter() {
+            if *identity == source
                 && let Some(flag) = flag.upgrade()
             {
                 flag.store(true, Ordering::Release);
             }
         }
-        all.push((name.to_owned(), source, Arc::downgrade(&superseded)));
+        copies.push((source, Arc::downgrade(&superseded)));
         superseded
     }
 
     /// Fails while an earlier copy to this name than that of `claim` is under way.
     pub(super) fn first(&self, name: &str, claim: &Arc<AtomicBool>) -> io::Result<()> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_name = all.iter().filter(|(other, ..)| other == name);
-        let first = of_name.map(|(_, _, flag)| flag).find_map(Weak::upgrade);
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let copies = entries.of_name.get(name).into_iter().flatten();
+        let first = copies.map(|(_, flag)| flag).find_map(Weak::upgrade);
         match first.is_none_or(|first| Arc::ptr_eq(&first, claim)) {
             true => Ok(()),
             false => Err(io::ErrorKind::ResourceBusy.into()),
+        }
+    }
+}
+
+/// Names of which nobody need clear away those that are over.
+const FEW: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_that_are_over_are_forgotten_and_those_under_way_are_not() {
+        let under_way = UnderWay::default();
+        let source = Identity {
+            size: 1,
+            changed: 1,
+        };
+        let kept: Vec<_> = (0..500)
+            .map(|i| under_way.enter(&format!("kept {i}"), source))
+            .collect();
+        for i in 0..10_000 {
+            drop(under_way.enter(&format!("over {i}"), source));
+        }
+        let names = under_way.0.lock().unwrap().of_name.len();
+        assert!((500..=2 * 500 + FEW).contains(&names), "{names}");
+        for (i, claim) in kept.iter().enumerate() {
+            let name = format!("kept {i}");
+            let later = under_way.enter(&name, source);
+            assert!(claim.load(Ordering::Acquire), "it is told");
+            under_way.first(&name, claim).unwrap();
+            under_way.first(&name, &later).unwrap_err();
         }
     }
 }

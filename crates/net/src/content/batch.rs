@@ -427,7 +427,7 @@ impl Batch {
             }
             let (_, places) = self.plan();
             let mut targets = self.take_targets(&places);
-            let begun = begin_all(&mut targets, &Room::default());
+            let begun = begin_all(&mut targets, &Room::default(), &Cancel::default());
             self.give_back(targets.into_iter().map(End::Target), &places);
             begun.map_err(|(i, e)| {
                 let name = places.get(i).map(|i| &self.files[*i].item.name);
@@ -508,7 +508,7 @@ impl Batch {
             End::Origin(origin) => Some(origin),
             _ => None,
         });
-        let (source, sending) = send_all(origins.collect(), plan).map_err(here)?;
+        let (source, sending) = send_all(origins.collect(), plan, None).map_err(here)?;
         self.stage = Stage::Sending(places, sending);
         Ok(Carried::of_source(source))
     }

@@ -224,7 +224,7 @@ impl Copy {
         set_transfer(flow, missing).map_err(CopyError::Here)?;
         match std::mem::replace(&mut self.stage, Stage::Moving) {
             Stage::Sending(file, hasher) => {
-                let (source, reading) = source(file, self.from, *hasher).map_err(here)?;
+                let (source, reading) = source(file, self.from, *hasher, None).map_err(here)?;
                 self.stage = Stage::Reading(reading);
                 Ok(Carried::of_source(source))
             }

@@ -10,12 +10,15 @@ use super::carried::{Carried, set_transfer};
 use super::{Answer, Held, PAGE, Question, Work, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
-    Cancel, Directory, Item, LeftOut, Name, Origin, Plan, Sending, Ways, Where, send_all,
+    Buffer, Cancel, Directory, Item, LeftOut, Name, Origin, Plan, Reach, Sending, Ways, Where,
+    send_all,
 };
 
 /// The server's side of files that the client fetches.
 #[derive(Debug)]
 pub(super) struct Fetch {
+    /// Bytes that may be read ahead.
+    buffer: Option<Buffer>,
     stage: Stage,
     /// The latest question that took time, and its answer.
     last: Option<(Question, Answer)>,
@@ -55,17 +58,24 @@ impl Fetch {
     ///
     /// # Errors
     /// A sentence for the client, if it will not be done.
-    pub(super) fn new(names: &[String], directory: Arc<Directory>) -> Result<Self, String> {
+    pub(super) fn new(
+        names: &[String],
+        directory: Arc<Directory>,
+        buffer: Option<Buffer>,
+    ) -> Result<Self, String> {
         let names: Result<Vec<Name>, _> = names.iter().map(|n| Name::parse(n)).collect();
         let names = names.map_err(|e| e.to_string())?;
-        let list = Work::start(move |_: &Cancel| {
+        let lender = buffer.as_ref().map(|buffer| Arc::clone(&buffer.lender));
+        let list = Work::start(move |cancel: &Cancel| {
             let (mut files, mut ways) = (Files::default(), Ways::default());
+            let mut reach = Reach::new(lender.as_deref(), cancel);
             for name in &names {
-                files.add(&directory, &mut ways, name)?;
+                files.add(&directory, &mut ways, name, &mut reach)?;
             }
             Ok(files)
         });
         Ok(Self {
+            buffer,
             stage: Stage::Listing(list?),
             last: None,
         })
@@ -140,7 +150,7 @@ impl Fetch {
                 set_transfer(&mut spec.flows[0], bytes)?;
                 let (plan, places) = files.plan();
                 let origins = places.iter().filter_map(|i| files.all[*i].origin.take());
-                let begun = send_all(origins.collect(), plan);
+                let begun = send_all(origins.collect(), plan, self.buffer.take());
                 let (source, sending) = begun.map_err(|e| failed_on("files", &e))?;
                 self.stage = Stage::Running(files, places, sending);
                 Ok(Carried::of_source(source))
@@ -204,9 +214,15 @@ impl Fetch {
 }
 
 impl Files {
-    fn add(&mut self, directory: &Directory, ways: &mut Ways, name: &Name) -> Result<(), String> {
+    fn add(
+        &mut self,
+        directory: &Directory,
+        ways: &mut Ways,
+        name: &Name,
+        reach: &mut Reach<'_>,
+    ) -> Result<(), String> {
         let failed = |e: io::Error| failed_on(name.as_str(), &e);
-        let listing = directory.items(name).map_err(failed)?;
+        let listing = directory.items(name, reach).map_err(failed)?;
         self.left_out.extend(listing.left_out);
         for item in listing.items {
             let origin = match (item.source, Name::parse(&item.name)) {

@@ -8,7 +8,7 @@ use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, failed_on};
-use crate::file::{Identity, Place, Reading, hashed, permissions, source};
+use crate::file::{Buffer, Identity, Place, Reading, hashed, permissions, source};
 
 /// The server's side of a file that the client fetches.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Get {
     name: String,
     identity: Identity,
     mode: u16,
+    /// Bytes that may be read ahead.
+    buffer: Option<Buffer>,
     stage: GetStage,
 }
 
@@ -37,13 +39,14 @@ impl Get {
     ///
     /// # Errors
     /// A sentence for the client, if it will not be done.
-    pub(super) fn new(place: &Place, name: String) -> Result<Self, String> {
+    pub(super) fn new(place: &Place, name: String, buffer: Option<Buffer>) -> Result<Self, String> {
         let file = place.open().map_err(|e| failed_on(&name, &e))?;
         let metadata = file.metadata().map_err(|e| failed_on(&name, &e))?;
         Ok(Self {
             name,
             identity: Identity::of(&metadata),
             mode: permissions(&metadata),
+            buffer,
             stage: GetStage::Open(file),
         })
     }
@@ -98,7 +101,7 @@ impl Get {
                 let flow = &mut spec.flows[0];
                 let missing = self.identity.size - from;
                 set_transfer(flow, missing)?;
-                let begun = source(file, from, *hasher);
+                let begun = source(file, from, *hasher, self.buffer.take());
                 let (source, reading) = begun.map_err(|e| failed_on(&self.name, &e))?;
                 self.stage = GetStage::Running(reading);
                 Ok(Carried::of_source(source))

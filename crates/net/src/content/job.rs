@@ -75,12 +75,16 @@ impl Job {
             }
             Content::Fetch { names } => {
                 one_flow(spec, true)?;
-                State::Fetch(Fetch::new(names, directory(allowed)?)?)
+                State::Fetch(Fetch::new(
+                    names,
+                    directory(allowed)?,
+                    allowed.buffer.clone(),
+                )?)
             }
             Content::Get { name } => {
                 one_flow(spec, true)?;
                 let place = place(name, allowed)?;
-                State::Get(Get::new(&place, name.clone())?)
+                State::Get(Get::new(&place, name.clone(), allowed.buffer.clone())?)
             }
         };
         Ok(Self(state))

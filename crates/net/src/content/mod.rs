@@ -332,7 +332,9 @@ fn failed_on(what: &str, error: &std::io::Error) -> String {
     use std::io::ErrorKind as E;
     let why = match error.kind() {
         // Ours: a sentence of its own.
-        E::AlreadyExists | E::NotFound | E::QuotaExceeded if error.get_ref().is_some() => {
+        E::AlreadyExists | E::NotFound | E::QuotaExceeded | E::FileTooLarge
+            if error.get_ref().is_some() =>
+        {
             error.to_string()
         }
         E::NotFound => "there is no such file or directory".to_owned(),

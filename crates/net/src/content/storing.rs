@@ -152,20 +152,21 @@ impl Store {
             return self.ask(&Question::Ready(bytes));
         }
         let (root, room) = (Arc::clone(&self.directory), self.room.clone());
-        let open = Work::start(move |_| {
+        let open = Work::start(move |cancel| {
             for slot in slots.iter().filter(|slot| !slot.takes_part) {
                 // It stays until it is swept otherwise.
                 let _ = slot.target.as_ref().map(Target::tidy);
             }
             let mut ways = Ways::default();
             for slot in slots.iter_mut().filter(|slot| slot.takes_part) {
+                cancel.check().map_err(|e| failed_on("files", &e))?;
                 slot.make(&root, &mut ways);
             }
             if let Some(why) = slots.iter().find_map(|slot| slot.failure.clone()) {
                 return Err(why);
             }
             let (mut targets, places) = take_targets(&mut slots);
-            let begun = begin_all(&mut targets, &room);
+            let begun = begin_all(&mut targets, &room, cancel);
             give_back(&mut slots, targets, &places);
             match begun {
                 Ok(()) => Ok(slots),
@@ -234,8 +235,10 @@ impl Store {
             };
         }
         let overwrite = self.overwrite;
-        let publish = Work::start(move |_| {
-            for slot in slots.iter_mut().filter(|slot| slot.takes_part) {
+        let publish = Work::start(move |cancel| {
+            // Each gets its name by itself; who comes back finds the others unfinished.
+            let parts = slots.iter_mut().filter(|slot| slot.takes_part);
+            for slot in parts.take_while(|_| cancel.check().is_ok()) {
                 slot.publish(overwrite);
             }
             if let Err(e) = sync_directories(slots.iter().filter_map(|s| s.target.as_ref())) {

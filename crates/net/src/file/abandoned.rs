@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nix::dir::{Dir, Type};
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
 use super::name::STATE;
-use super::place::{Directory, Place, UNFINISHED_STATE};
+use super::place::{Directory, Place, UNFINISHED_STATE, Way};
 
 /// Totals of one cleanup of unfinished files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,26 +65,37 @@ impl Directory {
         Ok(bytes)
     }
 
+    /// One directory of each level is open at a time. What cannot be read is passed over, but not
+    /// for want of descriptors or memory: then nobody knows what is there.
     fn each_unfinished(&self, mut each: impl FnMut(&Place)) -> io::Result<()> {
-        let mut waiting = vec![(self.again()?, 0)];
-        while let Some((fd, depth)) = waiting.pop() {
-            let (leaves, below) = match list(&fd) {
-                Ok(lists) => lists,
-                Err(error) if depth == 0 => return Err(error),
-                Err(_) => continue,
-            };
-            for name in below.into_iter().filter(|_| depth < DEEPEST) {
-                if let Ok(fd) = openat(&fd, name.as_os_str(), FLAGS, Mode::empty()) {
-                    waiting.push((fd, depth + 1));
-                }
-            }
-            let fd = Arc::new(fd);
+        let mut visit = |fd: OwnedFd| {
+            let (leaves, below) = list(&fd)?;
+            let way = Arc::new(Way::from(fd));
             for leaf in leaves {
-                each(&Place::at(Arc::clone(&fd), leaf));
+                each(&Place::at(Arc::clone(&way), leaf));
+            }
+            io::Result::Ok((way, below))
+        };
+        let mut levels = vec![visit(self.again()?)?];
+        while let Some((way, below)) = levels.last_mut() {
+            let Some(name) = below.pop() else {
+                levels.pop();
+                continue;
+            };
+            let opened = openat(&**way, name.as_os_str(), FLAGS, Mode::empty());
+            match opened.map_err(io::Error::from).and_then(&mut visit) {
+                Ok(level) if levels.len() <= DEEPEST => levels.push(level),
+                Err(e) if is_short(&e) => return Err(e),
+                _ => {}
             }
         }
         Ok(())
     }
+}
+
+fn is_short(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM))
 }
 
 /// Final names of the unfinished files in a directory, and its subdirectories.
@@ -204,6 +216,31 @@ mod tests {
         assert_eq!(sweep(d), Removed::default());
         assert_eq!(names(d), ["way", "x.part", "z.part", "z.part.state"]);
         assert_eq!(names(outside.path()).len(), 2);
+    }
+
+    /// A copy can make thousands of directories beside each other: the sweep does not take the
+    /// descriptors of everybody else.
+    #[test]
+    fn one_directory_of_each_level_is_open_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let d = dir.path().canonicalize().unwrap();
+        for i in 0..300 {
+            fs::create_dir(d.join(format!("{i}"))).unwrap();
+        }
+        for i in [0, 7, 150, 299] {
+            drop(left(&d.join(format!("{i}/old")), 8 * DAY));
+        }
+        let open = || {
+            let all = fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let links = all.filter_map(|fd| fs::read_link(fd.path()).ok());
+            links.filter(|path| path.starts_with(&d)).count()
+        };
+        let directory = Directory::open(&d).unwrap();
+        let mut most = Vec::new();
+        directory.each_unfinished(|_| most.push(open())).unwrap();
+        assert_eq!(most.len(), 4);
+        // The directory, once more for its list, and one below.
+        assert!(most.iter().all(|open| *open <= 4), "{most:?}");
     }
 
     /// Whoever waited for the lock of one that is then removed begins anew, and not in a file

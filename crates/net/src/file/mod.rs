@@ -43,7 +43,7 @@ pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
 pub use target::{Receiving, Target, begin_all, receive_all, sync_directories};
 pub use tree::Blocks;
-pub use walk::{LeftOut, Listing};
+pub use walk::{LeftOut, Listing, Reach};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use super::hash::Cancel;
 use super::place::Place;
 use super::plan::Plan;
+use super::sink::Buffer;
 use super::source::{Ahead, FileSource, PIECE};
 use super::state::Identity;
 use super::tree::{Blocks, Span};
@@ -164,13 +165,17 @@ pub struct Sending {
     thread: Option<JoinHandle<io::Result<Vec<Origin>>>>,
 }
 
-/// Makes the stream of `plan`, whose files are `origins`.
+/// Makes the stream of `plan`, whose files are `origins`; `buffer` holds what is read ahead.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn send_all(origins: Vec<Origin>, plan: Plan) -> io::Result<(FileSource, Sending)> {
+pub fn send_all(
+    origins: Vec<Origin>,
+    plan: Plan,
+    buffer: Option<Buffer>,
+) -> io::Result<(FileSource, Sending)> {
     let plan = Arc::new(plan);
-    let ahead = Arc::new(Ahead::new(0));
+    let ahead = Arc::new(Ahead::new(0, buffer));
     let streamed = Streamed {
         plan: Arc::clone(&plan),
         files: origins.iter().map(|o| (o.at.clone(), o.source)).collect(),

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -27,13 +28,69 @@ use super::state::State;
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
+    shelf: Option<Arc<Shelf>>,
+}
+
+/// How many directories below one that is served may be open at a time.
+#[derive(Debug)]
+struct Shelf {
+    most: u64,
+    open: AtomicU64,
+}
+
+/// A directory that is held open.
+#[derive(Debug)]
+pub(super) struct Way {
+    fd: OwnedFd,
+    shelf: Option<Arc<Shelf>>,
+}
+
+impl Shelf {
+    /// One more, of a copy that has so many: at most as many as it leaves to others.
+    fn take(shelf: &Arc<Self>, has: u64) -> io::Result<Arc<Self>> {
+        let next = |open: u64| {
+            let left = shelf.most.saturating_sub(open + 1);
+            (has < left || open == 0).then_some(open + 1)
+        };
+        let took = shelf
+            .open
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        took.map(|_| Arc::clone(shelf)).map_err(|open| {
+            let what = format!(
+                "copies have {open} directories of the server open, and {} is the most (limit of \
+                 open files, ulimit -n)",
+                shelf.most
+            );
+            io::Error::new(ErrorKind::QuotaExceeded, what)
+        })
+    }
+}
+
+impl From<OwnedFd> for Way {
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd, shelf: None }
+    }
+}
+
+impl AsFd for Way {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        if let Some(shelf) = &self.shelf {
+            shelf.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// One file, by directory and last name.
 #[derive(Debug)]
 pub struct Place {
     /// Shared by the files of one copy in one directory.
-    dir: Arc<OwnedFd>,
+    dir: Arc<Way>,
     leaf: OsString,
     /// Permissions of what gets the name, at most.
     mode: Mode,
@@ -49,7 +106,16 @@ impl Directory {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let fd = nix::fcntl::open(path, flags, Mode::empty())?;
-        Ok(Self { fd })
+        Ok(Self { fd, shelf: None })
+    }
+
+    /// Lets the copies of a server have at most so many directories open below it, together.
+    pub fn with_most_open(self, most: u64) -> Self {
+        let open = AtomicU64::new(0);
+        Self {
+            shelf: Some(Arc::new(Shelf { most, open })),
+            ..self
+        }
     }
 
     /// Bytes that the file system has left for this user.
@@ -76,13 +142,13 @@ impl Directory {
 
 /// Directories that the files of one copy are in, each open once however many files are in it.
 #[derive(Debug, Default)]
-pub struct Ways(HashMap<String, Arc<OwnedFd>>);
+pub struct Ways(HashMap<String, Arc<Way>>);
 
 impl Ways {
     /// The place that `name` means in `root`, the same directory every time.
     ///
     /// # Errors
-    /// As [`Directory::place`].
+    /// As [`Directory::place`]; [`ErrorKind::QuotaExceeded`] if as many as there may be are open.
     pub fn place(&mut self, root: &Directory, name: &Name) -> io::Result<Place> {
         let (way, leaf) = name.parts();
         let text = name.as_str();
@@ -90,12 +156,17 @@ impl Ways {
         if let Some(dir) = self.0.get(above) {
             return Ok(Place::at(Arc::clone(dir), leaf.into()));
         }
-        let mut dir = root.fd.try_clone()?;
+        let has = self.0.len() as u64;
+        let shelf = root.shelf.as_ref().map(|shelf| Shelf::take(shelf, has));
+        let mut way_in = Way {
+            fd: root.fd.try_clone()?,
+            shelf: shelf.transpose()?,
+        };
         for part in way {
             let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            dir = openat(&dir, part, flags, Mode::empty())?;
+            way_in.fd = openat(&way_in.fd, part, flags, Mode::empty())?;
         }
-        let dir = Arc::new(dir);
+        let dir = Arc::new(way_in);
         self.0.insert(above.to_owned(), Arc::clone(&dir));
         Ok(Place::at(dir, leaf.into()))
     }
@@ -103,7 +174,7 @@ impl Ways {
 
 impl Place {
     /// In a directory that is open.
-    pub(super) fn at(dir: Arc<OwnedFd>, leaf: OsString) -> Self {
+    pub(super) fn at(dir: Arc<Way>, leaf: OsString) -> Self {
         let mode = Mode::from_bits_truncate(0o666);
         Self {
             dir,
@@ -136,7 +207,7 @@ impl Place {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        Ok(Self::at(Arc::new(Directory::open(parent)?.fd), leaf))
+        Ok(Self::at(Arc::new(Directory::open(parent)?.fd.into()), leaf))
     }
 
     /// True if something has the final name.
@@ -578,7 +649,7 @@ fn mode_of(file: &File) -> io::Result<Mode> {
 /// A state that is being written.
 pub(super) const UNFINISHED_STATE: &str = ".part.state~";
 
-fn free(directory: &OwnedFd) -> io::Result<u64> {
+fn free(directory: impl AsFd) -> io::Result<u64> {
     let system = fstatvfs(directory)?;
     let blocks = system.blocks_available();
     Ok(blocks.saturating_mul(system.fragment_size()))
@@ -614,6 +685,34 @@ mod tests {
         assert!(root.place(&name("file")).unwrap().open().is_err());
         assert!(root.place(&name("put")).unwrap().open_part().is_err());
         assert!(!outside.path().join("new").exists());
+    }
+
+    #[test]
+    fn a_copy_has_as_many_directories_open_as_it_leaves_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..30 {
+            fs::create_dir(dir.path().join(format!("{i}"))).unwrap();
+        }
+        let root = Directory::open(dir.path()).unwrap().with_most_open(20);
+        let take = |ways: &mut Ways| {
+            let place = |i| ways.place(&root, &name(&format!("{i}/x")));
+            let places: Vec<_> = (0..30).map(place).map_while(Result::ok).collect();
+            let error = ways.place(&root, &name("29/x")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+            assert!(error.to_string().contains("20 is the most"), "{error}");
+            places
+        };
+        let (mut first, mut second) = (Ways::default(), Ways::default());
+        let of_first = take(&mut first);
+        assert_eq!(of_first.len(), 10);
+        assert_eq!(take(&mut second).len(), 5);
+        // Another file of a directory that is open needs nothing.
+        first.place(&root, &name("0/y")).unwrap();
+        // What files still lie in stays open.
+        drop(first);
+        assert_eq!(take(&mut Ways::default()).len(), 2);
+        drop((of_first, second));
+        assert_eq!(take(&mut Ways::default()).len(), 10);
     }
 
     #[test]

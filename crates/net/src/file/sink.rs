@@ -42,7 +42,7 @@ pub struct FileSink {
     shared: Arc<Shared>,
 }
 
-/// What may wait for the disk.
+/// What may wait for the disk, or be read ahead of it.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// So many bytes, unasked.

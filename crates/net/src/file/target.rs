@@ -1,6 +1,7 @@
 //! The end of a stream of several files: bytes go to their files in any order, and are hashed by
 //! blocks. A file is open only while bytes of it are on their way.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
@@ -321,12 +322,10 @@ fn key_of(file: &File) -> io::Result<(u64, u64)> {
 /// # Errors
 /// As the system says.
 pub fn sync_directories<'t>(targets: impl Iterator<Item = &'t Target>) -> io::Result<()> {
-    let mut done = Vec::new();
+    let mut done = HashSet::new();
     for target in targets {
-        let directory = target.place.directory()?;
-        if !done.contains(&directory) {
+        if done.insert(target.place.directory()?) {
             target.place.sync_directory()?;
-            done.push(directory);
         }
     }
     Ok(())
@@ -337,8 +336,13 @@ pub fn sync_directories<'t>(targets: impl Iterator<Item = &'t Target>) -> io::Re
 ///
 /// # Errors
 /// Which one, and why: [`ErrorKind::QuotaExceeded`], [`ErrorKind::StorageFull`] of the first;
-/// [`ErrorKind::ResourceBusy`] if another transfer writes it; as the system says.
-pub fn begin_all(targets: &mut [Target], room: &Room) -> Result<(), (usize, io::Error)> {
+/// [`ErrorKind::ResourceBusy`] if another transfer writes it; [`ErrorKind::Interrupted`] once it is
+/// cancelled; as the system says.
+pub fn begin_all(
+    targets: &mut [Target],
+    room: &Room,
+    cancel: &Cancel,
+) -> Result<(), (usize, io::Error)> {
     let of_first = |e: io::Error| (0, e);
     if let Some(first) = targets.first() {
         let taken = targets.iter().filter_map(|t| t.place.part_bytes().ok());
@@ -350,7 +354,7 @@ pub fn begin_all(targets: &mut [Target], room: &Room) -> Result<(), (usize, io::
     }
     let owner = fresh_owner();
     let mut begun = Vec::with_capacity(targets.len());
-    let done = begin_in(targets, room, owner, &mut begun);
+    let done = begin_in(targets, (room, cancel), owner, &mut begun);
     if done.is_err() {
         for (target, before) in targets.iter_mut().zip(begun) {
             // Why it cannot be is told; that something is left is the lesser trouble.
@@ -362,7 +366,7 @@ pub fn begin_all(targets: &mut [Target], room: &Room) -> Result<(), (usize, io::
 
 fn begin_in(
     targets: &mut [Target],
-    room: &Room,
+    (room, cancel): (&Room, &Cancel),
     owner: u64,
     begun: &mut Vec<Before>,
 ) -> Result<(), (usize, io::Error)> {
@@ -370,6 +374,7 @@ fn begin_in(
     let mut index = 0;
     let admitted = room.admit(|| {
         for target in targets.iter_mut() {
+            cancel.check()?;
             begun.push(target.begin(owner)?);
             index += 1;
         }
@@ -379,7 +384,7 @@ fn begin_in(
     });
     admitted.map_err(|e| (index, e))?;
     for (index, (target, before)) in targets.iter_mut().zip(begun).enumerate() {
-        let reserved = target.reserve(before, hold);
+        let reserved = cancel.check().and_then(|()| target.reserve(before, hold));
         reserved.map_err(|e| (index, e))?;
     }
     Ok(())

@@ -34,7 +34,7 @@ fn carry(data: &Path, part: Part, which: impl Fn(u64) -> Vec<u64>) -> Part {
     let prefix = part.prefix();
     let hasher = hashed(&file, prefix, &Cancel::default()).unwrap().unwrap();
     assert_eq!(hasher.finalize(), part.digest());
-    let (mut from, _reading) = source(file, prefix, hasher).unwrap();
+    let (mut from, _reading) = source(file, prefix, hasher, None).unwrap();
     let (mut to, writing) = part.receive(MSS as u32).unwrap();
     let mut buffer = vec![0; MSS];
     for n in which((size - prefix).div_ceil(MSS as u64)) {

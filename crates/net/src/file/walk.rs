@@ -12,10 +12,12 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
 use serde::{Deserialize, Serialize};
 
+use super::hash::Cancel;
 use super::name::{Name, NameError};
 use super::place::Directory;
 use super::plan::Item;
 use super::state::Identity;
+use crate::lender::Lender;
 
 /// What is below a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,13 +40,57 @@ pub struct LeftOut {
     pub is_missed: bool,
 }
 
+/// What the directories of a copy may have in them.
+#[derive(Debug)]
+pub struct Reach<'a> {
+    entries: usize,
+    /// Lends memory for what is listed; `None`: it is there.
+    lender: Option<&'a dyn Lender>,
+    /// Bytes that are lent and not used yet.
+    lent: usize,
+    cancel: &'a Cancel,
+}
+
+impl<'a> Reach<'a> {
+    /// Of one copy, [`MOST_ENTRIES`] in all, however many names it has.
+    pub fn new(lender: Option<&'a dyn Lender>, cancel: &'a Cancel) -> Self {
+        Self {
+            entries: MOST_ENTRIES,
+            lender,
+            lent: 0,
+            cancel,
+        }
+    }
+
+    /// One more, whose name in the copy has so many bytes.
+    fn take(&mut self, name: usize) -> io::Result<()> {
+        self.cancel.check()?;
+        self.entries = self.entries.checked_sub(1).ok_or_else(|| {
+            let what = format!("a copy has {MOST_ENTRIES} files and directories at most");
+            io::Error::new(ErrorKind::FileTooLarge, what)
+        })?;
+        let bytes = OF_ENTRY + 3 * name;
+        while self.lent < bytes {
+            if !self.lender.is_none_or(|lender| lender.lend(LOT as u64)) {
+                let what = "the server has no memory for more files and directories (limit \
+                            --max-memory)";
+                return Err(io::Error::new(ErrorKind::QuotaExceeded, what));
+            }
+            self.lent += LOT;
+        }
+        self.lent -= bytes;
+        Ok(())
+    }
+}
+
 impl Directory {
     /// The file `name`, or the directory and all that is below it.
     ///
     /// # Errors
     /// As the system says; [`ErrorKind::InvalidInput`] if it is neither;
-    /// [`ErrorKind::FileTooLarge`] if there is too much below it.
-    pub fn items(&self, name: &Name) -> io::Result<Listing> {
+    /// [`ErrorKind::FileTooLarge`] and [`ErrorKind::QuotaExceeded`] if it is beyond `reach`.
+    pub fn items(&self, name: &Name, reach: &mut Reach<'_>) -> io::Result<Listing> {
+        reach.take(name.as_str().len())?;
         let (way, leaf) = name.parts();
         let mut fd = self.again()?;
         for part in way {
@@ -61,7 +107,7 @@ impl Directory {
                 listing
                     .items
                     .push(item(name.as_str().to_owned(), &stat, false));
-                listing.descend(&fd, name.as_str(), 0)?;
+                listing.descend(&fd, name.as_str(), 0, reach)?;
             }
             SFlag::S_IFLNK => return Err(io::Error::from_raw_os_error(nix::libc::ELOOP)),
             _ => {
@@ -78,14 +124,14 @@ impl Directory {
     ///
     /// # Errors
     /// As the system says; [`ErrorKind::FileTooLarge`] if there is too much below it.
-    pub fn tree(&self, name: &Name) -> io::Result<Listing> {
+    pub fn tree(&self, name: &Name, reach: &mut Reach<'_>) -> io::Result<Listing> {
         let fd = self.again()?;
         let stat = nix::sys::stat::fstat(&fd)?;
         let mut listing = Listing::default();
         listing
             .items
             .push(item(name.as_str().to_owned(), &stat, false));
-        listing.descend(&fd, name.as_str(), 0)?;
+        listing.descend(&fd, name.as_str(), 0, reach)?;
         Ok(listing)
     }
 
@@ -111,26 +157,37 @@ impl Directory {
 }
 
 impl Listing {
-    fn descend(&mut self, fd: &OwnedFd, under: &str, depth: usize) -> io::Result<()> {
+    fn descend(
+        &mut self,
+        fd: &OwnedFd,
+        under: &str,
+        depth: usize,
+        reach: &mut Reach<'_>,
+    ) -> io::Result<()> {
         let mut dir = Dir::openat(fd.as_fd(), ".", FLAGS, Mode::empty())?;
         let mut names: Vec<OsString> = Vec::new();
         for entry in dir.iter() {
             let name = entry?.file_name().to_bytes().to_vec();
             if !matches!(name.as_slice(), b"." | b"..") {
+                reach.take(under.len() + 1 + name.len())?;
                 names.push(OsString::from_vec(name));
             }
         }
         names.sort_unstable();
         for leaf in names {
-            if self.items.len() >= MOST_ITEMS {
-                return Err(ErrorKind::FileTooLarge.into());
-            }
-            self.add(fd, under, &leaf, depth)?;
+            self.add(fd, under, &leaf, depth, reach)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, fd: &OwnedFd, under: &str, leaf: &OsStr, depth: usize) -> io::Result<()> {
+    fn add(
+        &mut self,
+        fd: &OwnedFd,
+        under: &str,
+        leaf: &OsStr,
+        depth: usize,
+        reach: &mut Reach<'_>,
+    ) -> io::Result<()> {
         let stat = match fstatat(fd, leaf, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Removed since.
@@ -171,7 +228,7 @@ impl Listing {
         match openat(fd, leaf, FLAGS, Mode::empty()) {
             Ok(below) => {
                 self.items.push(item(name.clone(), &stat, false));
-                self.descend(&below, &name, depth + 1)
+                self.descend(&below, &name, depth + 1, reach)
             }
             Err(e) => leave(&format!("it cannot be read: {}", e.desc()), true),
         }
@@ -205,8 +262,11 @@ const FLAGS: OFlag = OFlag::O_DIRECTORY
 
 /// Subdirectories below one another.
 const DEEPEST: usize = 100;
-/// Files and directories of one listing: some 20 MB of names.
-const MOST_ITEMS: usize = 100_000;
+/// Files, directories and what is left out of them, of one copy.
+const MOST_ENTRIES: usize = 100_000;
+/// Bytes that a copy keeps of a file or directory, beside its name; what is lent at a time.
+pub const OF_ENTRY: usize = 640;
+const LOT: usize = 1 << 20;
 /// Characters of a name that is only told.
 const MOST_SHOWN: usize = 200;
 
@@ -214,6 +274,7 @@ const MOST_SHOWN: usize = 200;
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
@@ -234,7 +295,10 @@ mod tests {
         nix::unistd::mkfifo(&d.join("pipe"), Mode::S_IRWXU).unwrap();
         let listing = Directory::open(dir.path())
             .unwrap()
-            .items(&Name::parse("d").unwrap())
+            .items(
+                &Name::parse("d").unwrap(),
+                &mut Reach::new(None, &Cancel::default()),
+            )
             .unwrap();
         let names: Vec<&str> = listing.items.iter().map(|i| i.name.as_str()).collect();
         assert_eq!(names, ["d", "d/sub", "d/sub/b", "d/sub/empty"]);
@@ -262,6 +326,46 @@ mod tests {
         {
             assert!(missed.why.contains(word), "{missed:?}");
         }
+    }
+
+    #[test]
+    fn a_copy_lists_so_much_and_no_more_whatever_it_is() {
+        #[derive(Debug, Default)]
+        struct Lots(AtomicUsize);
+        impl Lender for Lots {
+            fn lend(&self, bytes: u64) -> bool {
+                assert_eq!(bytes, LOT as u64);
+                self.0.fetch_sub(1, Ordering::Relaxed) > 0
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let d = dir.path().join("d");
+        fs::create_dir(&d).unwrap();
+        for i in 0..40 {
+            fs::write(d.join(format!("x{i}")), "").unwrap();
+            fs::write(d.join(format!(".hidden{i}")), "").unwrap();
+        }
+        let root = Directory::open(dir.path()).unwrap();
+        let (name, cancel) = (Name::parse("d").unwrap(), Cancel::default());
+        let within = |entries, lots| {
+            let lender = Lots(AtomicUsize::new(lots));
+            let mut reach = Reach::new(Some(&lender), &cancel);
+            reach.entries = entries;
+            // Twice the same name is twice as much.
+            root.items(&name, &mut reach)?;
+            root.items(&name, &mut reach)
+        };
+        // Itself, forty files and forty that are left out, twice.
+        let listing = within(162, 1).unwrap();
+        assert_eq!((listing.items.len(), listing.left_out.len()), (41, 40));
+        let error = within(161, 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+        assert!(error.to_string().contains("100000 files"), "{error}");
+        let error = within(162, 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+        assert!(error.to_string().contains("--max-memory"), "{error}");
+        cancel.cancel();
+        assert_eq!(within(162, 1).unwrap_err().kind(), ErrorKind::Interrupted);
     }
 
     #[test]

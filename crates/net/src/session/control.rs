@@ -72,7 +72,7 @@ pub enum ServerMessage {
     Refused(String),
     /// Heartbeat of a running test.
     Alive {
-        /// Bytes of UDP payload that came in so far.
+        /// Bytes that came in so far, headers of IP and UDP included.
         received: u64,
         /// Bytes that went out.
         sent: u64,

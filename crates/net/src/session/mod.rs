@@ -33,6 +33,7 @@ pub mod client_session;
 pub mod control;
 pub mod control_port;
 pub mod cookie;
+mod credit;
 pub mod event;
 mod exchange;
 mod failure;

@@ -17,11 +17,12 @@ use fullpipe_units::{Span, Time};
 use super::channel::Channel;
 use super::control::{ClientMessage, EndReason, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
+use super::credit::Credit;
 use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
 use super::message::{Ask, Open};
 use super::mtu::Prober;
-use super::path::{PathStep, Paths, Strays};
+use super::path::{Challenge, PathStep, Paths, Strays};
 use super::report::Report;
 use super::seal::End;
 use super::{Secrets, entropy};
@@ -75,6 +76,7 @@ pub struct ServerSession {
     /// When it was first seen that a later session has begun the same copy.
     superseded: Option<Time>,
     paths: Paths,
+    credit: Credit,
     /// What comes from other addresses than the client's.
     strays: Arc<Strays>,
     prober: Prober,
@@ -152,6 +154,7 @@ impl ServerSession {
             content: None,
             superseded: None,
             paths: Paths::new(from),
+            credit: Credit::default(),
             strays: Arc::new(Strays::new(from)),
             prober: Prober::default(),
         }
@@ -183,15 +186,17 @@ impl ServerSession {
         let Some((message, newest)) = self.channel.open_in_order(datagram) else {
             return;
         };
-        let fresh = || {
-            let mut challenge = [0; 8];
-            entropy(&mut challenge).ok().map(|()| challenge)
-        };
         self.paths.heard(now, from, datagram.len(), newest, fresh);
+        let is_there = from == self.paths.peer();
+        if is_there {
+            self.credit.received(datagram.len());
+        }
         match message {
             ClientMessage::Path(answer) => {
                 self.last_received = now;
-                self.paths.answered(now, from, answer);
+                if !(is_there && self.credit.answered(answer)) {
+                    self.paths.answered(now, from, answer);
+                }
             }
             message => self.take_message(now, message),
         }
@@ -296,9 +301,13 @@ impl ServerSession {
         }
     }
 
+    /// What there is no room or no credit for is asked for again.
     fn answer(&mut self, message: &ServerMessage) {
         if self.out.len() < MOST_ANSWERS {
-            self.out.extend(self.channel.seal(message));
+            let sealed = self.channel.seal(message);
+            let credit = &mut self.credit;
+            self.out
+                .extend(sealed.filter(|sealed| credit.spend(sealed.len())));
         }
     }
 
@@ -442,6 +451,12 @@ impl ServerSession {
     }
 }
 
+/// A challenge.
+fn fresh() -> Option<Challenge> {
+    let mut challenge = [0; 8];
+    entropy(&mut challenge).ok().map(|()| challenge)
+}
+
 impl ControlChannel for ServerSession {
     fn on_datagram(&mut self, now: Time, datagram: &[u8]) {
         if datagram == self.open {
@@ -460,6 +475,7 @@ impl ControlChannel for ServerSession {
         }
         if self.paths.take_move() {
             self.paths.tell(&self.strays);
+            self.credit = Credit::default();
             // The new way may be narrower.
             self.prober.path().doubt();
             return Some(PathStep::Move(self.paths.peer()));
@@ -485,6 +501,10 @@ impl ControlChannel for ServerSession {
         {
             let (number, padding) = (probe.number, Channel::padding(probe.bytes, probe.number));
             self.answer(&ServerMessage::Probe { number, padding });
+        }
+        if let Some(challenge) = self.credit.poll(now, fresh) {
+            let sealed = self.channel.seal(&ServerMessage::Challenge(challenge));
+            self.out.extend(sealed);
         }
         self.out.pop_front()
     }
@@ -519,3 +539,6 @@ impl ControlChannel for ServerSession {
         run.why.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

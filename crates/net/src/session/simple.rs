@@ -167,6 +167,9 @@ pub fn read(request: &[u8]) -> Result<Request, String> {
             "requests of form {form} are unknown here, {FORM} is known"
         ));
     }
+    if simple.seed >= 1 << 53 {
+        return Err("`seed`: 2^53 or more, which JSON numbers do not hold exactly".to_owned());
+    }
     let put = simple.put.map(|put| Content::Put {
         name: put.name,
         source: Identity {
@@ -363,6 +366,7 @@ mod tests {
                 "`x`",
             ),
             (r#", "pings": [{"name": "a", "every": 0}]"#, "`every`"),
+            (r#", "seed": 9007199254740992"#, "2^53"),
             (
                 r#", "get": {"name": "a"}, "put": {"name": "a", "size": 1}"#,
                 "one request",

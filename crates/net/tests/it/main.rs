@@ -6,6 +6,7 @@ mod crowd;
 mod dissector;
 mod hostile;
 mod malformed;
+mod messages;
 mod moving;
 mod narrow;
 mod page;

@@ -100,7 +100,7 @@ fn a_file_arrives_over_a_lossy_flow() {
     let identity = Identity::of(&file.metadata().unwrap());
     let (room, cancel) = (Room::default(), Cancel::default());
     let part = Part::open(Place::local(&to).unwrap().into(), identity, &room, &cancel).unwrap();
-    let (mut source, reading) = source(file, 0, Hasher::new()).unwrap();
+    let (mut source, reading) = source(file, 0, Hasher::new(), None).unwrap();
     let (mut sink, writing) = part.receive(MSS).unwrap();
     let complete = AtomicBool::new(false);
     let near = Hooks {

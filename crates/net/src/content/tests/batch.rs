@@ -10,7 +10,7 @@ use super::super::copy::CopyError;
 use super::super::{Allowed, Content, Job};
 use super::{allowed, bytes, spec};
 use crate::content::{Answer, Carried, Question};
-use crate::file::{Directory, Identity, Item, Name, Where};
+use crate::file::{Cancel, Directory, Identity, Item, Name, Reach, Where};
 
 const BLOCK: u64 = 64 << 10;
 
@@ -108,7 +108,10 @@ pub(super) fn get(names: &[&str], base: Base, allowed: &Allowed, fault: Fault) -
 pub(super) fn found(path: &Path, name: &str) -> Vec<(Item, Where)> {
     let listing = Directory::open(path)
         .unwrap()
-        .tree(&Name::parse(name).unwrap())
+        .tree(
+            &Name::parse(name).unwrap(),
+            &mut Reach::new(None, &Cancel::default()),
+        )
         .unwrap();
     let at = |item: &Item| Where::Path(path.join(item.name.get(name.len() + 1..).unwrap_or("")));
     listing

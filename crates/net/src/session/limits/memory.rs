@@ -12,7 +12,7 @@ use fullpipe_units::{Bytes, Span};
 use super::{Limits, MOST_ROWS, MOST_SHORT, arrivals};
 use crate::content::Content;
 use crate::endpoint::leases::{self, FIRST_HOLES, FIRST_ROWS, OF_HOLE, OF_SEGMENT};
-use crate::file::{sink, source};
+use crate::file::{sink, source, walk};
 use crate::lender::Lender;
 
 /// Memory that tests share. Clones are the same.
@@ -62,9 +62,14 @@ impl Memory {
         // The kernel doubles what it is asked for.
         let sockets = 2 * (send + receive) as u64;
         let file = match content {
-            Content::Put { .. } | Content::Store { .. } => self.waiting(),
-            Content::Get { .. } | Content::Fetch { .. } => source::AHEAD,
-            _ => 0,
+            Content::Put { .. } | Content::Get { .. } => self.waiting(),
+            // What it lists is borrowed.
+            Content::Fetch { .. } => self.waiting(),
+            Content::Store { items, .. } => {
+                let names = items.iter().map(|item| walk::OF_ENTRY + item.name.len());
+                self.waiting() + names.sum::<usize>() as u64
+            }
+            Content::Nothing | Content::Pattern { .. } => 0,
         };
         let run = of_run(spec, far_sends);
         let bytes = run.saturating_add(file).saturating_add(sockets);
@@ -99,9 +104,9 @@ impl Memory {
         Bytes(taken.bytes)
     }
 
-    /// Bytes of a file that may wait for the disk before any are borrowed.
+    /// Bytes of files that may wait for the disk, or be read ahead, before any are borrowed.
     pub fn waiting(&self) -> u64 {
-        (self.part() / 8).clamp(256 << 10, sink::WAITING as u64)
+        (self.part() / 8).clamp(source::LEAST_AHEAD, sink::WAITING as u64)
     }
 
     /// What to ask the kernel for, for what waits to leave and for what waits to be read: of the
@@ -275,7 +280,11 @@ mod tests {
     fn as_many_tests_as_there_may_be_fit_at_once() {
         for tests in [1, 16, 64, 200] {
             let limits = of(tests);
-            for content in [Content::Nothing, put()] {
+            let name = "x".to_owned();
+            let fetch = Content::Fetch {
+                names: vec![name.clone()],
+            };
+            for content in [Content::Nothing, put(), Content::Get { name }, fetch] {
                 let memory = Memory::new(&limits);
                 let spec = granted(&limits, f64::INFINITY);
                 let taken: Vec<_> = (0..tests)

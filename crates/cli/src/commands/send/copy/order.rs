@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fullpipe_net::content::batch::Base;
-use fullpipe_net::file::{Directory, Identity, Item, LeftOut, Name, Where, permissions};
+use fullpipe_net::file::{
+    Cancel, Directory, Identity, Item, LeftOut, Name, Reach, Where, permissions,
+};
 
 use crate::commands::send::target::{FileAt, Server};
 use crate::exit::{Exit, Failure};
@@ -135,6 +137,8 @@ fn leaf(file: &Path) -> Result<String, Failure> {
 /// What these paths are, with all that is below directories.
 pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
     let mut found = Found::default();
+    let cancel = Cancel::default();
+    let mut reach = Reach::new(None, &cancel);
     for (path, name) in files {
         let here = |e: io::Error| match e.kind() {
             ErrorKind::NotFound => {
@@ -149,7 +153,7 @@ pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
             let bad = |e| Failure::new(Exit::Environment, format!("`{name}`: {e}"));
             let root = Name::parse(name).map_err(bad)?;
             let listing = Directory::open(path)
-                .and_then(|dir| dir.tree(&root))
+                .and_then(|dir| dir.tree(&root, &mut reach))
                 .map_err(here)?;
             for item in listing.items {
                 let inside = item.name.get(name.len() + 1..).unwrap_or_default();

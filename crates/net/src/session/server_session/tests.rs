@@ -1,0 +1,123 @@
+use fullpipe_units::Span;
+
+use super::super::client_session::ClientSession;
+use super::super::control::PART;
+use super::super::cookie::{COOKIE, Cookie};
+use super::super::message::{Nonce, OPEN_BYTES};
+use super::super::request::{Options, Request};
+use super::super::{Directions, Secrets};
+use super::*;
+use crate::wire::SessionId;
+
+fn secrets() -> Secrets {
+    Secrets {
+        session: SessionId(7),
+        keys: Directions {
+            up: [1; 32],
+            down: [2; 32],
+        },
+    }
+}
+
+/// A session that has run, whose result is `bytes`, and its client, which has not fetched it.
+fn ended(bytes: &[u8]) -> (ServerSession, ClientSession) {
+    let spec = RunSpec {
+        duration: Span::from_secs(1),
+        ..RunSpec::default()
+    };
+    let options = Options::default();
+    let request = Request { spec, options }.encode().unwrap();
+    let ask = Ask {
+        kind: 1,
+        options: 0,
+        length: request.len() as u32,
+        digest: *blake3::hash(&request).as_bytes(),
+    };
+    let open = Open {
+        nonce: Nonce([1; 16]),
+        cookie: Cookie([2; COOKIE]),
+        bytes: [3; OPEN_BYTES],
+    };
+    let from = "192.0.2.1:1000".parse().unwrap();
+    let now = Time::ZERO;
+    let mut server = ServerSession::new(
+        now,
+        (from, &open, ask),
+        vec![4; 84],
+        &secrets(),
+        Arc::default(),
+        Allowed::default(),
+        Arc::default(),
+    );
+    let mut client = ClientSession::new(now, &secrets(), request, false);
+    pass(now, &mut client, &mut server);
+    client.start(now);
+    pass(now, &mut client, &mut server);
+    assert_eq!(server.at(), SessionState::Running);
+    server.end(now, bytes.to_vec(), false);
+    client.stop(now);
+    pass(now, &mut client, &mut server);
+    (server, client)
+}
+
+/// What both have to say, until neither has anything.
+fn pass(now: Time, client: &mut ClientSession, server: &mut ServerSession) {
+    loop {
+        let mut any = false;
+        while let Some(up) = client.poll_transmit(now) {
+            server.on_datagram(now, &up);
+            any = true;
+        }
+        while let Some(down) = server.poll_transmit(now) {
+            client.on_datagram(now, &down);
+            any = true;
+        }
+        if !any {
+            return;
+        }
+    }
+}
+
+fn result() -> Vec<u8> {
+    (0..3_000_000u32).map(|i| (i ^ (i >> 7)) as u8).collect()
+}
+
+#[test]
+fn a_client_that_hears_gets_a_long_result() {
+    let bytes = result();
+    let (mut server, mut client) = ended(&bytes);
+    let (mut now, told) = (Time::ZERO, client.ended().unwrap());
+    client.fetch(now, &told).unwrap();
+    let fetched = loop {
+        pass(now, &mut client, &mut server);
+        if let Some(fetched) = client.result() {
+            break fetched.unwrap();
+        }
+        now += Span::from_millis(20);
+    };
+    assert!(fetched == bytes);
+    assert!(now < Time::ZERO + Span::from_secs(1), "{now}");
+}
+
+#[test]
+fn an_address_that_hears_nothing_is_not_sent_a_result() {
+    let (mut server, _client) = ended(&result());
+    let mut blind = Channel::new(&secrets(), End::Client);
+    // Beyond those that the client has used.
+    for _ in 0..100 {
+        blind.seal(&ClientMessage::Alive);
+    }
+    let (mut said, mut got) = (0, 0);
+    for millis in 0..5000 {
+        let now = Time::ZERO + Span::from_millis(millis);
+        let question = ClientMessage::Ask { from: 0, many: 32 };
+        let question = blind.seal(&question).unwrap();
+        said += question.len();
+        server.on_datagram(now, &question);
+        while let Some(answer) = server.poll_transmit(now) {
+            got += answer.len();
+        }
+    }
+    assert!(got > 100 * PART, "the credit is given: {got}");
+    assert!(got < said + 140_000, "{got} for {said}");
+}
