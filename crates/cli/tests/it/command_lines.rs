@@ -50,6 +50,7 @@ const LINES: &[&[&str]] = &[
     &["send"],
     &["send", "a b"],
     &["send", "localhost:0"],
+    &["send", "localhost:notes"],
     &["send", "localhost", "--stack", "renno"],
     &["send", "localhost", "--window", "3 apples"],
     &["send", "localhost", "--time", "soon"],

@@ -798,6 +798,10 @@ fn directories_go_there_and_come_back_with_a_summary() {
     assert!(refused.stderr.contains("sub/7"), "{}", refused.stderr);
     let from = format!("{}:in/d", server.address);
     let line = ["send", &from, "back/", "--format", "json"];
+    let dry = [&line[..], &["--dry-run"]].concat();
+    let would = json(&ok(fullpipe(dir.path(), &dry)).stdout);
+    assert_eq!(would["sent"], 201);
+    assert!(!dir.path().join("back").exists(), "nothing was made");
     let back = json(&ok(fullpipe(dir.path(), &line)).stdout);
     assert_eq!(back["sent"], 201, "{back}");
     for name in ["sub/199", "big"] {

@@ -26,6 +26,8 @@ pub enum Base {
     Exact(PathBuf),
     /// Files go below this directory, under their names without this many bytes at the start.
     Below(Arc<Directory>, usize),
+    /// They would go to a directory that is not there yet.
+    Nowhere,
 }
 
 /// A copy of several files on its way, at the client.
@@ -724,7 +726,7 @@ impl Base {
         let bad =
             |e: crate::file::NameError| io::Error::new(io::ErrorKind::InvalidInput, e.to_string());
         match self {
-            Self::Exact(_) => Ok(None),
+            Self::Exact(_) | Self::Nowhere => Ok(None),
             Self::Below(_, cut) => {
                 let name = item.name.get(*cut..).unwrap_or_default();
                 Name::parse(name).map(Some).map_err(bad)
@@ -736,6 +738,7 @@ impl Base {
         let place = match (self, self.name(item)?) {
             (Self::Below(directory, _), Some(name)) => ways.place(directory, &name)?,
             (Self::Exact(path), _) => Place::local(path)?,
+            (Self::Nowhere, _) => return Err(io::ErrorKind::NotFound.into()),
             (Self::Below(..), None) => return Err(io::ErrorKind::InvalidInput.into()),
         };
         Ok(place.with_mode(item.mode))

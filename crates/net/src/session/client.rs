@@ -13,7 +13,7 @@ use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::client_session::{ClientSession, Ended};
-use super::control::{EndReason, Grant, shown};
+use super::control::{ALIVE, EndReason, Grant, shown};
 use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::path::PathStep;
@@ -204,6 +204,8 @@ impl Client {
         };
         self.converse((ANSWER, "start"), interrupt, begun)?;
         let (mut near, cut) = self.run_near(spec, options, hooks, interrupt)?;
+        // Whatever is asked from here on is another matter.
+        let silent = self.clock.now().saturating_since(self.session.last_heard());
         let reported = match cut {
             Some(Cut::Vanished) => Err(SessionError::Vanished),
             Some(_) => self.far_half((PARTING, PARTING), &AtomicBool::new(false)),
@@ -224,9 +226,8 @@ impl Client {
             }
             Err(error) => return Err(error),
         };
-        if cut == Some(Cut::Vanished) {
-            // Until it was noticed nothing came any more, which says nothing about the path.
-            let silent = self.clock.now().saturating_since(self.session.last_heard());
+        if far.is_none() && silent > ALIVE * 2 {
+            // Until the server was missed nothing came any more, which says nothing about the path.
             let heard = Time::ZERO + near.ended.saturating_since(Time::ZERO + silent);
             near.ended = ends_at(spec, &near, heard);
         }

@@ -22,7 +22,7 @@ pub struct Credit {
 
 /// The credit to begin with: the first parts of a result. It doubles with each proof, as a window
 /// in slow start does, up to more than a client asks for at once.
-const FIRST: u64 = 128 << 10;
+const FIRST: u64 = 256 << 10;
 const MOST: u64 = 4 << 20;
 /// For challenges alone: without them a credit that is used up would never be renewed.
 const RESERVE: u64 = 1024;
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_lost_challenge_is_sent_again_and_vouches_for_no_more() {
         let mut credit = Credit::default();
-        assert!(credit.spend(50_000));
+        assert!(credit.spend(100_000));
         assert_eq!(credit.poll(START, || Some([1; 8])), Some([1; 8]));
         assert!(credit.spend(60_000));
         assert_eq!(credit.poll(START, || Some([2; 8])), None, "too soon");

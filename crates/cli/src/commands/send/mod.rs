@@ -29,12 +29,24 @@ use crate::peer;
 use crate::table::number;
 use crate::{output, view};
 
+/// `HOST:NAME` without the place where it goes.
+fn is_file(text: &str) -> bool {
+    let name = text.rsplit_once(':').map_or("", |(_, name)| name);
+    name.contains(|c: char| !c.is_ascii_digit())
+}
+
 /// Runs the command.
 pub fn send(args: &Send) -> Result<Exit, Failure> {
     if let Some((to, more)) = args.to.split_last() {
         return copy::copy(args, more, to);
     }
-    let server = Server::parse(&args.from).map_err(usage)?;
+    let server = Server::parse(&args.from).map_err(|why| match is_file(&args.from) {
+        true => usage(why).hint(format!(
+            "to fetch a file from there, say where it goes: `fullpipe send {} .`",
+            args.from
+        )),
+        false => usage(why),
+    })?;
     // Everything that can be said about the flags is said before anybody is asked.
     checked(
         &memory::document(args, &args.from, Span::from_millis(1))?,

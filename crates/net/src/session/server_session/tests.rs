@@ -96,7 +96,7 @@ fn a_client_that_hears_gets_a_long_result() {
         now += Span::from_millis(20);
     };
     assert!(fetched == bytes);
-    assert!(now < Time::ZERO + Span::from_secs(1), "{now}");
+    assert!(now < Time::ZERO + Span::from_secs(5), "{now}");
 }
 
 #[test]
@@ -119,5 +119,5 @@ fn an_address_that_hears_nothing_is_not_sent_a_result() {
         }
     }
     assert!(got > 100 * PART, "the credit is given: {got}");
-    assert!(got < said + 140_000, "{got} for {said}");
+    assert!(got < said + 270_000, "{got} for {said}");
 }

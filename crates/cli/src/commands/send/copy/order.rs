@@ -190,7 +190,12 @@ pub fn fetched(
     if !dry_run {
         std::fs::create_dir_all(path).map_err(here)?;
     }
-    let directory = Arc::new(Directory::open(path).map_err(here)?);
+    let directory = match Directory::open(path) {
+        Err(e) if dry_run && e.kind() == ErrorKind::NotFound => {
+            return Ok(vec![(names.to_vec(), Base::Nowhere)]);
+        }
+        opened => Arc::new(opened.map_err(here)?),
+    };
     let parent = |name: &str| name.rfind('/').map_or(0, |slash| slash + 1);
     let mut groups: Vec<(Vec<String>, Base)> = Vec::new();
     for name in names {
