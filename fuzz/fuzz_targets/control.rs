@@ -210,7 +210,7 @@ fn client(script: &mut Script<'_>) {
                 _ => asking.complete().store(true, Ordering::Release),
             },
             _ => {
-                // Each takes memory for the whole result: an input of nothing else would last seconds.
+                // Each takes memory for the whole result: many would last seconds.
                 let ended = asking.ended().filter(|e| fetches > 0 && e.length <= LONGEST_RESULT);
                 if let Some(ended) = ended {
                     fetches -= 1;
