@@ -6,7 +6,7 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel verify verify-attacks verify-histories verify-search verify-mutants fuzz bench bench-udp lint calibrate web
+.PHONY: help run test wheel verify verify-attacks verify-histories verify-search verify-mutants fuzz bench bench-udp lint calibrate web site
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -87,10 +87,13 @@ lint: ## Check format, prose, circles of files, lints, licences
 	$(CARGO) fmt --all --check
 	scripts/lint.py
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@for f in '' registry linux serde; do echo "check fullpipe-cc with features '$$f' alone"; \
+	@for f in '' registry linux guests serde; do echo "check fullpipe-cc with features '$$f' alone"; \
 	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
 	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
+
+site: ## Build the documentation site into target/site (needs crates/py/requirements.txt)
+	crates/py/site/build.sh
 
 wheel: ## Build the Python wheel, the command in it, into target/wheels (needs maturin)
 	@command -v maturin >/dev/null || { echo 'make: maturin is missing: pip install maturin' >&2; exit 3; }

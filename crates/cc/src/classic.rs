@@ -301,6 +301,17 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
         }
     }
 
+    /// The window law, for one that is steered from outside.
+    pub fn law_mut(&mut self) -> &mut W {
+        &mut self.law
+    }
+
+    /// Another window and threshold from now on, from outside.
+    pub fn set_window(&mut self, window: Window) {
+        self.frame.win = window;
+        self.frame.clamp();
+    }
+
     fn save(&mut self) {
         *self.saved = Saved {
             win: self.frame.win,

@@ -3,6 +3,8 @@
 
 #[macro_use]
 extern crate alloc;
+#[cfg(feature = "guests")]
+extern crate std;
 
 // Unit tests share the round-based driver of the integration tests. `gentle.rs` is the law that
 // CONTRIBUTING.md prints.

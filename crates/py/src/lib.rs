@@ -7,9 +7,13 @@
 //! - [`result`]: a result directory and its tables.
 //! - [`table`]: columns for NumPy and, by the Arrow C stream, for everybody else.
 //! - [`sweep`]: many points in one call.
+//! - [`controller`]: flows whose controllers are written in Python.
+//! - [`judging`]: wrong worlds, results side by side.
 //! - [`stack`]: which stacks there are, and the law of one.
 
+mod controller;
 mod error;
+mod judging;
 mod result;
 mod running;
 mod scenario;
@@ -32,6 +36,17 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(running::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(running::grounds, module)?)?;
     module.add_class::<running::Stop>()?;
+    module.add_class::<controller::Controller>()?;
+    module.add_class::<controller::Ack>()?;
+    module.add_class::<controller::Congestion>()?;
+    module.add_class::<controller::Lost>()?;
+    module.add_class::<controller::Round>()?;
+    module.add_class::<controller::Start>()?;
+    module.add_class::<controller::Timeout>()?;
+    module.add_function(wrap_pyfunction!(controller::hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(controller::register, module)?)?;
+    module.add_function(wrap_pyfunction!(judging::falsify, module)?)?;
+    module.add_function(wrap_pyfunction!(judging::compared, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::swept, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::quantity_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack::stacks, module)?)?;

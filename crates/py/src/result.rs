@@ -15,6 +15,11 @@ use crate::table::Table;
 pub struct ResultDir(store::ResultDir);
 
 impl ResultDir {
+    /// The result itself.
+    pub fn stored(&self) -> &store::ResultDir {
+        &self.0
+    }
+
     /// Opens it.
     pub fn at(path: &Path) -> PyResult<Self> {
         let opened = store::ResultDir::open(path);
@@ -85,7 +90,8 @@ impl ResultDir {
     }
 }
 
-/// A trace as plain columns, numbers as doubles.
+/// A trace as plain columns, numbers as doubles; behind them `var.` and each variable of the
+/// controllers.
 fn columns(trace: &Trace) -> store::Table {
     let mut table = store::Table::default();
     let name = |flow: u32| trace.meta.flows.get(flow as usize).map_or("", |f| &f.name);
@@ -96,6 +102,13 @@ fn columns(trace: &Trace) -> store::Table {
             _ => store::Column::Float(texts.map(|t| t.parse().ok()).collect()),
         };
         table.push(c.name, column);
+    }
+    for (name, values) in &trace.variables {
+        let defined = values.iter().map(|x| Some(*x).filter(|x| !x.is_nan()));
+        table.push(
+            format!("var.{name}"),
+            store::Column::Float(defined.collect()),
+        );
     }
     table
 }

@@ -12,6 +12,7 @@ use fullpipe_results::capture::Captures;
 use fullpipe_results::run::{Options, Progress, RunFinished, run_on};
 use pyo3::prelude::*;
 
+use crate::controller::Hosting;
 use crate::error::{FullpipeError, ScenarioError, no_ground, not_run};
 use crate::result::ResultDir;
 use crate::scenario::Scenario;
@@ -67,7 +68,7 @@ impl Stop {
 
 /// Runs done, and all of them.
 #[derive(Default)]
-struct Counted {
+pub struct Counted {
     done: AtomicUsize,
     total: AtomicUsize,
 }
@@ -76,6 +77,18 @@ impl Counted {
     fn get(&self) -> (usize, usize) {
         let total = self.total.load(Ordering::Relaxed);
         (self.done.load(Ordering::Relaxed), total)
+    }
+
+    /// Calls `progress` with the two, when they have changed since its last call.
+    pub fn shown_to(&self, progress: Option<&Bound<'_, PyAny>>) -> impl FnMut() -> PyResult<()> {
+        let mut shown = (0, 0);
+        move || match (progress, self.get()) {
+            (Some(progress), now) if now != shown => {
+                shown = now;
+                progress.call1(now).map(|_| ())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -153,7 +166,7 @@ pub fn run(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<ResultDir> {
     let flag = Flag::new();
-    let ground = built(ground, kernel, &flag)?;
+    let ground = Hosting::new(built(ground, kernel, &flag)?, flag.get());
     let counted = Counted::default();
     let options = Options {
         jobs,
@@ -163,18 +176,11 @@ pub fn run(
         progress: &counted,
         interrupt: flag.get(),
     };
-    let mut shown = (0, 0);
-    let mut show = || match (&progress, counted.get()) {
-        (Some(progress), now) if now != shown => {
-            shown = now;
-            progress.call1(now).map(|_| ())
-        }
-        _ => Ok(()),
-    };
+    let mut show = counted.shown_to(progress.as_ref());
     let ran = watched(py, &flag, None, &mut show, || {
-        run_on(&scenario.read, &options, &*ground).map(|_| ())
+        run_on(&scenario.read, &options, &ground).map(|_| ())
     })?;
-    ran.map_err(|error| not_run(&error))?;
+    ran.map_err(|error| ground.error(error, not_run))?;
     show()?;
     ResultDir::at(&out)
 }

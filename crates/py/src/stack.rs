@@ -7,7 +7,9 @@ use fullpipe_results::store::{Column, Table as Columns};
 use fullpipe_units::Span;
 use pyo3::prelude::*;
 
+use crate::controller::hosted;
 use crate::error::ScenarioError;
+use crate::running::Flag;
 use crate::table::Table;
 
 /// Every part that a stack is made of: name, kind and a sentence.
@@ -39,10 +41,14 @@ pub fn law(
     })?;
     let rtt: Span = rtt.parse().map_err(|e| invalid(format!("rtt: {e}")))?;
     let conditions = Conditions { rtt, mss, hz };
+    let flag = Flag::new();
     let cycles = py.detach(|| {
-        let cycles = windows.iter().map(|w| cycle(&spec, *w, &conditions).ok());
-        cycles.collect::<Vec<_>>()
+        hosted(flag.get(), || {
+            let cycles = windows.iter().map(|w| cycle(&spec, *w, &conditions).ok());
+            cycles.collect::<Vec<_>>()
+        })
     });
+    let cycles = cycles.map_err(|e| e.unwrap_or_else(|| invalid("interrupted".to_owned())))?;
     let mut table = Columns::default();
     table.push(
         "window",

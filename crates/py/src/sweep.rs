@@ -6,6 +6,7 @@ use fullpipe_scenario as scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::controller::Hosting;
 use crate::error::{FullpipeError, ScenarioError, not_run, refused};
 use crate::running::{Flag, Stop, built, watched};
 use crate::scenario::Scenario;
@@ -31,7 +32,7 @@ pub fn swept<'py>(
     stop: Option<&Stop>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let flag = Flag::new();
-    let ground = built(ground, kernel, &flag)?;
+    let ground = Hosting::new(built(ground, kernel, &flag)?, flag.get());
     let made = watched(
         py,
         &flag,
@@ -45,7 +46,9 @@ pub fn swept<'py>(
                 ..Options::default()
             };
             let table = match &union.scenario {
-                Some(all) => tabled(all, &options, &*ground).map_err(|e| not_run(&e))?,
+                Some(all) => {
+                    tabled(all, &options, &ground).map_err(|e| ground.error(e, not_run))?
+                }
                 None => return Err(ScenarioError::new_err("error: there is no point to run")),
             };
             let table = union.by_point(table, first, &keys, &points, &apart);

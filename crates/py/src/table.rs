@@ -28,6 +28,13 @@ enum Raw<'py> {
     Text(Vec<String>),
 }
 
+/// A column as Python has it.
+#[derive(FromPyObject)]
+enum Given {
+    Numbers(Vec<Option<f64>>),
+    Texts(Vec<String>),
+}
+
 #[pymethods]
 impl Table {
     #[getter]
@@ -80,6 +87,25 @@ impl Table {
         let mut table = self.0.clone();
         table.columns.retain(|(known, _)| known != name);
         table.push(name, Column::Float(values));
+        Ok(Table(table))
+    }
+
+    /// A table of these columns, texts or numbers.
+    #[staticmethod]
+    fn of(columns: Vec<(String, Given)>) -> PyResult<Table> {
+        let mut table = Columns::default();
+        for (name, values) in columns {
+            let column = match values {
+                Given::Numbers(all) => Column::Float(all),
+                Given::Texts(all) => Column::Text(all),
+            };
+            if !table.columns.is_empty() && table.rows() != column.len() {
+                let (rows, given) = (table.rows(), column.len());
+                let what = format!("column `{name}` has {given} values and others {rows}");
+                return Err(FullpipeError::new_err(what));
+            }
+            table.push(name, column);
+        }
         Ok(Table(table))
     }
 

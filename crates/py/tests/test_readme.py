@@ -13,7 +13,7 @@ def test_every_example_runs(tmp_path, monkeypatch):
     matplotlib.use("Agg")
     names: dict = {}
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for i, block in enumerate(blocks):
         exec(compile(block, "README.md", "exec"), names)
         if i == 0:

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fullpipe_cc::StackSpec;
 use fullpipe_flow::Change;
 use fullpipe_metrics::{FlowGroup, TrafficGroup};
 use fullpipe_run::{FlowSpec, RunSpec, TimedChange};
@@ -118,6 +119,10 @@ fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
         preset: _,
     } = flow;
     writeln!(out, "flow {name} {stack}")?;
+    let later = changes.iter().filter_map(|c| c.change.stack.as_ref());
+    for code in later.chain([stack]).filter_map(StackSpec::made_of) {
+        writeln!(out, "  made of {code}")?;
+    }
     for TimedChange { at, change } in changes {
         let Change {
             stack,

@@ -39,7 +39,9 @@ impl StackSpec {
         }
         for part in &mut other.parts {
             let name = part.entry.name;
-            part.component = (part.entry.build)(&part.params)
+            part.component = part
+                .entry
+                .component(&part.params)
                 .map_err(|why| StackError::of_param(name, ParamError::Contradiction { why }))?;
         }
         Ok(other)

@@ -7,11 +7,14 @@
 
 mod change;
 mod error;
+#[cfg(feature = "guests")]
+pub mod guest;
 mod spec;
 mod spelling;
 mod stack;
 
 use alloc::borrow::ToOwned;
+use alloc::string::String;
 use core::ops::Deref;
 use core::{fmt, iter};
 
@@ -24,16 +27,24 @@ use crate::law::{self, Law};
 #[cfg(feature = "linux")]
 use crate::linux::{self, AnyModule};
 use crate::model::{self, Model};
-use crate::params::ParamSpec;
+use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
 use crate::startup::{self, Start};
 
 /// Everything that can stand in a stack's spelling, in the order `fullpipe list stacks` prints it.
 pub fn entries() -> impl Iterator<Item = Registered> {
-    FAMILIES.iter().flat_map(|(kind, entries)| {
+    let built_in = FAMILIES.iter().flat_map(|(kind, entries)| {
         let kind = *kind;
-        entries.iter().map(move |entry| Registered { kind, entry })
-    })
+        entries.iter().map(move |entry| Registered {
+            kind,
+            entry,
+            #[cfg(feature = "guests")]
+            guest: None,
+        })
+    });
+    #[cfg(feature = "guests")]
+    let built_in = built_in.chain(guest::guests());
+    built_in
 }
 
 const FAMILIES: &[(Kind, &[Entry<Component>])] = &[
@@ -100,6 +111,19 @@ pub struct Registered {
     /// Part of the stack.
     pub kind: Kind,
     entry: &'static Entry<Component>,
+    #[cfg(feature = "guests")]
+    guest: Option<&'static guest::Maker>,
+}
+
+impl Registered {
+    /// The part with these parameters.
+    fn component(&self, params: &Params) -> Result<Component, String> {
+        #[cfg(feature = "guests")]
+        if let Some(guest) = self.guest {
+            return guest.component(params);
+        }
+        (self.entry.build)(params)
+    }
 }
 
 impl Deref for Registered {
@@ -121,6 +145,9 @@ pub enum Component {
     Module(AnyModule),
     /// A model-based controller.
     Model(Model),
+    /// A controller from elsewhere.
+    #[cfg(feature = "guests")]
+    Guest(guest::Hosted),
     /// A start-up.
     StartUp(Start),
     /// Initial-window sending.

@@ -94,8 +94,9 @@ impl StackSpec {
                     params.set(name, value).map_err(refuse)?;
                 }
             }
-            let component =
-                (entry.build)(&params).map_err(|why| refuse(ParamError::Contradiction { why }))?;
+            let component = entry
+                .component(&params)
+                .map_err(|why| refuse(ParamError::Contradiction { why }))?;
             if let (Component::StartUp(_), Some(first)) = (&component, parts.first())
                 && let Some(why) = first.refuses_start_up()
             {
@@ -130,6 +131,12 @@ impl StackSpec {
                 model.set_up(&setup);
                 return Stack::Model(model);
             }
+            #[cfg(feature = "guests")]
+            Component::Guest(guest) => {
+                let mut guest = guest.clone();
+                guest.set_up(&setup);
+                return Stack::Guest(guest);
+            }
             // `parse` lets nothing through that begins otherwise.
             other => unreachable!("{other:?} leads a stack"),
         };
@@ -145,6 +152,16 @@ impl StackSpec {
         let keep = leader.common.number("ecn_keep");
         let keep = (keep > 0.0).then_some(keep);
         Stack::Classic(Classic::new(start, law.clone(), keep, setup))
+    }
+
+    /// What tells the code of a controller from elsewhere from another one of its name; `None` for
+    /// a stack that is built in.
+    pub fn made_of(&self) -> Option<&str> {
+        #[cfg(feature = "guests")]
+        if let Some(guest) = self.parts[0].entry.guest {
+            return Some(&guest.fingerprint);
+        }
+        None
     }
 
     /// How the initial window is sent, if the spelling says.
@@ -242,7 +259,7 @@ impl StackSpec {
             .params
             .replace(name, &value.to_string())
             .map_err(refuse)?;
-        leader.component = (leader.entry.build)(&leader.params).map_err(|why| {
+        leader.component = leader.entry.component(&leader.params).map_err(|why| {
             StackError::of_param(leader.entry.name, ParamError::Contradiction { why })
         })?;
         Ok(other)

@@ -5,6 +5,11 @@ use alloc::vec::Vec;
 
 use super::StackError;
 
+/// A byte that a name may have.
+pub(super) fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')
+}
+
 /// A component as written: its name, its parameters in the order given.
 pub(super) struct RawPart<'a> {
     pub(super) name: &'a str,
@@ -19,7 +24,6 @@ pub(super) fn split(text: &str) -> Result<Vec<RawPart<'_>>, StackError> {
         why,
     };
     let bytes = text.as_bytes();
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     let mut parts = Vec::new();
     let mut i = 0;
     if text.trim().is_empty() {

@@ -3,6 +3,8 @@
 use ambassador::Delegate;
 use fullpipe_units::{Rate, Time};
 
+#[cfg(feature = "guests")]
+use super::guest::Hosted;
 use crate::classic::{Classic, Setup};
 use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, LostSegment, RestartEvent, RtoEvent,
@@ -30,4 +32,7 @@ pub enum Stack<M = Model> {
     Linux(Linux<AnyModule>),
     /// A model-based controller.
     Model(M),
+    /// A controller from elsewhere.
+    #[cfg(feature = "guests")]
+    Guest(Hosted),
 }

@@ -13,7 +13,9 @@ Grounds, scenarios, stacks and metrics are those of the command ``fullpipe``.
 from importlib import import_module
 
 from ._native import EnvironmentLacks, FullpipeError, ScenarioError, __version__
+from .controllers import Controller, Reno
 from .designs import grid, latin_hypercube
+from .judging import Comparison, Falsification, compare, falsify
 from .laws import Stack, law, stacks
 from .results import Case, Expectation, Result, open_result
 from .running import grounds, run
@@ -23,9 +25,13 @@ from .tables import Table
 
 __all__ = [
     "Case",
+    "Comparison",
+    "Controller",
     "EnvironmentLacks",
     "Expectation",
+    "Falsification",
     "FullpipeError",
+    "Reno",
     "Result",
     "Scenario",
     "ScenarioError",
@@ -33,6 +39,8 @@ __all__ = [
     "Stack",
     "Table",
     "__version__",
+    "compare",
+    "falsify",
     "grid",
     "grounds",
     "latin_hypercube",

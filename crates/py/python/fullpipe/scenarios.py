@@ -11,6 +11,7 @@ from typing import Any
 import tomli_w
 
 from . import _native
+from .controllers import Controller, used_in
 
 
 class ScenarioWarning(UserWarning):
@@ -132,11 +133,20 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Workers of other processes read it anew."""
-        return Scenario._of, (self._state,)
+        return _restored, (self._state, used_in([self.text, *self._values()]))
+
+    def _values(self) -> list[str]:
+        return [as_set(value) for value in self._state[2].values()]
 
     def __repr__(self) -> str:
         cases, seeds = len(self._native.cases()), len(self.seeds)
         return f"<fullpipe.Scenario {self.name!r}: {cases} cases x {seeds} seeds>"
+
+
+def _restored(state: tuple[Any, ...], controllers: tuple[type, ...]) -> Scenario:
+    # Classes of controllers are stacks once they are there.
+    del controllers
+    return Scenario._of(state)
 
 
 def plain(value: Any) -> Any:
@@ -147,9 +157,11 @@ def plain(value: Any) -> Any:
         return [plain(of) for of in value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, type) and issubclass(value, Controller):
+        return value.name
     # Their Python values; asked by name, since nobody needs NumPy for the rest.
     listed = getattr(value, "tolist", None)
-    return value if listed is None or isinstance(value, type) else plain(listed())
+    return value if listed is None else plain(listed())
 
 
 def as_set(value: Any) -> str:

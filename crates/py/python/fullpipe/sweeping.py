@@ -24,6 +24,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from . import _native
+from .controllers import fingerprint, used_in
 from .running import Progress
 from .scenarios import Scenario, as_set, files_named
 
@@ -171,7 +172,10 @@ class Plan:
         hashes = sorted((path, hashlib.sha256(of).hexdigest()) for path, of in files.items())
         sets = [(key, as_set(value)) for key, value in set.items()]
         engine = _native.fingerprint(self.ground)
-        what = (engine, self.base.text, sets, rest, self.ground, hashes, self.points.keys)
+        texts = [self.base.text, *(value for _, value in sets), *self.points.values()]
+        self.controllers = used_in(texts)
+        code = [(cls.name, fingerprint(cls)) for cls in self.controllers]
+        what = (engine, self.base.text, sets, rest, self.ground, hashes, code, self.points.keys)
         self.digest = hashlib.sha256(repr((what, self.partition)).encode()).hexdigest()
 
     def parts(self) -> Iterator[tuple[Path, int, list[list[str]]]]:
@@ -243,7 +247,10 @@ def _workers(executor: Submits | int | None) -> Workers:
                 stop.set()
             threads.shutdown(cancel_futures=True)
 
-        return Workers(lambda _, *task: threads.submit(task_of_sweep, *task, stop), close)
+        def here(_: str, *task: Any) -> Any:
+            return threads.submit(task_of_sweep, *(*task, stop))
+
+        return Workers(here, close)
     if isinstance(executor, int):
         # Not forked: this process may have threads.
         pool = ProcessPoolExecutor(executor, mp_context=get_context("spawn"))
@@ -257,13 +264,13 @@ def _workers(executor: Submits | int | None) -> Workers:
         return Workers(
             lambda _, *task: pool.submit(task_of_sweep, *task), end, lambda: _workers(executor)
         )
-    given: Submits = executor
+    theirs: Any = executor
     more = {"retries": DEATHS} if hasattr(executor, "scheduler_info") else {}
 
     def submit(name: str, *task: Any) -> Any:
         # Dask knows tasks by their keys; of its own making they would be the arguments' hashes.
         key = {"key": f"fullpipe-{name}-{uuid4().hex[:8]}"} if more else {}
-        return given.submit(task_of_sweep, *task, **more, **key)
+        return theirs.submit(task_of_sweep, *task, **more, **key)
 
     return Workers(submit, lambda early: None)
 
@@ -296,7 +303,8 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
                 if path.exists():
                     done += 1
                     continue
-                send(path, (plan.base, plan.points.keys, some, first, plan.partition, plan.ground))
+                part = (plan.points.keys, some, first, plan.partition)
+                send(path, (plan.base, plan.controllers, *part, plan.ground))
             if not waiting:
                 break
             path = ended.get()
@@ -345,6 +353,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
 
 def task_of_sweep(
     base: Scenario,
+    controllers: tuple[type, ...],
     keys: list[str],
     points: list[list[str]],
     first: int,
@@ -352,7 +361,8 @@ def task_of_sweep(
     ground: str,
     stop: _native.Stop | None = None,
 ) -> bytes:
-    """Runs some points on one processor; returns a Parquet file."""
+    """Runs some points on one processor; returns a Parquet file. The classes of ``controllers``
+    are stacks as soon as they are there."""
     return _native.swept(
         base._native, keys, points, first=first, apart=apart, ground=ground, stop=stop
     )

@@ -1,0 +1,208 @@
+"""Congestion controllers written in Python.
+
+    class Careful(fp.Controller):
+        "Reno that stops growing while it sees a queue."
+
+        name = "careful"
+        parameters = {"most_ms": (5.0, 0.0, 1000.0)}
+
+        def on_round(self, round):
+            waits = round.rtt is not None and round.rtt - round.min_rtt > self.most_ms / 1000
+            self.increase = 0.0 if waits else 1.0
+
+    fp.run(scenario.matrix({"flow.main.stack": ["reno", "careful", "careful(most_ms=20)"]}))
+
+A class with a ``name`` is a stack of that name from then on, in every scenario of this process and,
+with a sweep, of its workers. Such flows run in the simulator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from types import CodeType
+from typing import Any, ClassVar
+
+from . import _native
+
+
+class Controller(_native.Controller):
+    """A flow's congestion controller; every flow has an object of its own.
+
+    The methods below are called where a subclass defines them. What it leaves as it is, is AIMD
+    with slow start (RFC 5681), which grows by ``increase`` segments a round trip and removes
+    ``decrease`` of the window: 1 and 0.5, Reno, until a method sets others. A method finds
+    ``window`` and ``ssthresh`` (segments) as they are and sets what they shall be;
+    ``pacing_rate_mbps`` paces.
+
+    ``on_ack`` costs some microseconds an ACK; ``on_round`` is called once a round trip with what
+    its ACKs said, and costs next to nothing. In between the window grows by ``increase``.
+
+    What is set in a class and not in an object: ``name``; ``parameters``, numbers that a spelling
+    may give, ``"careful(most_ms=20)"``, each with its default or ``(default, low, high)``, found
+    as attributes from ``on_start`` on; ``variables``, attributes that traces and tables show;
+    ``owns_window``, the window holds during a recovery too, in the place of PRR; ``reads_rate``,
+    ACKs have ``delivery_rate``.
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[Mapping[str, float | tuple[float, float, float]]] = {}
+    variables: ClassVar[Sequence[str]] = ()
+    owns_window: ClassVar[bool] = False
+    reads_rate: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" in vars(cls):
+            _register(cls)
+
+    def on_start(self, start: _native.Start) -> None:
+        """The connection is open."""
+
+    def on_ack(self, ack: _native.Ack) -> None:
+        """An ACK that is new in any way; instead of the growth of AIMD."""
+
+    def on_round(self, round: _native.Round) -> None:
+        """A round trip is over: the data that was out when it began is acknowledged."""
+
+    def on_congestion(self, event: _native.Congestion) -> None:
+        """A loss, a mark or a local drop, once a round trip, and once more for a lost
+        retransmission; instead of AIMD's reduction."""
+
+    def on_lost(self, segment: _native.Lost) -> None:
+        """A segment was marked lost."""
+
+    def on_timeout(self, event: _native.Timeout) -> None:
+        """The retransmission timer went off; instead of a window of one segment."""
+
+    def on_recovery_exit(self, now: float) -> None:
+        """All that was sent before the congestion event is acknowledged."""
+
+    def on_undo(self, now: float) -> None:
+        """The last reduction was for nothing; instead of the window before it."""
+
+    def on_idle(self, idle: float) -> None:
+        """Window and threshold were changed after ``idle`` seconds without data."""
+
+
+#: Classes by the names of their stacks.
+KNOWN: dict[str, type[Controller]] = {}
+
+
+def used_in(texts: Sequence[str]) -> tuple[type[Controller], ...]:
+    """The classes whose names stand in these texts."""
+    if not KNOWN:
+        return ()
+    words = {word for text in texts for word in re.findall(r"[A-Za-z0-9_.-]+", text)}
+    return tuple(KNOWN[name] for name in sorted(words & KNOWN.keys()))
+
+
+def _register(cls: type[Controller]) -> None:
+    defined = [n for n in _native.hooks() if getattr(cls, n) is not getattr(Controller, n)]
+    parameters = []
+    for name, given in cls.parameters.items():
+        default, low, high = given if isinstance(given, tuple) else (given, -1e300, 1e300)
+        parameters.append((name, float(default), float(low), float(high)))
+    about = next(iter((cls.__doc__ or "").strip().splitlines()), "written in Python")
+    _native.register(
+        cls,
+        cls.name,
+        about,
+        fingerprint(cls),
+        parameters,
+        defined,
+        list(cls.variables),
+        cls.owns_window,
+        cls.reads_rate,
+    )
+    KNOWN[cls.name] = cls
+
+
+def fingerprint(cls: type[Controller]) -> str:
+    """Of what the class and its bases, up to :class:`Controller`, say and do: stored runs of other
+    code are not taken over. Functions outside of them are not looked at."""
+    parts: list[Any] = []
+    for of in cls.__mro__[: cls.__mro__.index(Controller)]:
+        for key, value in sorted(vars(of).items()):
+            if key in {"__module__", "__doc__", "__qualname__", "__firstlineno__"}:
+                continue
+            function = getattr(value, "__func__", value)
+            code = getattr(function, "__code__", None)
+            if code is not None:
+                parts.append((key, _code(code), repr(function.__defaults__)))
+            elif isinstance(value, bool | int | float | str | tuple | list | dict | None):
+                parts.append((key, repr(value)))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    consts = tuple(_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, consts
+
+
+class Reno(Controller):
+    """RFC 5681 in Python: the same run as `reno`, to the bit.
+
+    A law of one's own redefines ``grown`` and ``reduced``.
+    """
+
+    name = "reno-py"
+
+    def grown(self, n: float) -> float:
+        """Segments by which ``n`` acknowledged ones let the window grow in congestion avoidance."""
+        return n / self.window
+
+    def reduced(self, base: float) -> float:
+        """The threshold after a loss, before the smallest one; ``base`` is the window, or what of
+        it was in flight."""
+        return 0.5 * base
+
+    def on_start(self, start: _native.Start) -> None:
+        self._after_timeout = False
+        self._saved: tuple[float, float] | None = None
+
+    def on_ack(self, ack: _native.Ack) -> None:
+        if not ack.may_grow:
+            return
+        n = float(ack.delivered_now)
+        if n > 0 and self.window < self.ssthresh:
+            n = min(n, 1.0 if self._after_timeout else self.slow_start_limit)
+            room = self.ssthresh - self.window
+            if n <= room:
+                self.window += n
+                n = 0.0
+            else:
+                self.window = self.ssthresh
+                n -= room
+        if n > 0:
+            self._after_timeout = False
+            self.window += self.grown(min(n, self.window))
+
+    def on_congestion(self, event: _native.Congestion) -> None:
+        # A mark or a local drop is never spurious; a second loss keeps what the first saved.
+        if event.kind != "loss":
+            self._saved = None
+        elif event.first_in_window:
+            self._saved = (self.window, self.ssthresh)
+        least = 1.0 if event.kind == "ecn" else 2.0
+        self.ssthresh = max(self.reduced(min(self.window, float(event.flight))), least)
+        self.window = min(self.ssthresh, self.window)
+
+    def on_timeout(self, event: _native.Timeout) -> None:
+        if event.first:
+            if not event.nested:
+                self._saved = (self.window, self.ssthresh)
+            self.ssthresh = max(self.reduced(min(self.window, float(event.flight))), 2.0)
+        self.window = 1.0
+        self._after_timeout = True
+
+    def on_recovery_exit(self, now: float) -> None:
+        self._after_timeout = False
+
+    def on_undo(self, now: float) -> None:
+        if self._saved is not None:
+            window, ssthresh = self._saved
+            self.window = max(self.window, window)
+            self.ssthresh = max(self.ssthresh, ssthresh)
+            self._after_timeout, self._saved = False, None

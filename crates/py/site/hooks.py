@@ -1,0 +1,77 @@
+"""Pages of the site that are made from code and from notebooks."""
+
+import base64
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[3]
+#: In the place of a script that the theme would fetch.
+WORKER, FETCHED = "assets/offline-worker.js", "https://unpkg.com/iframe-worker/shim"
+
+
+def on_files(files, config):
+    """Adds the pages that no file of docs/ holds."""
+    pages = {"stacks.md": stacks(), "crates.md": (ROOT / "ARCHITECTURE.md").read_text()}
+    for notebook in sorted((ROOT / "docs").rglob("*.ipynb")):
+        name = notebook.relative_to(ROOT / "docs")
+        files.remove(files.get_file_from_path(str(name)))
+        pages[str(name.with_suffix(".md"))] = executed(notebook)
+    pages[WORKER] = (Path(__file__).parent / "offline-worker.js").read_text()
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_post_page(output, page, config):
+    """Nothing is fetched from anywhere."""
+    return output.replace(FETCHED, "../" * page.url.count("/") + WORKER)
+
+
+def stacks():
+    """Every part of a stack, as the registry has it."""
+    import fullpipe as fp
+
+    intro = "A stack is a law, `+` a start-up, `+` a way to send its initial window."
+    lines = ["# Stacks", "", intro, "`fullpipe list stacks NAME` has the parameters of each."]
+    kind = None
+    for stack in fp.stacks():
+        if stack.kind != kind:
+            kind = stack.kind
+            lines += ["", f"## {kind[0].upper()}{kind[1:]}", "", "| name | |", "|---|---|"]
+        lines.append(f"| `{stack.name}` | {stack.about.replace('|', chr(92) + '|')} |")
+    return "\n".join(lines) + "\n"
+
+
+def executed(path):
+    """A notebook, run, as Markdown with what its cells give."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    with TemporaryDirectory() as where:
+        resources = {"metadata": {"path": where}}
+        NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources=resources
+        ).execute()
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+            continue
+        parts.append(f"```python\n{cell.source}\n```")
+        parts += [shown(output) for output in cell.outputs]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def shown(output):
+    """An output of a cell: a picture, HTML or text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        image = base64.b64encode(base64.b64decode(data["image/png"])).decode()
+        return f'<img alt="figure" src="data:image/png;base64,{image}">'
+    if "text/html" in data:
+        return f"<div>{data['text/html']}</div>"
+    text = output.get("text") or data.get("text/plain")
+    return f"```text\n{text.rstrip()}\n```" if text else ""

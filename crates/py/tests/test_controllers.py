@@ -1,0 +1,226 @@
+"""Controllers written in Python."""
+
+import concurrent.futures
+import multiprocessing
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import numpy as np
+import pytest
+
+import fullpipe as fp
+
+HARD = {
+    "name": "hard",
+    "duration": "20s",
+    "seeds": 3,
+    "path": {"rate": "20Mbit/s", "rtt": "40ms", "buffer": "0.3BDP", "loss": 0.002, "jitter": "6ms"},
+    "flow": [{"name": "main", "stack": "reno"}],
+    "measure": {"trace": "full"},
+}
+
+
+class Halves(fp.Controller):
+    """Reno by what its base does; every round trip is counted."""
+
+    name = "halves"
+    parameters = {"increase": (1.0, 0.1, 10.0)}
+    variables = ("rounds", "share")
+
+    def on_start(self, start):
+        self.rounds = 0
+
+    def on_round(self, round):
+        self.rounds += 1
+        assert round.acks >= 1 and round.delivered_now <= 2 * round.acks + round.lost + 4
+        assert round.rtt is None or round.rtt_min - 1e-9 <= round.rtt <= round.rtt_max + 1e-9
+
+
+def rows(result, case, seed):
+    trace = result.trace(case, seed)
+    return {c: trace[c].tolist() for c in trace.columns if not c.startswith("var.")}
+
+
+def test_reno_in_python_is_reno_to_the_bit():
+    scenario = fp.Scenario(HARD).matrix({"flow.main.stack": ["reno", "reno-py", "halves"]})
+    result = fp.run(scenario)
+    for seed in (1, 2, 3):
+        built_in = rows(result, 0, seed)
+        assert len(built_in["cwnd"]) > 5000 and max(built_in["retransmits"]) > 20
+        for case in (1, 2):
+            assert repr(rows(result, case, seed)) == repr(built_in), f"case {case}, seed {seed}"
+    rounds = result.trace(2)["var.rounds"]
+    assert rounds[-1] > 300 and np.isnan(result.trace(2)["var.share"]).all()
+
+
+def test_reno_in_python_is_reno_after_timeouts_and_undos():
+    outage = [{"at": "5s", "outage": "2s"}]
+    hard = HARD | {"path": HARD["path"] | {"schedule": outage, "loss": 0.03, "jitter": "0s"}}
+    scenario = fp.Scenario(hard).matrix({"flow.main.stack": ["reno", "reno-py", "halves"]})
+    result = fp.run(scenario)
+    assert result.runs["timeouts"].min() > 0
+    for case in (1, 2):
+        assert repr(rows(result, case, 1)) == repr(rows(result, 0, 1)), f"case {case}"
+
+
+class Tuned(fp.Reno):
+    name = "tuned-py"
+    parameters = {"a": (1.0, 0.0, 100.0), "b": (0.5, 0.0, 1.0)}
+
+    def grown(self, n):
+        return self.a * n / self.window
+
+    def reduced(self, base):
+        return (1.0 - self.b) * base
+
+
+def test_parameters_are_those_of_the_spelling():
+    stacks = ["aimd(increase=4,decrease=0.125)", "tuned-py(a=4,b=0.125)", "tuned-py"]
+    result = fp.run(fp.Scenario(HARD).matrix({"flow.main.stack": stacks}))
+    assert repr(rows(result, 1, 1)) == repr(rows(result, 0, 1))
+    assert rows(result, 2, 1) != rows(result, 0, 1)
+    with pytest.raises(fp.ScenarioError, match="`tuned-py` has no parameter `c`\n  hint: known: a, b"):
+        fp.run(HARD, set={"flow.main.stack": "tuned-py(c=1)"})
+    with pytest.raises(fp.ScenarioError, match="outside 0 to 1"):
+        fp.run(HARD, set={"flow.main.stack": "tuned-py(b=2)"})
+    with pytest.raises(fp.ScenarioError, match="`cubic` is built in"):
+
+        class Cubic(fp.Controller):
+            name = "cubic"
+
+
+def test_a_class_is_a_stack_among_others():
+    listed = {stack.name: stack for stack in fp.stacks()}
+    assert listed["halves"].about == "Reno by what its base does; every round trip is counted."
+    law = fp.law("reno-py", [100.0])
+    assert law["decrease"] == pytest.approx([0.5]) and law["increase_last"] == pytest.approx([1], rel=0.02)
+
+
+class Broken(fp.Controller):
+    name = "broken"
+
+    def on_congestion(self, event):
+        self.window = {}["no such key"]
+
+
+def test_an_exception_is_that_of_the_run():
+    with pytest.raises(KeyError, match="no such key") as raised:
+        fp.run(HARD, set={"flow.main.stack": "broken"})
+    frames = traceback.extract_tb(raised.value.__traceback__)
+    assert any(f.name == "on_congestion" and f.filename == __file__ for f in frames)
+
+
+def test_an_exception_is_that_of_a_law_and_of_a_sweep(tmp_path):
+    with pytest.raises(KeyError):
+        fp.law("broken", [100.0])
+    hard = HARD | {"measure": {}}
+    with pytest.raises(KeyError):
+        fp.sweep(hard, {"flow.main.stack": ["broken"]}, out=tmp_path)
+
+
+class Nonsense(fp.Controller):
+    name = "nonsense"
+
+    def on_round(self, round):
+        self.window = float("nan")
+
+
+def test_a_window_that_is_no_number_is_an_error():
+    with pytest.raises(fp.FullpipeError, match="on_round left window = NaN"):
+        fp.run(HARD, set={"flow.main.stack": "nonsense"})
+
+
+def test_it_runs_in_the_simulator_only():
+    with pytest.raises(fp.FullpipeError, match="written in Python") as refused:
+        fp.run(HARD, set={"flow.main.stack": "halves"}, ground="udp")
+    assert 'ground="sim"' in str(refused.value)
+
+
+class Paced(fp.Controller):
+    """Half of what the path carries, whatever happens."""
+
+    name = "half"
+    owns_window = True
+    reads_rate = True
+    variables = ("rate",)
+
+    def on_start(self, start):
+        self.rate = float("nan")
+        self.window = 1000.0
+        self.pacing_rate_mbps = 10.0
+
+    def on_ack(self, ack):
+        self.rate = ack.delivery_rate or self.rate
+
+    def on_congestion(self, event):
+        pass
+
+    def on_lost(self, segment):
+        assert segment.lost >= 1
+
+
+def test_a_rate_is_kept():
+    result = fp.run(HARD, set={"flow.main.stack": "half", "path.loss": 0}, repeat=1)
+    # 10 Mbit/s of payload.
+    assert result.runs["goodput_mbps"][0] == pytest.approx(10, rel=0.03)
+    rate = result.trace()["var.rate"]
+    assert np.nanmedian(rate) * 1448 * 8e-6 == pytest.approx(10, rel=0.05)
+
+
+def test_stored_runs_of_other_code_are_not_taken_over(tmp_path):
+    class First(fp.Controller):
+        name = "mine"
+
+        def on_start(self, start):
+            self.increase = 1.0
+
+    scenario = fp.Scenario(HARD, set={"flow.main.stack": "mine"})
+    seen = []
+    told = lambda done, total: seen.append(done)  # noqa: E731
+    fp.run(scenario, out=tmp_path / "r")
+    fp.run(scenario, out=tmp_path / "r", resume=True, progress=told)
+    assert set(seen) == {3}
+
+    class Second(fp.Controller):
+        name = "mine"
+
+        def on_start(self, start):
+            self.increase = 4.0
+
+    # Read anew: the name means another class now.
+    scenario = fp.Scenario(HARD, set={"flow.main.stack": "mine"})
+    with pytest.raises(fp.FullpipeError, match="other cases"):
+        fp.run(scenario, out=tmp_path / "r", resume=True)
+
+
+def test_workers_get_the_class_with_the_points(tmp_path):
+    hard = HARD | {"measure": {}, "duration": "5s"}
+    axes = {"flow.main.stack": ["reno", "tuned-py(a=2)"]}
+    threads = fp.sweep(hard, axes, out=tmp_path / "a", batch=1)
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        others = fp.sweep(hard, axes, out=tmp_path / "b", batch=1, executor=pool)
+    assert {f.name: f.read_bytes() for f in threads} == {f.name: f.read_bytes() for f in others}
+
+
+def test_ctrl_c_ends_a_run_in_python():
+    code = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import fullpipe as fp\n"
+        "print('begun', flush=True)\n"
+        "fp.run({'name': 'long', 'duration': '100000s', 'path': {'rate': '1Gbit/s',"
+        " 'rtt': '20ms'}, 'flow': [{'stack': 'reno-py'}]})\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=-1)
+    assert child.stdout.readline() == b"begun\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    try:
+        _, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert b"KeyboardInterrupt" in errors, errors
