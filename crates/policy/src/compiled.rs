@@ -175,5 +175,3 @@ pub const LAW_HSTCP_LP: u32 = 8;
 
 /// A local stall does not reduce the window.
 pub const FLAG_SENDSTALL_IGNORE: u32 = 1;
-/// Per-ACK records go to the ring buffer.
-pub const FLAG_WATCH: u32 = 2;

@@ -34,9 +34,9 @@ mod table;
 
 pub use aggression::Aggression;
 pub use compiled::{
-    Action, Compiled, FLAG_SENDSTALL_IGNORE, FLAG_WATCH, LAW_BIC, LAW_CUBIC, LAW_FAST,
-    LAW_HSTCP_LP, LAW_HTCP, LAW_SCALABLE, LAW_TABLE, LAW_VEGAS, LAW_WESTWOOD, OnDaemonLoss, Params,
-    Prefix, Row, Rule, Side, TABLE_ROWS,
+    Action, Compiled, FLAG_SENDSTALL_IGNORE, LAW_BIC, LAW_CUBIC, LAW_FAST, LAW_HSTCP_LP, LAW_HTCP,
+    LAW_SCALABLE, LAW_TABLE, LAW_VEGAS, LAW_WESTWOOD, OnDaemonLoss, Params, Prefix, Row, Rule,
+    Side, TABLE_ROWS,
 };
 pub use keys::Via;
 pub use laws::{Facts, Lowered, Refusal, lower};

@@ -10,6 +10,9 @@ use crate::spelling::Ports;
 /// Paths that the kernel side holds.
 pub const RULES: usize = 64;
 
+/// Networks of all paths together.
+pub const NETWORKS: usize = 16_384;
+
 /// Ranges of ports of a path, and of `never_tune`.
 pub const RANGES: usize = 8;
 
@@ -80,6 +83,19 @@ pub(crate) fn networks(path: &At<'_, PathKeys>, everything: bool, findings: &mut
             }
             _ => {}
         }
+    }
+}
+
+/// `networks` of the paths up to this one.
+pub(crate) fn many(path: &At<'_, PathKeys>, networks: usize, findings: &mut Findings) {
+    if networks > NETWORKS {
+        let message = format!("{networks} networks up to here; the kernel side holds {NETWORKS}");
+        path.refuse(
+            findings,
+            &PathKeys::to,
+            message,
+            "join neighbours into wider networks",
+        );
     }
 }
 

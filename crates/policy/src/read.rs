@@ -47,6 +47,8 @@ pub fn policy(texts: &[Source]) -> Result<Policy, Diagnostics> {
         named: Vec::new(),
         rules: Vec::new(),
         paths: Vec::new(),
+
+        networks: 0,
     };
     for top in &tops {
         let values: &Top = top;
@@ -146,6 +148,7 @@ struct Draft<'a> {
     named: Vec<(String, Place)>,
     rules: Vec<Rule>,
     paths: Vec<PathFacts>,
+    networks: usize,
 }
 
 impl Draft<'_> {
@@ -178,6 +181,8 @@ impl Draft<'_> {
             );
         }
         limits::networks(&path, self.defaults.allow_everything, findings);
+        self.networks += path.to.as_ref().map_or(0, Vec::len);
+        limits::many(&path, self.networks, findings);
         limits::selectors(&path, findings);
         let mut facts = PathFacts {
             place: place(self.sources, sub.record.at),
@@ -476,13 +481,6 @@ fn pacing(path: &At<'_, PathKeys>, facts: &PathFacts, findings: &mut Findings) -
 
 /// A warning for each key that is read and that the kernel side does not act on.
 fn warn_of_lacks(path: &At<'_, PathKeys>, action: &Action, findings: &mut Findings) {
-    let no_flow = "`fullpipe tune run` does not look at it yet, and gives no flow this path";
-    if path.process.is_some() {
-        path.warn(findings, &PathKeys::process, no_flow);
-    }
-    if path.cgroup.is_some() {
-        path.warn(findings, &PathKeys::cgroup, no_flow);
-    }
     if path.divide {
         let message = "`fullpipe tune run` does not divide yet: each flow gets the whole";
         path.warn(findings, &PathKeys::divide, message);

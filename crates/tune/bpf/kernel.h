@@ -27,6 +27,18 @@ struct in6_addr {
 	} in6_u;
 };
 
+struct ns_common {
+	u32 inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
@@ -34,15 +46,44 @@ struct sock_common {
 	u16 skc_num;
 	u16 skc_family;
 	volatile u8 skc_state;
+	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct socket {
+	struct file *file;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	s32 sk_sndbuf;
 	s32 sk_rcvbuf;
+	u8 sk_userlocks; /* four bits before Linux 6.18 */
+	u32 sk_pacing_status;
 	unsigned long sk_max_pacing_rate;
+	struct socket *sk_socket;
+	struct sock_cgroup_data sk_cgrp_data;
 };
 
 struct tcp_congestion_ops;
@@ -172,6 +213,7 @@ enum {
 	TCP_CONGESTION = 13,
 	TCP_ESTABLISHED = 1,
 	TCP_CA_CWR = 2,
+	SK_PACING_NONE = 0,
 	CA_EVENT_TX_START = 0,
 	CA_EVENT_LOSS = 3,
 	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
@@ -184,7 +226,6 @@ enum {
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
-	BPF_NOEXIST = 1,
 };
 
 /* Helpers by their number (include/uapi/linux/bpf.h). */

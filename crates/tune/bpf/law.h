@@ -73,8 +73,6 @@ enum {
 	BIT_RENO = 32,      /* Vegas: too few samples */
 	BIT_DOWN = 64,      /* FAST: the change is downwards */
 	BIT_YIELDED = 128,  /* HSTCP-LP has backed off once */
-	BIT_PACED = 256,    /* a ceiling of ours is set */
-	BIT_STANDARD = 512, /* off, or the daemon is gone */
 };
 
 /* Of one flow: 104 bytes, the room that a socket has for its algorithm. */
@@ -95,7 +93,9 @@ struct state {
 	u32 round_end; /* sequence number */
 	u32 round_least;
 	u32 round_samples;
-	u32 own[10]; /* by law */
+	u32 law;     /* whose numbers these are */
+	u32 ceiling; /* of pacing, as the rule has it */
+	u32 own[8];  /* by law */
 };
 
 struct window {
@@ -883,8 +883,9 @@ ALWAYS void standard_increase(struct state *s, struct window *win, u32 n)
 	grow(s, win, RENO_INCREASE, n);
 }
 
-ALWAYS void begin(struct state *s, u32 nxt)
+ALWAYS void begin(struct state *s, u32 law, u32 nxt)
 {
+	s->law = law;
 	s->bits = 0;
 	s->fraction = 0;
 	s->a = 0;
@@ -898,6 +899,6 @@ ALWAYS void begin(struct state *s, u32 nxt)
 	s->round_least = NO_RTT;
 	s->round_samples = 0;
 #pragma unroll
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 8; i++)
 		s->own[i] = 0;
 }

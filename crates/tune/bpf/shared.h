@@ -4,6 +4,8 @@
 
 enum {
 	RULES = 64,       /* rules of a policy at most */
+	POLICIES = 128,   /* what flows get: those of rules that go beside those that come */
+	NETWORKS = 16384, /* of a policy at most */
 	RANGES = 8,       /* port ranges of a rule at most */
 	TABLE_ROWS = 128, /* rows of a table at most: seven steps of a binary search */
 	NUMBERS = 8,
@@ -30,11 +32,11 @@ enum law {
 	LAW_VEGAS,
 	LAW_FAST,
 	LAW_HSTCP_LP,
+	LAWS, /* this and above: none, the flow runs the standard */
 };
 
 enum {
 	FLAG_SENDSTALL_IGNORE = 1,
-	FLAG_WATCH = 2,
 };
 
 /* Zero is "off" in every optional field. */
@@ -58,8 +60,6 @@ enum side { SIDE_EITHER, SIDE_ACTIVE, SIDE_PASSIVE };
 enum {
 	MATCH_USED = 1,
 	MATCH_RESPECT_APP = 2,
-	MATCH_USER_ONLY = 4, /* by process or control group: the daemon decides */
-	MATCH_KERNEL = 8,    /* an algorithm of the kernel's own, by name */
 };
 
 struct range {
@@ -103,28 +103,40 @@ struct prefix {
 enum arm { ARM_POLICY, ARM_CONTROL };
 enum { HOW_NEW, HOW_ADOPTED };
 
-/* What is kept of a flow beside the algorithm's own state. */
+/* `sk_userlocks`: sizes that the program set itself, which the kernel does not tune. */
+enum { LOCK_SEND = 1, LOCK_RECEIVE = 2 };
+
+/* What is kept of a flow beside the algorithm's own state: what it had before, and what it was
+ * given. What is not as it was given has been changed by its program since, and stays. */
 struct flow {
 	u64 cookie;
-	u32 rule; /* the policy's number plus 1 */
+	u64 max_pacing; /* before, bytes per second; all ones: no ceiling */
+	u32 rule;       /* the policy's number plus 1 */
 	u32 arm;
 	u32 how;
-	u32 send_buffer; /* before */
-	u32 receive_buffer;
-	u32 pacing; /* a ceiling of ours is set */
-	char before[16];
+	u32 ceiling;        /* of pacing, given; 0: none */
+	u32 pacing_status;  /* before */
+	u32 locks;          /* before */
+	u32 send_buffer;    /* before */
+	u32 receive_buffer; /* before */
+	u32 given_send;     /* `sk_sndbuf` given; 0: none */
+	u32 given_receive;
+	char before[16]; /* algorithm */
+	char given[16];
 	u32 cuts;
 	u32 timeouts;
 	u32 stalls;
 	u32 stalls_ignored;
 };
 
-enum order_action { ORDER_NONE, ORDER_ADOPT, ORDER_RELEASE };
+enum order_action { ORDER_NONE, ORDER_ADOPT, ORDER_RELEASE, ORDER_RESIZE };
 
 /* What the iterator does to a socket. */
 struct order {
+	u64 max_pacing; /* on release, of a flow that no record is kept of: before, and what was given */
+	u32 ceiling;
 	u32 action;
-	u32 rule;        /* its number plus 1; on release: a ceiling of pacing goes, too */
+	u32 rule;        /* its number plus 1 */
 	u32 send_buffer; /* 0: as it is */
 	u32 receive_buffer;
 	char algorithm[16];
@@ -149,8 +161,12 @@ struct listing {
 	u32 has_flow;
 	u64 bytes_acked;
 	u64 max_pacing;
+	u64 inode;  /* of the socket's file; 0: no program has it */
+	u64 cgroup; /* number */
 	u32 send_buffer;
 	u32 receive_buffer;
+	u32 locks;
+	u32 pacing_status;
 	struct flow flow;
 };
 
@@ -166,7 +182,6 @@ enum event_kind {
 	EVENT_UNDO,
 	EVENT_MATCHED,
 	EVENT_CONTROL,
-	EVENT_APP_CHOICE,
 };
 
 /* One record of the ring buffer. */
@@ -178,7 +193,8 @@ struct event {
 	u32 cwnd;
 	u32 fraction; /* of a segment, 2^-32 */
 	u32 ssthresh;
-	u32 value; /* after a cut: the new threshold; else segments acknowledged */
+	u32 value; /* after a cut: the new threshold; on release: the socket's state; else segments
+		      acknowledged */
 	u32 rtt_us;
 	u32 a; /* in force, 1/256 */
 	u32 b; /* in force, 1/65536 */
@@ -197,8 +213,9 @@ struct opened {
 	u8 remote[16];
 	u16 local_port;
 	u16 remote_port;
-	s32 done; /* 0, or why the kernel refused */
-	char before[16];
+	s32 done;      /* 0, or why the kernel refused */
+	u32 namespace; /* inode */
+	struct flow flow;
 };
 
 enum counter {

@@ -11,7 +11,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 2 * NETWORKS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct prefix);
 	__type(value, u64); /* a bit per rule */
@@ -26,14 +26,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * RULES);
+	__uint(max_entries, 2 * POLICIES);
 	__type(key, u32);
 	__type(value, struct params);
 } policies SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * RULES);
+	__uint(max_entries, 2 * POLICIES);
 	__type(key, u32);
 	__type(value, struct table);
 } tables SEC(".maps");
@@ -133,39 +133,38 @@ struct policy {
 	const struct control *control;
 };
 
-/* What a flow runs now. False: standard. */
+/* Not off, and the daemon has given a sign of life. */
+ALWAYS bool in_force(const struct control *c, u64 now_us)
+{
+	return !c->off && (c->keep || now_us <= c->heartbeat_us + c->patience_us);
+}
+
+/* What a flow runs now. False: standard. A law begins with numbers of its own and never reads those
+ * of another, nor its own from before the standard ran. */
 ALWAYS bool policy_of(struct sock *sk, struct state *s, struct policy *p)
 {
 	const struct control *c = control_of();
-	u32 at;
+	u32 law = LAWS;
 
-	s->bits |= BIT_STANDARD;
-	if (!c)
-		return false;
 	p->control = c;
-	if (s->generation != c->generation) {
+	if (c && s->generation != c->generation) {
 		struct flow *f = storage_get(&flows, sk, NULL, 0);
 
 		s->generation = c->generation;
 		s->rule = f && f->arm == ARM_POLICY ? f->rule : 0;
 		s->a = 0;
 	}
-	if (!s->rule || c->off)
-		return false;
-	if (!c->keep && tcp(sk)->tcp_mstamp > c->heartbeat_us + c->patience_us)
-		return false;
-	at = (c->active & 1) * RULES + ((s->rule - 1) & (RULES - 1));
-	p->params = map_lookup(&policies, &at);
-	p->table = map_lookup(&tables, &at);
-	if (!p->params || !p->table)
-		return false;
-	s->bits &= ~BIT_STANDARD;
-	return true;
-}
+	if (c && s->rule && in_force(c, tcp(sk)->tcp_mstamp)) {
+		u32 at = (c->active & 1) * POLICIES + ((s->rule - 1) & (POLICIES - 1));
 
-ALWAYS bool is_watched(const struct params *p, const struct control *c, u64 cookie)
-{
-	return p->flags & FLAG_WATCH || c->watched == ~0ull || (c->watched && c->watched == cookie);
+		p->params = map_lookup(&policies, &at);
+		p->table = map_lookup(&tables, &at);
+		if (p->params && p->table)
+			law = least(p->params->law, LAWS);
+	}
+	if (s->law != law)
+		begin(s, law, tcp(sk)->snd_nxt);
+	return law != LAWS;
 }
 
 /* The cookie of a flow of ours, 0 before it has one. */
@@ -176,20 +175,61 @@ ALWAYS u64 cookie_of(struct sock *sk)
 	return f ? f->cookie : 0;
 }
 
-ALWAYS void set_pacing(struct sock *sk, struct state *s, const struct params *p)
+/* What the option takes for `sk_max_pacing_rate`: four bytes, all ones for no ceiling. */
+ALWAYS u32 pacing_option(u64 rate)
 {
-	/* The option takes four bytes. */
-	u32 rate = p->pacing > 0xfffffffe ? 0xfffffffe : (u32)p->pacing;
+	return rate > 0xfffffffe ? ~0u : (u32)rate;
+}
 
-	if (!rate) {
-		if (!(s->bits & BIT_PACED))
-			return;
-		rate = ~0u;
-		s->bits &= ~BIT_PACED;
+/* Puts the ceiling of the rule in force, or takes it away. One that the program set itself stays
+ * where it is lower, and comes back else; one that it has set since stays. */
+ALWAYS void set_ceiling(struct sock *sk, struct state *s, u64 wanted)
+{
+	u32 want = wanted ? pacing_option(wanted) : 0, rate;
+	struct flow *f;
+	u64 now;
+
+	if (want == ~0u)
+		want--;
+	if (s->ceiling == want)
+		return;
+	f = storage_get(&flows, sk, NULL, 0);
+	if (!f)
+		return;
+	s->ceiling = want;
+	now = sk->sk_max_pacing_rate;
+	if (f->ceiling && now != f->ceiling) {
+		f->max_pacing = now;
+		f->ceiling = 0;
+	}
+	/* What does not fit the option could not be given back. */
+	if (want && want < f->max_pacing &&
+	    (f->max_pacing == ~0ull || f->max_pacing < 0xffffffff)) {
+		rate = want;
+		f->ceiling = want;
+	} else if (f->ceiling) {
+		rate = pacing_option(f->max_pacing);
+		f->ceiling = 0;
+		if (f->pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NONE;
 	} else {
-		s->bits |= BIT_PACED;
+		return;
 	}
 	set_option(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
+/* The flow's state is ours from now on. */
+ALWAYS void take(struct sock *sk, struct state *s)
+{
+	struct tcp_sock *tp = tcp(sk);
+	struct flow *f = storage_get(&flows, sk, NULL, 0);
+
+	begin(s, LAWS, tp->snd_nxt);
+	s->rule = 0;
+	s->generation = ~0u;
+	s->ceiling = f ? f->ceiling : 0;
+	s->delivered_ce = tp->delivered_ce;
+	s->magic = MAGIC;
 }
 
 SEC("struct_ops/fp_init")
@@ -200,11 +240,7 @@ int fp_init(u64 *ctx)
 	struct state *s = state_of(sk);
 	struct policy p = {};
 
-	begin(s, tp->snd_nxt);
-	s->rule = 0;
-	s->generation = ~0u;
-	s->delivered_ce = tp->delivered_ce;
-	s->magic = MAGIC;
+	take(sk, s);
 	count(COUNT_INIT);
 	if (policy_of(sk, s, &p)) {
 		u32 iw = p.params->initial_window;
@@ -212,8 +248,7 @@ int fp_init(u64 *ctx)
 		/* Only before the first data. */
 		if (iw && !tp->data_segs_out)
 			tp->snd_cwnd = least(most(iw, LEAST_WINDOW), 1024);
-		if (p.params->pacing)
-			set_pacing(sk, s, p.params);
+		set_ceiling(sk, s, p.params->pacing);
 		tell(sk, s, EVENT_INIT, cookie_of(sk), 0, 0);
 	}
 	return 0;
@@ -224,12 +259,17 @@ int fp_release(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct state *s = state_of(sk);
+	struct flow *f = storage_get(&flows, sk, NULL, 0);
 
 	count(COUNT_RELEASED);
 	if (s->magic != MAGIC)
 		return 0;
 	s->magic = 0;
-	tell(sk, s, EVENT_RELEASE, cookie_of(sk), 0, 0);
+	/* The ceiling goes with the order; that the sender paces at all can be taken back only here. */
+	if (f && f->ceiling && f->ceiling == sk->sk_max_pacing_rate &&
+	    f->pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NONE;
+	tell(sk, s, EVENT_RELEASE, f ? f->cookie : 0, sk->__sk_common.skc_state, 0);
 	return 0;
 }
 
@@ -277,8 +317,13 @@ int fp_pkts_acked(u64 *ctx)
 	struct window win, before;
 	struct ack ack = {};
 
-	if (s->magic != MAGIC || !policy_of(sk, s, &p))
+	if (s->magic != MAGIC)
 		return 0;
+	if (!policy_of(sk, s, &p)) {
+		set_ceiling(sk, s, 0);
+		return 0;
+	}
+	set_ceiling(sk, s, p.params->pacing);
 	win.w = tp->snd_cwnd;
 	win.ssthresh = least(tp->snd_ssthresh, NO_LIMIT);
 	before = win;
@@ -308,13 +353,8 @@ int fp_cong_avoid(u64 *ctx)
 	bool ours;
 	u32 n;
 
-	if (s->magic != MAGIC) {
-		/* Moved here by a way that left no room for init. */
-		begin(s, tp->snd_nxt);
-		s->rule = 0;
-		s->generation = ~0u;
-		s->magic = MAGIC;
-	}
+	if (s->magic != MAGIC)
+		take(sk, s); /* Moved here by a way that left no room for init. */
 	count(COUNT_ACKS);
 	ours = policy_of(sk, s, &p);
 	if (!ours)
@@ -345,14 +385,12 @@ int fp_cong_avoid(u64 *ctx)
 		}
 	}
 	write_window(tp, &win, ours ? p.params->clamp : 0);
-	if (ours && (p.params->flags & FLAG_WATCH || p.control->watched)) {
+	if (p.control && p.control->watched) {
 		u64 cookie = cookie_of(sk);
 
-		if (is_watched(p.params, p.control, cookie))
+		if (p.control->watched == ~0ull || p.control->watched == cookie)
 			tell(sk, s, EVENT_ACK, cookie, (u32)ctx[2], ack.srtt_us);
 	}
-	if (ours && (p.params->pacing || s->bits & BIT_PACED) && !s->a)
-		set_pacing(sk, s, p.params);
 	return 0;
 }
 
@@ -452,7 +490,7 @@ int fp_min_tso_segs(u64 *ctx)
 	struct state *s = state_of((struct sock *)ctx[0]);
 
 	/* A paced flow sends segment by segment. Two: the kernel's own (tcp_min_tso_segs). */
-	return s->magic == MAGIC && s->bits & BIT_PACED ? 1 : 2;
+	return s->magic == MAGIC && s->ceiling ? 1 : 2;
 }
 
 #define NAMED(id, text)                                                                       \
@@ -538,7 +576,7 @@ __attribute__((noinline)) int rule_fits(u32 at, u32 local, u32 remote, u32 side)
 	struct match *m = map_lookup(&matches, &at);
 	u32 fits;
 
-	if (!m || !(m->flags & MATCH_USED) || m->flags & MATCH_USER_ONLY)
+	if (!m || !(m->flags & MATCH_USED))
 		return 0;
 	if (m->side != SIDE_EITHER && m->side != side)
 		return 0;
@@ -588,7 +626,7 @@ __attribute__((noinline)) int never_tuned(u32 local, u32 remote)
 	return never;
 }
 
-ALWAYS void tell_opened(const struct ends *e, const struct flow *f, s32 done)
+ALWAYS void tell_opened(const struct ends *e, const struct flow *f, u32 namespace, s32 done)
 {
 	struct opened *o = ringbuf_reserve(&events, sizeof(*o), 0);
 
@@ -605,8 +643,50 @@ ALWAYS void tell_opened(const struct ends *e, const struct flow *f, s32 done)
 	o->local_port = e->local_port;
 	o->remote_port = e->remote_port;
 	o->done = done;
-	__builtin_memcpy(o->before, f->before, 16);
+	o->namespace = namespace;
+	o->flow = *f;
 	ringbuf_submit(o, 0);
+}
+
+/* What a flow has before it is touched. */
+ALWAYS void remember(struct flow *f, struct tcp_sock *tp, u64 cookie)
+{
+	struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+
+	f->cookie = cookie;
+	f->max_pacing = sk->sk_max_pacing_rate;
+	f->pacing_status = sk->sk_pacing_status;
+	f->locks = BIT_FIELD(sk, sk_userlocks) & (LOCK_SEND | LOCK_RECEIVE);
+	f->send_buffer = sk->sk_sndbuf;
+	f->receive_buffer = sk->sk_rcvbuf;
+	probe_read_kernel(f->before, sizeof(f->before), tp->inet_conn.icsk_ca_ops->name);
+}
+
+/* A size that the program set itself stays, before and since. Zero: what was given is given back by
+ * the daemon. */
+ALWAYS void give_buffers(void *ctx, struct tcp_sock *tp, struct flow *f, u32 send, u32 receive)
+{
+	struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+	u32 locks = BIT_FIELD(sk, sk_userlocks), bytes;
+
+	if (!send) {
+		f->given_send = 0;
+	} else if (f->given_send ? f->given_send == sk->sk_sndbuf : !(locks & LOCK_SEND)) {
+		if (!f->given_send)
+			f->send_buffer = sk->sk_sndbuf;
+		bytes = send;
+		set_option(ctx, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+		f->given_send = sk->sk_sndbuf;
+	}
+	if (!receive) {
+		f->given_receive = 0;
+	} else if (f->given_receive ? f->given_receive == sk->sk_rcvbuf : !(locks & LOCK_RECEIVE)) {
+		if (!f->given_receive)
+			f->receive_buffer = sk->sk_rcvbuf;
+		bytes = receive;
+		set_option(ctx, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+		f->given_receive = sk->sk_rcvbuf;
+	}
 }
 
 /* New flows, both ends, when the connection is established. */
@@ -619,7 +699,7 @@ int fp_established(struct bpf_sock_ops *ctx)
 	struct tcp_sock *tp;
 	struct flow *f, fresh = {};
 	struct match *m;
-	u32 rule, at;
+	u32 rule, at, namespace;
 	u64 cookie;
 	s32 done;
 
@@ -629,9 +709,7 @@ int fp_established(struct bpf_sock_ops *ctx)
 		e.side = SIDE_PASSIVE;
 	else
 		return 1;
-	if (!c || c->off || !sk)
-		return 1;
-	if (!c->keep && ktime_get_ns() / 1000 > c->heartbeat_us + c->patience_us)
+	if (!c || !sk || !in_force(c, ktime_get_ns() / 1000))
 		return 1;
 	tp = to_tcp_sock(sk);
 	if (!tp || !ends_of((struct sock_common *)tp, &e))
@@ -650,39 +728,30 @@ int fp_established(struct bpf_sock_ops *ctx)
 		count(COUNT_APP_CHOICE);
 		return 1;
 	}
+	namespace = ((struct sock_common *)tp)->skc_net.net->ns.inum;
 	cookie = socket_cookie(ctx);
-	fresh.cookie = cookie;
-	fresh.rule = (m->policy & (RULES - 1)) + 1;
+	remember(&fresh, tp, cookie);
+	fresh.rule = (m->policy & (POLICIES - 1)) + 1;
 	fresh.how = HOW_NEW;
 	/* The same flow is always of the same arm; neighbours are not. */
 	if ((u32)(cookie * 0x9e3779b97f4a7c15ull >> 48) >= m->share)
 		fresh.arm = ARM_CONTROL;
-	fresh.send_buffer = tp->inet_conn.icsk_inet.sk.sk_sndbuf;
-	fresh.receive_buffer = tp->inet_conn.icsk_inet.sk.sk_rcvbuf;
-	probe_read_kernel(fresh.before, sizeof(fresh.before), tp->inet_conn.icsk_ca_ops->name);
 	f = storage_get(&flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!f)
 		return 1;
 	if (fresh.arm == ARM_CONTROL) {
 		count(COUNT_CONTROL);
-		tell_opened(&e, f, 0);
+		tell_opened(&e, f, namespace, 0);
 		return 1;
 	}
 	count(COUNT_MATCHED);
-	if (m->send_buffer) {
-		u32 bytes = m->send_buffer;
-
-		set_option(ctx, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	}
-	if (m->receive_buffer) {
-		u32 bytes = m->receive_buffer;
-
-		set_option(ctx, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	}
+	give_buffers(ctx, tp, f, m->send_buffer, m->receive_buffer);
 	done = (s32)set_option(ctx, SOL_TCP, TCP_CONGESTION, m->algorithm, sizeof(m->algorithm));
 	if (done)
 		count(COUNT_REFUSED);
-	tell_opened(&e, f, done);
+	else
+		__builtin_memcpy(f->given, m->algorithm, sizeof(f->given));
+	tell_opened(&e, f, namespace, done);
 	return 1;
 }
 
@@ -690,55 +759,63 @@ int fp_established(struct bpf_sock_ops *ctx)
 
 ALWAYS s32 adopt(struct tcp_sock *tp, struct flow *f, struct order *o, u64 cookie)
 {
-	u32 bytes;
 	s32 done;
 
 	if (!f) {
 		struct flow fresh = {};
 
-		fresh.cookie = cookie;
+		remember(&fresh, tp, cookie);
 		fresh.how = HOW_ADOPTED;
-		fresh.send_buffer = tp->inet_conn.icsk_inet.sk.sk_sndbuf;
-		fresh.receive_buffer = tp->inet_conn.icsk_inet.sk.sk_rcvbuf;
-		probe_read_kernel(fresh.before, sizeof(fresh.before),
-				  tp->inet_conn.icsk_ca_ops->name);
 		f = storage_get(&flows, tp, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
 		if (!f)
 			return -12; /* ENOMEM */
+	} else if (f->arm == ARM_CONTROL) {
+		/* Its program may have changed what it had when it began. */
+		remember(f, tp, cookie);
 	}
 	f->rule = o->rule;
 	f->arm = ARM_POLICY;
-	if (o->send_buffer) {
-		bytes = o->send_buffer;
-		set_option(tp, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	}
-	if (o->receive_buffer) {
-		bytes = o->receive_buffer;
-		set_option(tp, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	}
+	give_buffers(tp, tp, f, o->send_buffer, o->receive_buffer);
 	done = (s32)set_option(tp, SOL_TCP, TCP_CONGESTION, o->algorithm, sizeof(o->algorithm));
-	if (!done)
+	if (!done) {
+		__builtin_memcpy(f->given, o->algorithm, sizeof(f->given));
 		count(COUNT_MATCHED);
+	}
 	return done;
 }
 
+/* Buffers are the daemon's: an option would end their tuning. */
 ALWAYS s32 release(struct tcp_sock *tp, struct flow *f, struct order *o)
 {
-	u32 unlimited = ~0u, bytes;
+	u64 before = f ? f->max_pacing : o->max_pacing;
+	u32 ceiling = f ? f->ceiling : o->ceiling, rate;
 	s32 done;
 
 	done = (s32)set_option(tp, SOL_TCP, TCP_CONGESTION, o->algorithm, sizeof(o->algorithm));
-	if (f || o->rule)
-		set_option(tp, SOL_SOCKET, SO_MAX_PACING_RATE, &unlimited, sizeof(unlimited));
-	if (o->send_buffer) {
-		bytes = o->send_buffer;
-		set_option(tp, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	}
-	if (o->receive_buffer) {
-		bytes = o->receive_buffer;
-		set_option(tp, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (done)
+		return done;
+	if (ceiling && tp->inet_conn.icsk_inet.sk.sk_max_pacing_rate == ceiling) {
+		rate = pacing_option(before);
+		set_option(tp, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 	}
 	storage_delete(&flows, tp);
+	return 0;
+}
+
+/* Where the daemon cannot reach the socket itself: the size comes back, its tuning does not. */
+ALWAYS s32 resize(struct tcp_sock *tp, struct order *o)
+{
+	u32 bytes;
+	s32 done = 0;
+
+	if (o->send_buffer) {
+		bytes = o->send_buffer;
+		done = (s32)set_option(tp, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	}
+	if (o->receive_buffer && !done) {
+		bytes = o->receive_buffer;
+		done = (s32)set_option(tp, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
 	return done;
 }
 
@@ -773,6 +850,8 @@ int fp_flows(struct bpf_iter__tcp *ctx)
 			l.done = adopt(tp, f, o, l.cookie);
 		else if (o->action == ORDER_RELEASE)
 			l.done = release(tp, f, o);
+		else if (o->action == ORDER_RESIZE)
+			l.done = resize(tp, o);
 		f = storage_get(&flows, tp, NULL, 0);
 	}
 	probe_read_kernel(l.algorithm, sizeof(l.algorithm), tp->inet_conn.icsk_ca_ops->name);
@@ -786,6 +865,10 @@ int fp_flows(struct bpf_iter__tcp *ctx)
 	l.max_pacing = tp->inet_conn.icsk_inet.sk.sk_max_pacing_rate;
 	l.send_buffer = tp->inet_conn.icsk_inet.sk.sk_sndbuf;
 	l.receive_buffer = tp->inet_conn.icsk_inet.sk.sk_rcvbuf;
+	l.locks = BIT_FIELD((struct sock *)tp, sk_userlocks) & (LOCK_SEND | LOCK_RECEIVE);
+	l.pacing_status = tp->inet_conn.icsk_inet.sk.sk_pacing_status;
+	l.inode = tp->inet_conn.icsk_inet.sk.sk_socket->file->f_inode->i_ino;
+	l.cgroup = tp->inet_conn.icsk_inet.sk.sk_cgrp_data.cgroup->kn->id;
 	if (f) {
 		l.has_flow = 1;
 		l.flow = *f;

@@ -1,21 +1,23 @@
 //! The kernel itself: programs, maps and links through libbpf.
 
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use libbpf_rs::{
-    Iter, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer,
-    RingBufferBuilder,
+    Iter, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel,
+    RingBuffer, RingBufferBuilder,
 };
 use nix::time::{ClockId, clock_gettime};
 
 use crate::image::Image;
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
-use crate::layout::{self, Control, Listing, Order, RULES, Record, size};
+use crate::layout::{self, Control, Listing, Order, POLICIES, RULES, Record, size};
 use crate::namespaces::{self, Scope};
+use crate::sockets::{self, Resize};
 
 /// Compiled by `build.rs`, or from the repository.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tune.bpf.o"));
@@ -35,7 +37,7 @@ pub struct Bpf {
     _links: Vec<Link>,
     /// Prefixes of each half, to be removed before the next.
     prefixes: [Vec<Vec<u8>>; 2],
-    object: Object,
+    _object: Object,
 }
 
 impl std::fmt::Debug for Bpf {
@@ -77,18 +79,17 @@ impl Bpf {
     /// # Errors
     /// A privilege or a feature is missing, or another tuner runs.
     pub fn load(load: Load<'_>) -> Result<Self, KernelError> {
-        libbpf_rs::set_print(None);
+        libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
+        heard().clear();
         // The parser wants its input aligned.
         let bytes = OBJECT.to_vec();
         let mut open = ObjectBuilder::default()
             .open_memory(&bytes)
             .map_err(|e| lacks("the BPF object", &e))?;
         rename(&mut open, load.prefix)?;
-        let mut object = open.load().map_err(|e| {
-            lacks(
-                "loading BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)",
-                &e,
-            )
+        let mut object = open.load().map_err(|e| KernelError::Lacks {
+            what: "loading BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)".to_owned(),
+            error: format!("{e:#}{}", reasons()),
         })?;
         let mut links = Vec::new();
         if load.register {
@@ -149,17 +150,8 @@ impl Bpf {
             iterator,
             _links: links,
             prefixes: [Vec::new(), Vec::new()],
-            object,
+            _object: object,
         })
-    }
-
-    /// Names of the programs and how many instructions the verifier followed in each.
-    pub fn programs(&self) -> Vec<String> {
-        let names = self
-            .object
-            .progs_mut()
-            .map(|p| p.name().to_string_lossy().into_owned());
-        names.collect()
     }
 
     fn list(&self, found: &mut Vec<Seen>) -> Result<(), KernelError> {
@@ -195,16 +187,26 @@ impl Kernel for Bpf {
             let written = map.update(key, value, MapFlags::ANY);
             written.map_err(|e| lacks("writing a map", &e))
         };
-        for key in self.prefixes[half as usize].drain(..) {
-            let removed = self.maps.prefixes.delete(&key);
-            removed.map_err(|e| lacks("removing a prefix", &e))?;
+        let known = &mut self.prefixes[half as usize];
+        while let Some(key) = known.last() {
+            match self.maps.prefixes.delete(key) {
+                Ok(()) => {}
+                Err(e) if e.kind() == libbpf_rs::ErrorKind::NotFound => {}
+                Err(e) => return Err(lacks("removing a prefix", &e)),
+            }
+            known.pop();
         }
         for rule in 0..RULES {
             let key = (half * RULES as u32 + rule as u32).to_ne_bytes();
             let empty = layout::Match::default();
             let m = image.matches.get(rule).unwrap_or(&empty);
             write(&self.maps.matches, &key, &m.bytes())?;
-            let Some((params, table)) = image.policies.get(&(rule as u32)) else {
+        }
+        for number in 0..POLICIES as u32 {
+            let key = (half * POLICIES as u32 + number).to_ne_bytes();
+            // Flows of a rule that has gone run the standard until they are moved.
+            let Some((params, table)) = image.policies.get(&number) else {
+                write(&self.maps.policies, &key, &layout::params(&layout::NO_LAW))?;
                 continue;
             };
             write(&self.maps.tables, &key, &layout::table(table))?;
@@ -267,6 +269,18 @@ impl Kernel for Bpf {
         Ok(Counters::from_array(sums))
     }
 
+    fn resize(&mut self, sizes: &[Resize]) -> Vec<io::Result<()>> {
+        sockets::resize(sizes)
+    }
+
+    fn owners(&self) -> BTreeMap<u64, String> {
+        sockets::owners()
+    }
+
+    fn groups(&self) -> BTreeMap<u64, String> {
+        crate::groups::paths()
+    }
+
     fn now_us(&self) -> u64 {
         now_us()
     }
@@ -300,6 +314,26 @@ fn rename(open: &mut OpenObject, prefix: &str) -> Result<(), KernelError> {
     }
     Ok(())
 }
+
+/// What the library and the kernel's verifier have said since.
+fn heard() -> MutexGuard<'static, String> {
+    static HEARD: Mutex<String> = Mutex::new(String::new());
+    HEARD.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn hear(_: PrintLevel, text: String) {
+    heard().push_str(&text);
+}
+
+/// The end of it, which names the instruction or the privilege.
+fn reasons() -> String {
+    let heard = heard();
+    let lines: Vec<&str> = heard.lines().filter(|l| !l.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(REASONS)..];
+    last.iter().map(|line| format!("\n  {line}")).collect()
+}
+
+const REASONS: usize = 12;
 
 fn missing(what: &str) -> KernelError {
     KernelError::Lacks {

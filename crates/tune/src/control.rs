@@ -5,28 +5,32 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use serde_json::{Value, json};
 
 /// Longest request, bytes.
-const LONGEST: u64 = 4096;
-/// How long a client may take over its line, and the daemon over its answer.
+const LONGEST: usize = 4096;
+/// How long a client may take over its line and its answer, and the daemon over its own.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a client may take before flows would notice that nobody beats.
-const GLANCE: Duration = Duration::from_millis(500);
+/// Clients at a time.
+const MOST: usize = 64;
+/// Requests that are answered before the daemon turns to its flows again.
+const ANSWERS: usize = 8;
 
-/// The daemon's end. Dropped, the socket is gone.
+/// The daemon's end. Nobody at it is waited for: whoever is slow holds up himself alone. Dropped, the
+/// socket is gone.
 #[derive(Debug)]
 pub struct Door {
     listener: UnixListener,
     path: PathBuf,
+    clients: Vec<Client>,
 }
 
 impl Door {
     /// Listens. A socket that nobody listens at any more is replaced; everybody may connect, and
-    /// [`Door::next`] tells who it is.
+    /// [`Door::serve`] tells who it is.
     ///
     /// # Errors
     /// Another daemon listens there, or the path cannot be had.
@@ -45,19 +49,51 @@ impl Door {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
         listener.set_nonblocking(true)?;
-        let path = path.to_owned();
-        Ok(Self { listener, path })
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+            clients: Vec::new(),
+        })
     }
 
-    /// A client that waits, if there is one.
-    pub fn next(&self) -> Option<Client> {
-        let (stream, _) = self.listener.accept().ok()?;
-        let peer = getsockopt(&stream, PeerCredentials).ok()?;
-        stream.set_nonblocking(false).ok()?;
-        stream.set_read_timeout(Some(GLANCE)).ok()?;
-        stream.set_write_timeout(Some(GLANCE)).ok()?;
-        let may_change = peer.uid() == 0 || peer.uid() == nix::unistd::geteuid().as_raw();
-        Some(Client { stream, may_change })
+    /// Takes what clients have sent, has `answer` answer it, and sends what they take. `answer` is
+    /// told whether the client may change anything: root, and the daemon's own user.
+    pub fn serve(&mut self, mut answer: impl FnMut(&Value, bool) -> Value) {
+        for _ in 0..MOST {
+            let Ok((stream, _)) = self.listener.accept() else {
+                break;
+            };
+            if let Some(client) = Client::new(stream)
+                && self.has_room_for(&client)
+            {
+                self.clients.push(client);
+            }
+        }
+        let mut left = ANSWERS;
+        self.clients.retain_mut(|client| {
+            client
+                .serve(&mut left, &mut answer)
+                .is_ok_and(|goes_on| goes_on)
+        });
+    }
+
+    /// Those who may only look make room for others, the oldest first.
+    fn has_room_for(&mut self, client: &Client) -> bool {
+        if self.clients.len() < MOST {
+            return true;
+        }
+        let looks = self.clients.iter().position(|c| !c.may_change);
+        match looks {
+            Some(oldest) => drop(self.clients.remove(oldest)),
+            None if client.may_change => drop(self.clients.remove(0)),
+            None => return false,
+        }
+        true
+    }
+
+    /// Somebody waits for the rest of an answer.
+    pub fn is_sending(&self) -> bool {
+        self.clients.iter().any(|c| c.sent < c.answer.len())
     }
 }
 
@@ -69,29 +105,75 @@ impl Drop for Door {
 
 /// Somebody at the door.
 #[derive(Debug)]
-pub struct Client {
+struct Client {
     stream: UnixStream,
-    /// Root, or the daemon's own user: others may look only.
-    pub may_change: bool,
+    may_change: bool,
+    until: Instant,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    sent: usize,
 }
 
 impl Client {
-    /// What it wants.
-    ///
-    /// # Errors
-    /// It breaks off, takes too long, or does not speak JSON.
-    pub fn request(&self) -> io::Result<Value> {
-        let mut line = String::new();
-        BufReader::new((&self.stream).take(LONGEST)).read_line(&mut line)?;
-        serde_json::from_str(&line).map_err(io::Error::other)
+    fn new(stream: UnixStream) -> Option<Self> {
+        let peer = getsockopt(&stream, PeerCredentials).ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some(Self {
+            stream,
+            may_change: peer.uid() == 0 || peer.uid() == nix::unistd::geteuid().as_raw(),
+            until: Instant::now() + PATIENCE,
+            request: Vec::new(),
+            answer: Vec::new(),
+            sent: 0,
+        })
     }
 
-    /// Answers it.
-    ///
-    /// # Errors
-    /// It is gone.
-    pub fn answer(&mut self, answer: &Value) -> io::Result<()> {
-        self.stream.write_all(format!("{answer}\n").as_bytes())
+    /// As far as it comes without waiting; whether there is more to do.
+    fn serve(
+        &mut self,
+        left: &mut usize,
+        answer: &mut impl FnMut(&Value, bool) -> Value,
+    ) -> io::Result<bool> {
+        if Instant::now() > self.until {
+            return Ok(false);
+        }
+        if self.answer.is_empty() {
+            if !self.is_asked()? || *left == 0 {
+                return Ok(true);
+            }
+            *left -= 1;
+            let request = serde_json::from_slice(&self.request);
+            let answered = match request {
+                Ok(request) => answer(&request, self.may_change),
+                Err(e) => refusal(e),
+            };
+            self.answer = format!("{answered}\n").into_bytes();
+        }
+        while self.sent < self.answer.len() {
+            match self.stream.write(&self.answer[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the whole line is there.
+    fn is_asked(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; LONGEST];
+        while !self.request.contains(&b'\n') {
+            if self.request.len() >= LONGEST {
+                return Err(io::Error::other("a request of more than 4096 bytes"));
+            }
+            match self.stream.read(&mut bytes[self.request.len()..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => self.request.extend(&bytes[self.request.len()..][..n]),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -2,22 +2,27 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_policy::{Action, Compiled, Facts, Policy, lower};
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde_json::{Value, json};
 
 use crate::bpf::{Bpf, Load};
-use crate::control::{Client, Door, refusal};
+use crate::control::{Door, refusal};
+use crate::folder;
+use crate::guard::Guard;
 use crate::journal::{Journal, JournalError};
 use crate::kernel::{Kernel, KernelError, Seen};
-use crate::layout::Order;
+use crate::layout::Listing;
 use crate::namespaces::Scope;
-use crate::tuner::{TuneError, Tuner, label, release_order};
+use crate::tuner::{PATIENCE, TuneError, Tuner, give_back, label};
 
 /// Files, control group and namespaces of a daemon.
 #[derive(Debug)]
@@ -32,6 +37,9 @@ pub struct Config {
     pub scope: Scope,
     /// How names of algorithms begin.
     pub prefix: String,
+    /// Starts the process that gives flows back where no program of the kernel side can
+    /// ([`crate::guard`]); `None`: there is none.
+    pub guard: Option<Command>,
 }
 
 /// Why there is no daemon.
@@ -65,11 +73,13 @@ impl From<JournalError> for DaemonError {
 
 /// Name of the daemon's socket in its folder.
 pub const SOCKET: &str = "socket";
-const JOURNAL: &str = "journal";
+pub(crate) const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
 
 /// Between two beats; flows wait for three seconds ([`crate::tuner::PATIENCE`]).
 const BEAT: Duration = Duration::from_millis(100);
+/// The same while a client takes a long answer.
+const GLANCE: Duration = Duration::from_millis(2);
 /// Between two looks at running flows: those that began outside the control group.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -84,7 +94,7 @@ pub fn run(
     log: &mut dyn FnMut(&str),
 ) -> Result<(), DaemonError> {
     let policy = load(&config.policy)?;
-    let _lock = lock(&config.state)?;
+    let _lock = lock(&config.state, GUARDED)?;
     let socket = config.state.join(SOCKET);
     let door = Door::open(&socket);
     let door = door.map_err(|e| DaemonError::Io(socket.display().to_string(), e))?;
@@ -95,17 +105,18 @@ pub fn run(
         scope: config.scope,
         register: true,
     })?;
+    let guard = config.guard.map(Guard::begin).transpose();
     let mut daemon = Daemon {
         tuner: Tuner::new(bpf, &config.prefix, journal),
         file: config.policy,
+        journal: config.state.join(JOURNAL),
         policy,
+        guard: guard.map_err(|e| DaemonError::Io("starting the guard".to_owned(), e))?,
         since: Instant::now(),
     };
-    for warning in &daemon.policy.compiled.warnings {
-        log(&format!("warning: {warning}"));
-    }
+    daemon.warnings().iter().for_each(|line| log(line));
     // Whatever ends it, flows get back what they had.
-    let ended = daemon.live(&door, stop, log);
+    let ended = daemon.live(door, stop, log);
     daemon.tuner.finish()?;
     daemon.tuner.take_log().iter().for_each(|line| log(line));
     ended?;
@@ -118,19 +129,40 @@ fn load(file: &Path) -> Result<Policy, DaemonError> {
 }
 
 /// One daemon per folder, whatever became of the one before: the lock ends with its process.
-fn lock(state: &Path) -> Result<Flock<File>, DaemonError> {
+pub(crate) fn lock(state: &Path, patience: Duration) -> Result<Flock<File>, DaemonError> {
     let failed = |e| DaemonError::Io(state.display().to_string(), e);
-    fs::create_dir_all(state).map_err(failed)?;
+    folder::own(state).map_err(failed)?;
     let file = state.join(LOCK);
-    let open = File::options().create(true).append(true).open(&file);
-    Flock::lock(open.map_err(failed)?, FlockArg::LockExclusiveNonblock)
-        .map_err(|_| DaemonError::Second(file))
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600);
+    let open = options
+        .custom_flags(OFlag::O_NOFOLLOW.bits())
+        .open(&file)
+        .map_err(|e| DaemonError::Io(file.display().to_string(), e))?;
+    let begin = Instant::now();
+    let mut open = open;
+    loop {
+        open = match Flock::lock(open, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((open, _)) if begin.elapsed() < patience => open,
+            Err(_) => return Err(DaemonError::Second(file)),
+        };
+        thread::sleep(BEAT);
+    }
 }
+
+/// How long the guard of a daemon before may hold the lock.
+const GUARDED: Duration = Duration::from_secs(2);
+/// How long a daemon that was killed holds it: until the kernel has unloaded its programs, which
+/// takes a busy host seconds.
+pub(crate) const DYING: Duration = Duration::from_secs(20);
 
 struct Daemon {
     tuner: Tuner<Bpf>,
     file: PathBuf,
+    journal: PathBuf,
     policy: Policy,
+    guard: Option<Guard>,
     since: Instant,
 }
 
@@ -138,37 +170,69 @@ impl Daemon {
     /// Applies the policy, then beats, looks and answers until `stop`.
     fn live(
         &mut self,
-        door: &Door,
+        mut door: Door,
         stop: &AtomicBool,
         log: &mut dyn FnMut(&str),
     ) -> Result<(), DaemonError> {
         self.tuner.apply(self.policy.compiled.clone())?;
         log("ready");
-        let mut looked = Instant::now();
+        let (mut looked, mut beat) = (Instant::now(), Instant::now());
         while !stop.load(Ordering::Relaxed) {
-            self.tuner.tick(BEAT)?;
+            if beat.elapsed() > PATIENCE {
+                let late = beat.elapsed().as_secs();
+                log(&format!(
+                    "{late} s without a sign of life: flows were standard meanwhile"
+                ));
+                self.tuner.resume(Journal::open(&self.journal)?)?;
+            }
+            beat = Instant::now();
+            if let Some(guard) = &mut self.guard {
+                guard.beat(self.tuner.keeps());
+            }
+            self.tuner
+                .tick(if door.is_sending() { GLANCE } else { BEAT })?;
             self.tuner.take_watched();
             if looked.elapsed() >= LOOK {
                 self.tuner.settle()?;
                 looked = Instant::now();
             }
-            while let Some(mut client) = door.next() {
-                let answer = self.answer(&client);
-                // A client that has gone away needs none.
-                let _ = client.answer(&answer);
-            }
+            door.serve(|request, may_change| self.answer(request, may_change));
             self.tuner.take_log().iter().for_each(|line| log(line));
         }
         Ok(())
     }
 
-    fn answer(&mut self, client: &Client) -> Value {
-        let request = match client.request() {
-            Ok(request) => request,
-            Err(e) => return refusal(e),
+    /// Of the policy, and of what this host cuts.
+    fn warnings(&self) -> Vec<String> {
+        let warnings = self.policy.compiled.warnings.iter();
+        let mut lines: Vec<String> = warnings.map(|w| format!("warning: {w}")).collect();
+        let limit = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?;
+            text.trim().parse::<u64>().ok()
         };
+        for rule in &self.policy.compiled.rules {
+            let sizes = [
+                (rule.send_buffer, "send_buffer", "wmem_max"),
+                (rule.receive_buffer, "receive_buffer", "rmem_max"),
+            ];
+            for (bytes, key, sysctl) in sizes {
+                if let (Some(bytes), Some(most)) = (bytes, limit(sysctl))
+                    && bytes > most
+                {
+                    lines.push(format!(
+                        "warning: `path.{}.{key}`: {bytes} B, of which the kernel gives {most} \
+                         (sysctl net.core.{sysctl})",
+                        rule.name
+                    ));
+                }
+            }
+        }
+        lines
+    }
+
+    fn answer(&mut self, request: &Value, may_change: bool) -> Value {
         let verb = request["verb"].as_str().unwrap_or_default();
-        if !client.may_change && !["status", "flows", "plan"].contains(&verb) {
+        if !may_change && !["status", "flows", "plan"].contains(&verb) {
             return refusal("only root and the tuner's own user may change anything");
         }
         let done = match verb {
@@ -177,7 +241,7 @@ impl Daemon {
             "plan" => self.plan(),
             "apply" => self.apply(),
             "adopt" => self.tuner.adopt().map(|()| json!({})).map_err(Into::into),
-            "release" => self.release(&request),
+            "release" => self.release(request),
             "off" => self
                 .tuner
                 .switch(true)
@@ -188,7 +252,7 @@ impl Daemon {
                 .switch(false)
                 .map(|()| json!({}))
                 .map_err(Into::into),
-            "set" => self.set(&request),
+            "set" => self.set(request),
             _ => return refusal(format!("no verb `{verb}`")),
         };
         done.unwrap_or_else(|e: DaemonError| refusal(e))
@@ -236,16 +300,20 @@ impl Daemon {
         let policy = load(&self.file)?;
         self.tuner.apply(policy.compiled.clone())?;
         self.policy = policy;
-        Ok(json!({ "warnings": self.policy.compiled.warnings }))
+        Ok(json!({ "warnings": self.warnings() }))
     }
 
     fn release(&mut self, request: &Value) -> Result<Value, DaemonError> {
-        let which = request["flow"].as_str().unwrap_or_default().to_owned();
-        let is = |cookie: u64, label: &str| {
-            which.is_empty() || which == cookie.to_string() || label.contains(&which)
+        let Some(which) = request["flow"].as_str() else {
+            return Ok(json!({ "released": self.tuner.release(|_| true)? }));
         };
-        let released = self.tuner.release(|l| is(l.cookie, &label(l)))?;
-        Ok(json!({ "released": released }))
+        let is = |l: &Listing| which == l.cookie.to_string() || which == label(l);
+        match self.tuner.release(is)? {
+            0 => Err(DaemonError::Policy(format!(
+                "no flow `{which}` has a path; write a cookie or both ends as `flows` lists them"
+            ))),
+            released => Ok(json!({ "released": released })),
+        }
     }
 
     /// Other parameters for the stack of a path, until the file is applied again.
@@ -351,13 +419,14 @@ fn flow(seen: &Seen, rule: &str) -> Value {
     })
 }
 
-/// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours. A
-/// flow whose program has changed its algorithm since is left alone. Returns a line per flow.
+/// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours, and
+/// those of its journal. What a flow's program has changed since is left alone. Returns a line per
+/// flow.
 ///
 /// # Errors
 /// A daemon runs, or the kernel refuses.
 pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, DaemonError> {
-    let _lock = lock(state)?;
+    let _lock = lock(state, DYING)?;
     let mut journal = Journal::open(&state.join(JOURNAL))?;
     let mut bpf = Bpf::load(Load {
         prefix,
@@ -365,43 +434,6 @@ pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, D
         scope,
         register: false,
     })?;
-    let left = bpf.flows(&[])?.into_iter();
-    let left: Vec<Seen> = left
-        .filter(|s| s.listing.algorithm.starts_with(prefix) && s.listing.state != LISTEN)
-        .collect();
-    let orders: Vec<(u64, Order)> = left
-        .iter()
-        .map(|s| (s.listing.cookie, release_order(s, prefix, &journal)))
-        .collect();
-    let after = bpf.flows(&orders)?;
-    let mut lines = Vec::new();
-    for (seen, (cookie, order)) in left.iter().zip(&orders) {
-        let done = after.iter().find(|s| s.listing.cookie == *cookie);
-        let done = done.and_then(|s| s.listing.done);
-        let what = match done {
-            Some(0) => {
-                journal.returned(seen, &order.algorithm)?;
-                format!("{} again", order.algorithm)
-            }
-            Some(e) => format!("{}: refused, error {}", order.algorithm, -e),
-            None => "has ended".to_owned(),
-        };
-        lines.push(format!("{}: {what}", label(&seen.listing)));
-    }
-    Ok(lines)
-}
-
-/// The kernel's number of a listener's state.
-const LISTEN: u32 = 10;
-
-/// Where version 2 of control groups is mounted: not always at `/sys/fs/cgroup`.
-///
-/// # Errors
-/// Nowhere.
-pub fn cgroup_root() -> io::Result<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-    let v2 = mounts.lines().find(|l| l.contains(" - cgroup2 "));
-    let at = v2.and_then(|l| l.split(' ').nth(4));
-    let none = || io::Error::other("no control groups of version 2 are mounted");
-    at.map(PathBuf::from).ok_or_else(none)
+    let seen = bpf.flows(&[])?;
+    Ok(give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?)
 }

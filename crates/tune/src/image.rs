@@ -1,14 +1,14 @@
 //! From compiled rules to what one half of the maps holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use fullpipe_policy::{
     Action, Compiled, LAW_BIC, LAW_CUBIC, LAW_FAST, LAW_HSTCP_LP, LAW_HTCP, LAW_SCALABLE,
-    LAW_VEGAS, LAW_WESTWOOD, Params, Prefix, Row, Rule, Side,
+    LAW_VEGAS, LAW_WESTWOOD, Params, Row, Rule, Side,
 };
 
-use crate::layout::{self, Match, RANGES, RULES, match_flag};
+use crate::layout::{Match, NETWORKS, POLICIES, RANGES, RULES, match_flag};
 
 /// What one half of the maps holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,38 +26,60 @@ pub struct Image {
 /// Numbers of policies: a rule keeps its number as long as its name is in the file, so that running
 /// flows find it again.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers(Vec<Option<String>>);
+pub struct Numbers(Vec<Number>);
+
+#[derive(Clone, Debug)]
+enum Number {
+    Free,
+    Rule(String),
+    /// Of a rule that has gone. Flows still have it, until they are moved.
+    Left,
+}
 
 impl Numbers {
-    /// Takes over the names of `rules`: those that are new get numbers that were free.
+    /// Takes over the names of `rules`: those that are new get numbers that no flow has.
     pub fn assign(&mut self, rules: &[Rule]) {
-        for name in &mut self.0 {
-            if name
-                .as_ref()
-                .is_some_and(|n| rules.iter().all(|r| r.name != *n))
-            {
-                *name = None;
+        let names: BTreeSet<&str> = rules.iter().map(|r| r.name.as_str()).collect();
+        for number in &mut self.0 {
+            if matches!(number, Number::Rule(name) if !names.contains(name.as_str())) {
+                *number = Number::Left;
             }
         }
         for rule in rules {
             if self.of(&rule.name).is_some() {
                 continue;
             }
-            match self.0.iter_mut().find(|name| name.is_none()) {
-                Some(free) => *free = Some(rule.name.clone()),
-                None => self.0.push(Some(rule.name.clone())),
+            let new = Number::Rule(rule.name.clone());
+            let free = self.0.iter().position(|n| matches!(n, Number::Free));
+            let left = self.0.iter().position(|n| matches!(n, Number::Left));
+            match free.or(left.filter(|_| self.0.len() == POLICIES)) {
+                Some(number) => self.0[number] = new,
+                None => self.0.push(new),
+            }
+        }
+    }
+
+    /// All flows have been moved.
+    pub fn settled(&mut self) {
+        for number in &mut self.0 {
+            if matches!(number, Number::Left) {
+                *number = Number::Free;
             }
         }
     }
 
     /// The number of a rule.
     pub fn of(&self, name: &str) -> Option<usize> {
-        self.0.iter().position(|n| n.as_deref() == Some(name))
+        let is = |n: &Number| matches!(n, Number::Rule(of) if of == name);
+        self.0.iter().position(is)
     }
 
     /// The rule of a number.
     pub fn name(&self, number: usize) -> Option<&str> {
-        self.0.get(number)?.as_deref()
+        match self.0.get(number)? {
+            Number::Rule(name) => Some(name),
+            Number::Free | Number::Left => None,
+        }
     }
 }
 
@@ -70,6 +92,9 @@ pub enum Unfit {
     /// More ranges than fields.
     #[error("path {0}: {1} ranges of ports; the kernel side holds {RANGES}")]
     Ranges(String, usize),
+    /// More networks than the trie has room for.
+    #[error("{0} networks; the kernel side holds {NETWORKS}")]
+    Networks(usize),
     /// More ranges than fields.
     #[error("{0} ranges of ports that are never touched; the kernel side holds {RANGES}")]
     Never(usize),
@@ -94,23 +119,37 @@ impl Image {
             ..Self::default()
         };
         for rule in rules {
-            let number = numbers.of(&rule.name).unwrap_or(RULES - 1) as u32;
+            let number = numbers.of(&rule.name).unwrap_or(POLICIES - 1) as u32;
             image.matches.push(match_of(rule, number, prefix)?);
             if let Action::Ours { params, table } = &rule.action {
                 image.policies.insert(number, (*params, table.clone()));
             }
         }
-        let all: Vec<([u8; 16], u8)> = rules.iter().flat_map(|r| &r.to).map(mapped).collect();
-        for &(address, bits) in &all {
-            // The trie finds the longest: it has to know the rules of the shorter ones, too.
-            let covers = |p: &Prefix| covers(mapped(p), (address, bits));
-            let with = rules.iter().enumerate();
-            let with = with.filter(|(_, r)| r.to.iter().any(covers));
-            let mask = with.fold(0, |mask, (k, _)| mask | 1 << k);
-            image.prefixes.insert((address, bits), mask);
+        image.prefixes = prefixes(rules);
+        match image.prefixes.len() {
+            0..=NETWORKS => Ok(image),
+            many => Err(Unfit::Networks(many)),
         }
-        Ok(image)
     }
+}
+
+/// A bit for each rule that covers a network. The trie finds the longest prefix alone: it has to
+/// know the rules of the shorter ones, too.
+fn prefixes(rules: &[Rule]) -> BTreeMap<([u8; 16], u8), u64> {
+    let mut own: BTreeMap<(u128, u32), u64> = BTreeMap::new();
+    for (k, rule) in rules.iter().enumerate() {
+        for network in &rule.to {
+            *own.entry(network.mapped()).or_default() |= 1 << k;
+        }
+    }
+    let lengths: BTreeSet<u32> = own.keys().map(|&(_, bits)| bits).collect();
+    let with_shorter = |&(address, bits): &(u128, u32)| {
+        let cut = |to: u32| address & u128::MAX.checked_shl(128 - to).unwrap_or(0);
+        let covering = lengths.range(..=bits);
+        let mask = covering.fold(0, |mask, &to| mask | own.get(&(cut(to), to)).unwrap_or(&0));
+        ((address.to_be_bytes(), bits as u8), mask)
+    };
+    own.keys().map(with_shorter).collect()
 }
 
 fn match_of(rule: &Rule, number: u32, prefix: &str) -> Result<Match, Unfit> {
@@ -119,15 +158,13 @@ fn match_of(rule: &Rule, number: u32, prefix: &str) -> Result<Match, Unfit> {
         return Err(Unfit::Ranges(rule.name.clone(), ranges.len()));
     }
     let flags = [
-        (true, match_flag::USED),
-        (rule.respect_app, match_flag::RESPECT_APP),
+        // What is by process or control group the daemon decides, when it looks at running flows.
         (
-            rule.cgroup.is_some() || rule.process.is_some(),
-            match_flag::USER_ONLY,
+            rule.cgroup.is_none() && rule.process.is_none(),
+            match_flag::USED,
         ),
-        (matches!(rule.action, Action::Kernel(_)), match_flag::KERNEL),
+        (rule.respect_app, match_flag::RESPECT_APP),
     ];
-    let bytes = |b: Option<u64>| b.map_or(0, |b| u32::try_from(b).unwrap_or(i32::MAX as u32));
     Ok(Match {
         flags: flags.iter().filter(|(is, _)| *is).map(|(_, f)| f).sum(),
         side: match rule.side {
@@ -138,10 +175,15 @@ fn match_of(rule: &Rule, number: u32, prefix: &str) -> Result<Match, Unfit> {
         share: rule.share,
         ranges,
         algorithm: algorithm(rule, prefix),
-        send_buffer: bytes(rule.send_buffer),
-        receive_buffer: bytes(rule.receive_buffer),
+        send_buffer: buffer_option(rule.send_buffer),
+        receive_buffer: buffer_option(rule.receive_buffer),
         policy: number,
     })
+}
+
+/// What `SO_SNDBUF` and `SO_RCVBUF` are set to; 0: they are not.
+pub fn buffer_option(bytes: Option<u64>) -> u32 {
+    bytes.map_or(0, |b| u32::try_from(b).unwrap_or(i32::MAX as u32))
 }
 
 /// The name that the kernel knows a rule's algorithm by.
@@ -167,33 +209,6 @@ pub fn algorithm(rule: &Rule, prefix: &str) -> String {
 
 fn ranges(ports: &[RangeInclusive<u16>]) -> Vec<(u16, u16)> {
     ports.iter().map(|r| (*r.start(), *r.end())).collect()
-}
-
-/// Address and length of a prefix as the maps have it.
-fn mapped(prefix: &Prefix) -> ([u8; 16], u8) {
-    let before = if prefix.address.is_ipv4() { 96 } else { 0 };
-    (layout::mapped(prefix.address), before + prefix.bits)
-}
-
-fn covers((outer, bits): ([u8; 16], u8), (inner, length): ([u8; 16], u8)) -> bool {
-    let shift = 128 - u32::from(bits);
-    let of = |a: [u8; 16]| u128::from_be_bytes(a).checked_shr(shift).unwrap_or(0);
-    bits <= length && of(outer) == of(inner)
-}
-
-/// Whether a rule is for a flow, its process and control group aside: what `rule_fits` of the BPF
-/// side decides.
-pub fn fits(rule: &Rule, remote: std::net::IpAddr, ports: (u16, u16), side: Side) -> bool {
-    let address = (layout::mapped(remote), 128);
-    let (local, remote) = ports;
-    let one = |r: &RangeInclusive<u16>| match rule.side {
-        Side::Active => r.contains(&remote),
-        Side::Passive => r.contains(&local),
-        Side::Either => r.contains(&local) || r.contains(&remote),
-    };
-    rule.to.iter().any(|p| covers(mapped(p), address))
-        && (rule.side == Side::Either || rule.side == side)
-        && (rule.ports.is_empty() || rule.ports.iter().any(one))
 }
 
 #[cfg(test)]
@@ -225,29 +240,12 @@ mod tests {
         let [a, b, c] = ["a", "b", "c"].map(|name| rule(name, "10.0.0.0", 8));
         numbers.assign(&[a.clone(), b.clone()]);
         assert_eq!((numbers.of("a"), numbers.of("b")), (Some(0), Some(1)));
+        // Flows of `a` still have its number.
         numbers.assign(&[c.clone(), b.clone()]);
-        assert_eq!((numbers.of("c"), numbers.of("b")), (Some(0), Some(1)));
+        assert_eq!((numbers.of("c"), numbers.of("b")), (Some(2), Some(1)));
+        numbers.settled();
         numbers.assign(&[b, c, a]);
-        assert_eq!((numbers.of("a"), numbers.name(1)), (Some(2), Some("b")));
-    }
-
-    #[test]
-    fn ports_are_those_of_the_end_that_was_connected_to() {
-        let mut rule = rule("web", "10.0.0.0", 8);
-        rule.ports = vec![443..=443];
-        let at = |rule: &Rule, local, remote, side| {
-            fits(rule, [10, 1, 2, 3].into(), (local, remote), side)
-        };
-        assert!(at(&rule, 443, 5000, Side::Passive) && at(&rule, 5000, 443, Side::Passive));
-        rule.side = Side::Passive;
-        assert!(at(&rule, 443, 5000, Side::Passive));
-        assert!(!at(&rule, 5000, 443, Side::Passive) && !at(&rule, 443, 5000, Side::Active));
-        assert!(!fits(
-            &rule,
-            [11, 1, 2, 3].into(),
-            (443, 5000),
-            Side::Passive
-        ));
+        assert_eq!((numbers.of("a"), numbers.name(1)), (Some(0), Some("b")));
     }
 
     #[test]

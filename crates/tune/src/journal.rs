@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 
 use crate::kernel::Seen;
+use crate::layout::{FlowRecord, Listing, Locks};
 
 /// The journal cannot be kept.
 #[derive(Debug, thiserror::Error)]
@@ -17,131 +20,377 @@ pub struct JournalError {
     error: io::Error,
 }
 
-/// Algorithms of flows before they were adopted, by namespace and cookie: one line each, synced
-/// before the flow is touched.
+/// Namespace and cookie of a flow.
+pub type Key = (u64, u64);
+
+/// What a flow had before it was touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// Its algorithm.
+    pub algorithm: String,
+    /// `sk_max_pacing_rate`, bytes per second; `u64::MAX`: no ceiling.
+    pub max_pacing: u64,
+    /// `sk_sndbuf`.
+    pub send_buffer: u32,
+    /// `sk_rcvbuf`.
+    pub receive_buffer: u32,
+    /// Which of them its program had set.
+    pub locks: Locks,
+}
+
+/// What it was given. What a flow has and was not given is its program's own, and stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Its algorithm.
+    pub algorithm: String,
+    /// Ceiling of pacing, bytes per second; 0: none.
+    pub ceiling: u32,
+    /// `SO_SNDBUF`; 0: none.
+    pub send_buffer: u32,
+    /// `SO_RCVBUF`; 0: none.
+    pub receive_buffer: u32,
+}
+
+/// A flow that has been touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its ends, for people.
+    pub flow: String,
+    /// Before the first touch.
+    pub before: Before,
+    /// By the last one.
+    pub given: Given,
+}
+
+impl Before {
+    /// Of a flow that has not been touched.
+    pub fn of(listing: &Listing) -> Self {
+        Self {
+            algorithm: listing.algorithm.clone(),
+            max_pacing: listing.max_pacing,
+            send_buffer: listing.send_buffer,
+            receive_buffer: listing.receive_buffer,
+            locks: listing.locks,
+        }
+    }
+
+    /// As the kernel side remembers it.
+    pub fn kept(record: &FlowRecord) -> Self {
+        Self {
+            algorithm: record.before.clone(),
+            max_pacing: record.max_pacing,
+            send_buffer: record.send_buffer,
+            receive_buffer: record.receive_buffer,
+            locks: record.locks,
+        }
+    }
+}
+
+/// What flows had before they were touched: a line each, synced before the flow is touched. Of a new
+/// flow, which the kernel side gives its rule by itself, as soon as that is known.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: Option<File>,
-    algorithms: BTreeMap<(u64, u64), String>,
-    returned: BTreeMap<(u64, u64), String>,
+    file: File,
+    entries: BTreeMap<Key, Entry>,
+    returned: BTreeMap<Key, String>,
+    lines: usize,
     boot: String,
 }
+
+/// A file of more lines than this, most of them of flows that have ended, is written anew.
+const LONG: usize = 4096;
 
 impl Journal {
     /// Opens or begins one. Lines of an earlier boot count for nothing: cookies begin anew.
     ///
     /// # Errors
-    /// The file cannot be read or written.
+    /// The file cannot be read or written, or is a link.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let failed = |error| JournalError {
             path: path.to_owned(),
             error,
         };
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let mut journal = Self {
-            path: path.to_owned(),
-            file: None,
-            algorithms: BTreeMap::new(),
-            returned: BTreeMap::new(),
-            boot: boot.trim().to_owned(),
-        };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(failed(e)),
-        };
-        for line in text.lines() {
-            journal.read(line);
-        }
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let mut file = file.map_err(failed)?;
+        let mut file = append(path).map_err(failed)?;
+        let text = fs::read_to_string(path).map_err(failed)?;
         if !text.is_empty() && !text.ends_with('\n') {
             // Cut off by a crash.
             file.write_all(b"\n").map_err(failed)?;
         }
-        journal.file = Some(file);
+        let mut journal = Self {
+            path: path.to_owned(),
+            file,
+            entries: BTreeMap::new(),
+            returned: BTreeMap::new(),
+            lines: 0,
+            boot: boot.trim().to_owned(),
+        };
+        for line in text.lines() {
+            journal.read(line);
+        }
         Ok(journal)
     }
 
     /// A line that a crash cut short was written before its change, which then was not made.
     fn read(&mut self, line: &str) {
+        self.lines += 1;
         let Ok(value) = serde_json::from_str::<Value>(line) else {
             return;
         };
         if value["boot"] != self.boot.as_str() {
             return;
         }
-        let number = |key: &str| value[key].as_u64();
-        let (Some(namespace), Some(cookie)) = (number("namespace"), number("cookie")) else {
+        let number = |value: &Value| value.as_u64();
+        let (Some(namespace), Some(cookie)) =
+            (number(&value["namespace"]), number(&value["cookie"]))
+        else {
             return;
         };
         let key = (namespace, cookie);
-        if let Some(before) = value["before"].as_str() {
-            self.algorithms.entry(key).or_insert(before.to_owned());
-        }
         if let Some(returned) = value["returned"].as_str() {
-            self.algorithms.remove(&key);
+            self.entries.remove(&key);
             self.returned.insert(key, returned.to_owned());
         }
+        let (before, given) = (&value["before"], &value["given"]);
+        if let (Some(was), Some(is)) = (before["algorithm"].as_str(), given["algorithm"].as_str()) {
+            let of = |v: &Value| v.as_u64().unwrap_or_default() as u32;
+            let entry = Entry {
+                flow: value["flow"].as_str().unwrap_or_default().to_owned(),
+                before: Before {
+                    algorithm: was.to_owned(),
+                    max_pacing: number(&before["max_pacing"]).unwrap_or(u64::MAX),
+                    send_buffer: of(&before["send_buffer"]),
+                    receive_buffer: of(&before["receive_buffer"]),
+                    locks: Locks::of(of(&before["locks"])),
+                },
+                given: Given {
+                    algorithm: is.to_owned(),
+                    ceiling: of(&given["ceiling"]),
+                    send_buffer: of(&given["send_buffer"]),
+                    receive_buffer: of(&given["receive_buffer"]),
+                },
+            };
+            self.returned.remove(&key);
+            self.entries.insert(key, entry);
+        }
     }
 
-    /// Writes down what a flow runs, before it is touched.
+    /// Writes down what flows have and what they are about to be given. What a flow had before the
+    /// first time stays.
     ///
     /// # Errors
-    /// It could not be written: the flow must not be touched.
-    pub fn before(&mut self, seen: &Seen) -> Result<(), JournalError> {
-        let listing = &seen.listing;
-        let key = (seen.namespace, listing.cookie);
-        if self.algorithms.contains_key(&key) {
-            return Ok(());
+    /// It could not be written: the flows must not be touched.
+    pub fn touch(
+        &mut self,
+        flows: impl IntoIterator<Item = (Key, Entry)>,
+    ) -> Result<(), JournalError> {
+        let mut text = String::new();
+        for (key, mut entry) in flows {
+            if let Some(old) = self.entries.get(&key) {
+                entry.before = old.before.clone();
+                if *old == entry {
+                    continue;
+                }
+            }
+            text += &self.line(key, &entry);
+            self.lines += 1;
+            self.returned.remove(&key);
+            self.entries.insert(key, entry);
         }
-        self.write(seen, "before", &listing.algorithm)?;
-        self.algorithms.insert(key, listing.algorithm.clone());
-        Ok(())
+        self.write(&text)
     }
 
-    /// Writes down that a flow has an algorithm back. The kernel calls it chosen from then on, as
-    /// if its program had asked for it, and keeps no note of who did.
+    /// Writes down that flows have back what they had; `algorithm` each. The kernel calls it chosen
+    /// from then on, as if its program had asked for it, and keeps no note of who did.
     ///
     /// # Errors
     /// It could not be written.
-    pub fn returned(&mut self, seen: &Seen, algorithm: &str) -> Result<(), JournalError> {
-        let key = (seen.namespace, seen.listing.cookie);
-        self.write(seen, "returned", algorithm)?;
-        self.algorithms.remove(&key);
-        self.returned.insert(key, algorithm.to_owned());
+    pub fn returned(
+        &mut self,
+        flows: impl IntoIterator<Item = (Key, String)>,
+    ) -> Result<(), JournalError> {
+        let mut text = String::new();
+        for (key, algorithm) in flows {
+            text += &self.line_returned(key, &algorithm);
+            self.lines += 1;
+            self.entries.remove(&key);
+            self.returned.insert(key, algorithm);
+        }
+        self.write(&text)
+    }
+
+    /// Forgets flows that are no more.
+    ///
+    /// # Errors
+    /// The file had grown long, and could not be written anew.
+    pub fn retain(&mut self, alive: impl Fn(&Key) -> bool) -> Result<(), JournalError> {
+        self.entries.retain(|key, _| alive(key));
+        self.returned.retain(|key, _| alive(key));
+        if self.lines <= LONG + 2 * (self.entries.len() + self.returned.len()) {
+            return Ok(());
+        }
+        let entries = self.entries.iter().map(|(k, e)| self.line(*k, e));
+        let returned = self.returned.iter().map(|(k, a)| self.line_returned(*k, a));
+        let text: String = entries.chain(returned).collect();
+        self.lines = self.entries.len() + self.returned.len();
+        let anew = self.path.with_extension("new");
+        let written = (|| {
+            let _ = fs::remove_file(&anew);
+            let mut file = append(&anew)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()?;
+            fs::rename(&anew, &self.path)?;
+            Ok(file)
+        })();
+        self.file = written.map_err(|error| self.failed(error))?;
         Ok(())
     }
 
-    fn write(&mut self, seen: &Seen, what: &str, algorithm: &str) -> Result<(), JournalError> {
+    fn line(&self, (namespace, cookie): Key, entry: &Entry) -> String {
+        let Entry {
+            flow,
+            before,
+            given,
+        } = entry;
         let line = json!({
             "boot": self.boot,
-            "namespace": seen.namespace,
-            "cookie": seen.listing.cookie,
-            "flow": crate::tuner::label(&seen.listing),
-            what: algorithm,
+            "namespace": namespace,
+            "cookie": cookie,
+            "flow": flow,
+            "before": {
+                "algorithm": before.algorithm,
+                "max_pacing": before.max_pacing,
+                "send_buffer": before.send_buffer,
+                "receive_buffer": before.receive_buffer,
+                "locks": before.locks.bits(),
+            },
+            "given": {
+                "algorithm": given.algorithm,
+                "ceiling": given.ceiling,
+                "send_buffer": given.send_buffer,
+                "receive_buffer": given.receive_buffer,
+            },
         });
-        let failed = |error| JournalError {
+        format!("{line}\n")
+    }
+
+    fn line_returned(&self, (namespace, cookie): Key, algorithm: &str) -> String {
+        let line = json!({
+            "boot": self.boot,
+            "namespace": namespace,
+            "cookie": cookie,
+            "returned": algorithm,
+        });
+        format!("{line}\n")
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), JournalError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(text.as_bytes());
+        let synced = written.and_then(|()| self.file.sync_data());
+        synced.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> JournalError {
+        JournalError {
             path: self.path.clone(),
             error,
-        };
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        file.write_all(format!("{line}\n").as_bytes())
-            .map_err(failed)?;
-        file.sync_data().map_err(failed)
+        }
     }
 
     /// Whether the flow's algorithm is the one that was given back to it.
     pub fn has_returned(&self, seen: &Seen) -> bool {
-        let key = (seen.namespace, seen.listing.cookie);
-        self.returned.get(&key) == Some(&seen.listing.algorithm)
+        self.returned.get(&seen.key()) == Some(&seen.listing.algorithm)
     }
 
-    /// What a flow ran before.
-    pub fn algorithm(&self, namespace: u64, cookie: u64) -> Option<String> {
-        self.algorithms.get(&(namespace, cookie)).cloned()
+    /// What a flow that has been touched had, and was given.
+    pub fn entry(&self, key: Key) -> Option<&Entry> {
+        self.entries.get(&key)
+    }
+
+    /// All flows that have been touched.
+    pub fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
+        self.entries.iter()
+    }
+}
+
+/// For root, or the tuner's own user, alone: it names who speaks to whom.
+fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(0o600);
+    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(algorithm: &str, given: &str) -> Entry {
+        Entry {
+            flow: "here -> there".into(),
+            before: Before {
+                algorithm: algorithm.into(),
+                max_pacing: u64::MAX,
+                send_buffer: 87_040,
+                receive_buffer: 131_072,
+                locks: Locks::of(2),
+            },
+            given: Given {
+                algorithm: given.into(),
+                ceiling: 1_000,
+                send_buffer: 5,
+                receive_buffer: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_the_first_before_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        journal.touch([((1, 7), entry("reno", "fp_aimd"))]).unwrap();
+        journal.touch([((1, 8), entry("bbr", "fp_aimd"))]).unwrap();
+        journal
+            .touch([((1, 7), entry("fp_aimd", "dctcp"))])
+            .unwrap();
+        journal.returned([((1, 8), "bbr".to_owned())]).unwrap();
+        // A crash in the middle of a line.
+        fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut f| f.write_all(b"{\"boot\":"))
+            .unwrap();
+        let read = Journal::open(&path).unwrap();
+        assert_eq!(read.entry((1, 7)), Some(&entry("reno", "dctcp")));
+        assert_eq!((read.entry((1, 8)), read.entries.len()), (None, 1));
+        assert_eq!(read.returned, BTreeMap::from([((1, 8), "bbr".to_owned())]));
+    }
+
+    #[test]
+    fn flows_that_are_no_more_leave_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        let flows = (0..2 * LONG as u64).map(|k| ((1, k), entry("reno", "fp_aimd")));
+        journal.touch(flows).unwrap();
+        journal.retain(|&(_, cookie)| cookie == 5).unwrap();
+        journal.touch([((1, 6), entry("reno", "fp_aimd"))]).unwrap();
+        let read = Journal::open(&path).unwrap();
+        let keys: Vec<Key> = read.entries().map(|(k, _)| *k).collect();
+        assert_eq!(keys, [(1, 5), (1, 6)]);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, target) = (folder.path().join("journal"), folder.path().join("target"));
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        assert!(Journal::open(&path).is_err());
+        assert!(!target.exists());
     }
 }

@@ -1,10 +1,13 @@
 //! What the tuner asks of the kernel: one trait, so that everything above it is tested without.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use crate::image::Image;
+use crate::journal::Key;
 use crate::layout::{Control, Listing, Order, Record};
+use crate::sockets::Resize;
 
 /// Why the kernel does not do it.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +92,13 @@ pub struct Seen {
     pub listing: Listing,
 }
 
+impl Seen {
+    /// What it is called in the journal.
+    pub fn key(&self) -> Key {
+        (self.namespace, self.listing.cookie)
+    }
+}
+
 /// The kernel side.
 pub trait Kernel {
     /// Fills one half of the maps.
@@ -120,6 +130,16 @@ pub trait Kernel {
     /// # Errors
     /// See [`Kernel::fill`].
     fn counters(&mut self) -> Result<Counters, KernelError>;
+
+    /// Sizes of buffers, beyond what an option may ask for, and whether the kernel tunes them. An
+    /// answer for each.
+    fn resize(&mut self, sizes: &[Resize]) -> Vec<io::Result<()>>;
+
+    /// Name of the process of each socket, by the inode of its file.
+    fn owners(&self) -> BTreeMap<u64, String>;
+
+    /// Path of each control group below the root of version 2, by its number.
+    fn groups(&self) -> BTreeMap<u64, String>;
 
     /// `CLOCK_MONOTONIC`, microseconds.
     fn now_us(&self) -> u64;

@@ -7,6 +7,10 @@ use fullpipe_policy::{Params, Row, TABLE_ROWS};
 
 /// Rules of a policy at most.
 pub const RULES: usize = 64;
+/// Numbers of what flows get: those of rules that go beside those of rules that come.
+pub const POLICIES: usize = 128;
+/// Networks of a policy at most.
+pub const NETWORKS: usize = 16_384;
 /// Port ranges of a rule at most.
 pub const RANGES: usize = 8;
 
@@ -23,13 +27,15 @@ pub mod size {
     /// `struct prefix`.
     pub const PREFIX: usize = 21;
     /// `struct order`.
-    pub const ORDER: usize = 32;
+    pub const ORDER: usize = 48;
+    /// `struct flow`.
+    pub const FLOW: usize = 104;
     /// `struct listing`.
-    pub const LISTING: usize = 184;
+    pub const LISTING: usize = 248;
     /// `struct event`.
     pub const EVENT: usize = 64;
     /// `struct opened`.
-    pub const OPENED: usize = 80;
+    pub const OPENED: usize = 176;
 }
 
 /// Room of an algorithm's name with its end (`TCP_CA_NAME_MAX`, include/net/tcp.h).
@@ -134,6 +140,22 @@ pub fn prefix(half: u32, address: [u8; 16], bits: u8) -> Vec<u8> {
     w.bytes(&[half as u8]).bytes(&address).0
 }
 
+/// What a number without a rule has: no law, so that its flows run the standard.
+pub const NO_LAW: Params = Params {
+    law: u32::MAX,
+    flags: 0,
+    rows: 0,
+    max_ssthresh: 0,
+    gamma: 0,
+    gamma_then: 0,
+    clamp: 0,
+    initial_window: 0,
+    spread_us: 0,
+    update_interval_us: 0,
+    pacing: 0,
+    number: [0; 8],
+};
+
 /// `struct params`.
 pub fn params(p: &Params) -> Vec<u8> {
     let words = [
@@ -182,14 +204,10 @@ pub struct Match {
 
 /// Bits of [`Match::flags`].
 pub mod match_flag {
-    /// There is a rule.
+    /// There is a rule, and nothing of it is the daemon's to decide.
     pub const USED: u32 = 1;
     /// A program's own choice stays.
     pub const RESPECT_APP: u32 = 2;
-    /// By process or control group: the daemon decides.
-    pub const USER_ONLY: u32 = 4;
-    /// An algorithm that the kernel has.
-    pub const KERNEL: u32 = 8;
 }
 
 impl Match {
@@ -248,12 +266,37 @@ impl Control {
     }
 }
 
+/// Which sizes of its buffers a program has set itself (`SO_SNDBUF`, `SO_RCVBUF`): the kernel tunes
+/// the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// Of `sk_sndbuf`.
+    pub send: bool,
+    /// Of `sk_rcvbuf`.
+    pub receive: bool,
+}
+
+impl Locks {
+    /// From `sk_userlocks`, or the option `SO_BUF_LOCK`.
+    pub fn of(bits: u32) -> Self {
+        Self {
+            send: bits & 1 != 0,
+            receive: bits & 2 != 0,
+        }
+    }
+
+    /// As the option takes them.
+    pub fn bits(self) -> u32 {
+        u32::from(self.send) | u32::from(self.receive) << 1
+    }
+}
+
 /// `struct order`: what is done to a running flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// Adopt or release.
+    /// What.
     pub action: OrderAction,
-    /// Rule's number; on release, any: a ceiling of pacing goes too.
+    /// Number of the rule of an adopted flow.
     pub rule: Option<usize>,
     /// The algorithm that it gets.
     pub algorithm: String,
@@ -261,26 +304,38 @@ pub struct Order {
     pub send_buffer: u32,
     /// Bytes for `SO_RCVBUF`; 0: as it is.
     pub receive_buffer: u32,
+    /// On release, where the kernel side keeps no record: `sk_max_pacing_rate` before.
+    pub max_pacing: u64,
+    /// And the ceiling that it was given; 0: none.
+    pub ceiling: u32,
 }
 
-/// `enum order_action`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is done to a running flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrderAction {
-    /// Give it the rule's algorithm and remember what it had.
+    /// It is only listed.
+    #[default]
+    None = 0,
+    /// It gets a rule.
     Adopt = 1,
-    /// Give it the algorithm named and forget it.
+    /// It gets back what it had, its buffers aside.
     Release = 2,
+    /// It gets buffers by options, which end their tuning.
+    Resize = 3,
 }
 
 impl Order {
     /// The structure in the machine's byte order.
     pub fn bytes(&self) -> Vec<u8> {
         Writer::default()
+            .u64(self.max_pacing)
+            .u32(self.ceiling)
             .u32(self.action as u32)
             .u32(self.rule.map_or(0, |r| r as u32 + 1))
             .u32(self.send_buffer)
             .u32(self.receive_buffer)
             .name(&self.algorithm)
+            .u32(0)
             .0
     }
 }
@@ -288,18 +343,34 @@ impl Order {
 /// `struct flow`: what the kernel side keeps of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowRecord {
+    /// The kernel's number of the socket.
+    pub cookie: u64,
+    /// `sk_max_pacing_rate` before, bytes per second; `u64::MAX`: no ceiling.
+    pub max_pacing: u64,
     /// The rule that it is of.
     pub rule: Option<usize>,
     /// It stays as it was, for comparison (`share`).
     pub control: bool,
     /// It ran before it was given a rule.
     pub adopted: bool,
+    /// The ceiling of pacing that it was given; 0: none.
+    pub ceiling: u32,
+    /// `sk_pacing_status` before: whether the sender paced at all.
+    pub pacing_status: u32,
+    /// Before.
+    pub locks: Locks,
     /// `sk_sndbuf` before.
     pub send_buffer: u32,
     /// `sk_rcvbuf` before.
     pub receive_buffer: u32,
+    /// `sk_sndbuf` that it was given; 0: none.
+    pub given_send: u32,
+    /// `sk_rcvbuf` that it was given; 0: none.
+    pub given_receive: u32,
     /// Algorithm before.
     pub before: String,
+    /// Algorithm that it was given.
+    pub given: String,
     /// Reductions after a loss or a mark.
     pub cuts: u32,
     /// After a timeout.
@@ -308,6 +379,31 @@ pub struct FlowRecord {
     pub stalls: u32,
     /// Local stalls without a reduction.
     pub stalls_ignored: u32,
+}
+
+impl FlowRecord {
+    fn read(r: &mut Reader<'_>) -> Self {
+        Self {
+            cookie: r.u64(),
+            max_pacing: r.u64(),
+            rule: r.rule(),
+            control: r.flag(),
+            adopted: r.flag(),
+            ceiling: r.u32(),
+            pacing_status: r.u32(),
+            locks: Locks::of(r.u32()),
+            send_buffer: r.u32(),
+            receive_buffer: r.u32(),
+            given_send: r.u32(),
+            given_receive: r.u32(),
+            before: r.name(),
+            given: r.name(),
+            cuts: r.u32(),
+            timeouts: r.u32(),
+            stalls: r.u32(),
+            stalls_ignored: r.u32(),
+        }
+    }
 }
 
 /// `struct listing`: a TCP socket of the kernel.
@@ -339,12 +435,20 @@ pub struct Listing {
     pub retransmitted: u32,
     /// Bytes.
     pub bytes_acked: u64,
-    /// Bytes per second.
+    /// `sk_max_pacing_rate`, bytes per second; `u64::MAX`: no ceiling.
     pub max_pacing: u64,
+    /// Of its file; 0: no program has it.
+    pub inode: u64,
+    /// Number of its control group.
+    pub cgroup: u64,
     /// `sk_sndbuf`.
     pub send_buffer: u32,
     /// `sk_rcvbuf`.
     pub receive_buffer: u32,
+    /// Sizes that the kernel does not tune.
+    pub locks: Locks,
+    /// `sk_pacing_status`: 0 where the sender does not pace.
+    pub pacing_status: u32,
     /// What the kernel side keeps of it, if it is ours.
     pub flow: Option<FlowRecord>,
 }
@@ -364,20 +468,10 @@ impl Listing {
         let retransmitted = r.u32();
         let has_flow = r.flag();
         let (bytes_acked, max_pacing) = (r.u64(), r.u64());
+        let (inode, cgroup) = (r.u64(), r.u64());
         let (send_buffer, receive_buffer) = (r.u32(), r.u32());
-        let _cookie = r.u64();
-        let mut flow = FlowRecord {
-            rule: r.rule(),
-            control: r.flag(),
-            adopted: r.flag(),
-            send_buffer: r.u32(),
-            receive_buffer: r.u32(),
-            ..FlowRecord::default()
-        };
-        let _pacing = r.u32();
-        flow.before = r.name();
-        (flow.cuts, flow.timeouts) = (r.u32(), r.u32());
-        (flow.stalls, flow.stalls_ignored) = (r.u32(), r.u32());
+        let (locks, pacing_status) = (Locks::of(r.u32()), r.u32());
+        let flow = FlowRecord::read(&mut r);
         Self {
             cookie,
             local: (local, local_port),
@@ -393,8 +487,12 @@ impl Listing {
             retransmitted,
             bytes_acked,
             max_pacing,
+            inode,
+            cgroup,
             send_buffer,
             receive_buffer,
+            locks,
+            pacing_status,
             flow: has_flow.then_some(flow),
         }
     }
@@ -406,7 +504,7 @@ pub enum Record {
     /// Something happened to a window.
     Event(Event),
     /// A new flow was given a rule.
-    Opened(Opened),
+    Opened(Box<Opened>),
 }
 
 /// `struct event`.
@@ -424,7 +522,8 @@ pub struct Event {
     pub window: f64,
     /// Segments.
     pub ssthresh: u32,
-    /// After a reduction the new threshold; with an ACK the segments that it acknowledged.
+    /// After a reduction the new threshold; with an ACK the segments that it acknowledged; on release
+    /// the kernel's number of the socket's state.
     pub value: u32,
     /// Smoothed; that of the sample with [`Kind::Gamma`].
     pub rtt_us: u32,
@@ -498,20 +597,16 @@ kinds! {
 /// `struct opened`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The flow.
-    pub cookie: u64,
-    /// The rule.
-    pub rule: Option<usize>,
-    /// It stays as it was.
-    pub control: bool,
     /// This host's end.
     pub local: (IpAddr, u16),
     /// The peer's.
     pub remote: (IpAddr, u16),
     /// 0, or the kernel's refusal.
     pub done: i32,
-    /// Algorithm before.
-    pub before: String,
+    /// Inode of its network namespace.
+    pub namespace: u64,
+    /// What the kernel side keeps of it.
+    pub flow: FlowRecord,
 }
 
 impl Record {
@@ -524,15 +619,15 @@ impl Record {
             (Kind::Matched | Kind::Control, size::OPENED) => {
                 let (local, remote) = (r.address(), r.address());
                 let (local_port, remote_port) = (r.u16(), r.u16());
-                Some(Record::Opened(Opened {
-                    cookie,
-                    rule,
-                    control: kind == Kind::Control,
+                let (done, namespace) = (r.i32(), r.u32().into());
+                let _padding = r.u32();
+                Some(Record::Opened(Box::new(Opened {
                     local: (local, local_port),
                     remote: (remote, remote_port),
-                    done: r.i32(),
-                    before: r.name(),
-                }))
+                    done,
+                    namespace,
+                    flow: FlowRecord::read(&mut r),
+                })))
             }
             (_, size::EVENT) => Some(Record::Event(Event {
                 time_us,

@@ -6,8 +6,9 @@
 //!
 //! - [`layout`], [`image`]: rules as the bytes of the maps.
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
-//! - [`daemon`], [`control`]: the process around it, and what others say to it.
-//! - [`kernel`], [`bpf`], [`namespaces`]: the kernel side, behind one trait.
+//! - [`daemon`], [`guard`], [`folder`], [`control`]: the process around it, the one that looks
+//!   after it, their folder, and what others say to them.
+//! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one trait.
 //!
 //! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
 
@@ -16,11 +17,15 @@
 pub mod bpf;
 pub mod control;
 pub mod daemon;
+pub mod folder;
+pub mod groups;
+pub mod guard;
 pub mod image;
 pub mod journal;
 pub mod kernel;
 pub mod layout;
 pub mod namespaces;
+pub mod sockets;
 #[cfg(test)]
 mod testing;
 pub mod tuner;

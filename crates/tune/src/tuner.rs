@@ -2,14 +2,17 @@
 //! back, and says what it did.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Rule, Side};
+use fullpipe_policy::{Action, Compiled, Flow, OnDaemonLoss, Rule, Side, Verdict};
 
-use crate::image::{Image, Numbers, Unfit, algorithm, fits};
-use crate::journal::{Journal, JournalError};
+use crate::image::{Image, Numbers, Unfit, algorithm, buffer_option};
+use crate::journal::{Before, Entry, Given, Journal, JournalError, Key};
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
-use crate::layout::{Control, Event, Kind, Listing, Order, OrderAction, Record};
+use crate::layout::{Control, Event, Kind, Listing, Locks, Opened, Order, OrderAction, Record};
+use crate::sockets::Resize;
 
 /// Why the tuner cannot do it.
 #[derive(Debug, thiserror::Error)]
@@ -46,13 +49,20 @@ pub struct Tuner<K> {
     spared: BTreeSet<u64>,
     log: Vec<String>,
     watched: Vec<Event>,
+    /// What a tuner before this one left has been taken back.
+    began: bool,
 }
 
 /// A flow of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     label: String,
+    key: Key,
     rule: Option<usize>,
+    /// Options of its buffers.
+    buffers: (u32, u32),
+    /// The kernel does not give it its rule's algorithm: it is asked again with other rules.
+    refused: bool,
 }
 
 /// What is to be done about a running flow, and why.
@@ -89,6 +99,7 @@ impl<K: Kernel> Tuner<K> {
             spared: BTreeSet::new(),
             log: Vec::new(),
             watched: Vec::new(),
+            began: false,
         }
     }
 
@@ -117,11 +128,29 @@ impl<K: Kernel> Tuner<K> {
         self.control.off
     }
 
-    /// Applies rules: to new flows from now on, and to those that run.
+    /// Whether the loss of the daemon changes nothing.
+    pub fn keeps(&self) -> bool {
+        self.control.keep
+    }
+
+    /// Applies rules: to new flows from now on, and to those that run. The first time, what another
+    /// tuner has left behind is given back before.
     ///
     /// # Errors
     /// [`TuneError`]; then the rules before are in force.
     pub fn apply(&mut self, compiled: Compiled) -> Result<(), TuneError> {
+        if !self.began {
+            let left = self.kernel.flows(&[])?;
+            let lines = give_back(
+                &mut self.kernel,
+                &mut self.journal,
+                &self.prefix,
+                left,
+                |_| true,
+            )?;
+            self.log.extend(lines);
+            self.began = true;
+        }
         self.install(compiled)?;
         self.settle()
     }
@@ -140,11 +169,33 @@ impl<K: Kernel> Tuner<K> {
         control.keep = compiled.on_daemon_loss == OnDaemonLoss::Keep;
         control.heartbeat_us = self.kernel.now_us();
         control.never = image.never.clone();
+        self.note_ceilings(&compiled)?;
         // The half that nobody reads, then one word that says which half is read.
         self.kernel.fill(control.active, &image)?;
         self.kernel.control(&control)?;
         (self.control, self.numbers, self.compiled) = (control, numbers, compiled);
+        self.known.retain(|_, known| !known.refused);
         Ok(())
+    }
+
+    /// Ceilings of pacing that change reach flows at the next ACK, without an order: they are written
+    /// down before.
+    fn note_ceilings(&mut self, compiled: &Compiled) -> Result<(), TuneError> {
+        let mut changed = Vec::new();
+        for known in self.known.values() {
+            let name = known.rule.and_then(|n| self.numbers.name(n));
+            let rule = compiled
+                .rules
+                .iter()
+                .find(|r| Some(r.name.as_str()) == name);
+            let (Some(rule), Some(entry)) = (rule, self.journal.entry(known.key)) else {
+                continue;
+            };
+            let mut entry = entry.clone();
+            entry.given.ceiling = ceiling(rule);
+            changed.push((known.key, entry));
+        }
+        Ok(self.journal.touch(changed)?)
     }
 
     /// What would change now, by the rules in force.
@@ -162,56 +213,106 @@ impl<K: Kernel> Tuner<K> {
     /// [`TuneError`].
     pub fn settle(&mut self) -> Result<(), TuneError> {
         let seen = self.kernel.flows(&[])?;
+        let alive: BTreeSet<u64> = seen.iter().map(|s| s.listing.cookie).collect();
+        self.journal.retain(|(_, cookie)| alive.contains(cookie))?;
+        self.spared.retain(|cookie| alive.contains(cookie));
+        self.known.retain(|cookie, _| alive.contains(cookie));
         let decisions = self.decide(seen);
-        self.execute(&decisions)
+        self.execute(&decisions)?;
+        self.numbers.settled();
+        Ok(())
     }
 
     fn execute(&mut self, decisions: &[Decision]) -> Result<(), TuneError> {
-        let orders: Vec<(u64, Order)> = decisions
+        let (adopted, released): (Vec<&Decision>, Vec<&Decision>) = decisions
             .iter()
-            .filter_map(|d| Some((d.seen.listing.cookie, d.order.clone()?)))
-            .collect();
-        if orders.is_empty() {
+            .filter(|d| d.order.is_some())
+            .partition(|d| d.is(OrderAction::Adopt));
+        if !released.is_empty() {
+            let why = |s: &Seen| {
+                let found = released.iter().find(|d| d.seen.key() == s.key());
+                found.map_or_else(String::new, |d| d.why.clone())
+            };
+            let flows = released.iter().map(|d| d.seen.clone()).collect();
+            let back = returns(&mut self.kernel, &mut self.journal, &self.prefix, flows)?;
+            for (seen, what) in back {
+                self.known.remove(&seen.listing.cookie);
+                self.log
+                    .push(format!("{}: {}{what}", label(&seen.listing), why(&seen)));
+            }
+        }
+        if !adopted.is_empty() {
+            self.adopt_all(&adopted)?;
+        }
+        if adopted.is_empty() && released.is_empty() {
             return Ok(());
-        }
-        for d in decisions {
-            if d.order
-                .as_ref()
-                .is_some_and(|o| o.action == OrderAction::Adopt)
-                && !self.is_ours(&d.seen.listing.algorithm)
-            {
-                self.journal.before(&d.seen)?;
-            }
-        }
-        let after = self.kernel.flows(&orders)?;
-        for d in decisions.iter().filter(|d| d.order.is_some()) {
-            let listing = &d.seen.listing;
-            let now = after.iter().find(|s| s.listing.cookie == listing.cookie);
-            let done = now.and_then(|s| s.listing.done);
-            let label = label(listing);
-            match done {
-                Some(0) => self.log.push(format!("{label}: {}", d.why)),
-                Some(e) => self
-                    .log
-                    .push(format!("{label}: {}: refused, error {}", d.why, -e)),
-                None => continue,
-            }
-            match d.order.as_ref().map(|o| (o.action, o.rule)) {
-                Some((OrderAction::Adopt, rule)) => {
-                    self.known.insert(listing.cookie, Known { label, rule });
-                }
-                Some((OrderAction::Release, _)) => {
-                    self.known.remove(&listing.cookie);
-                    if let (Some(0), Some(order)) = (done, &d.order) {
-                        self.journal.returned(&d.seen, &order.algorithm)?;
-                    }
-                }
-                None => {}
-            }
         }
         // Flows that changed their rule and kept their algorithm look again.
         self.control.generation = self.control.generation.wrapping_add(1);
         self.beat()
+    }
+
+    /// Written down, then done.
+    fn adopt_all(&mut self, adopted: &[&Decision]) -> Result<(), TuneError> {
+        let of = |d: &Decision| {
+            let order = d.order.clone().unwrap_or_default();
+            let name = order.rule.and_then(|n| self.numbers.name(n));
+            let rule = self
+                .compiled
+                .rules
+                .iter()
+                .find(|r| Some(r.name.as_str()) == name);
+            let record = d.seen.listing.flow.as_ref().filter(|f| !f.control);
+            let entry = Entry {
+                flow: label(&d.seen.listing),
+                before: record.map_or_else(|| Before::of(&d.seen.listing), Before::kept),
+                given: Given {
+                    algorithm: order.algorithm,
+                    ceiling: rule.map_or(0, ceiling),
+                    send_buffer: order.send_buffer,
+                    receive_buffer: order.receive_buffer,
+                },
+            };
+            (d.seen.key(), entry)
+        };
+        let entries: Vec<(Key, Entry)> = adopted.iter().map(|d| of(d)).collect();
+        self.journal.touch(entries)?;
+        // Buffers that the new rule does not set are as they were before the old one.
+        let sizes = adopted.iter().filter_map(|d| {
+            let order = d.order.as_ref()?;
+            let mut size = buffers_before(&d.seen, None)?;
+            size.send = size.send.filter(|_| order.send_buffer == 0);
+            size.receive = size.receive.filter(|_| order.receive_buffer == 0);
+            Some((d.seen.key(), size)).filter(|(_, s)| s.send.or(s.receive).is_some())
+        });
+        let sizes: Vec<(Key, Resize)> = sizes.collect();
+        give_sizes(&mut self.kernel, &sizes)?;
+        let orders: Vec<(u64, Order)> = adopted
+            .iter()
+            .filter_map(|d| Some((d.seen.listing.cookie, d.order.clone()?)))
+            .collect();
+        let after = by_cookie(self.kernel.flows(&orders)?);
+        for d in adopted {
+            let cookie = d.seen.listing.cookie;
+            let label = label(&d.seen.listing);
+            let Some(done) = after.get(&cookie).and_then(|s| s.listing.done) else {
+                continue;
+            };
+            self.log.push(match done {
+                0 => format!("{label}: {}", d.why),
+                e => format!("{label}: {}: refused, error {}", d.why, -e),
+            });
+            let order = d.order.clone().unwrap_or_default();
+            let known = Known {
+                label,
+                key: d.seen.key(),
+                rule: order.rule,
+                buffers: (order.send_buffer, order.receive_buffer),
+                refused: done != 0,
+            };
+            self.known.insert(cookie, known);
+        }
+        Ok(())
     }
 
     fn is_ours(&self, algorithm: &str) -> bool {
@@ -224,90 +325,101 @@ impl<K: Kernel> Tuner<K> {
             .filter(|s| s.listing.state == LISTEN)
             .map(|s| (s.namespace, s.listing.local.1))
             .collect();
+        // Both are looked for only where a rule asks.
+        let rules = &self.compiled.rules;
+        let owners = match rules.iter().any(|r| r.process.is_some()) {
+            true => self.kernel.owners(),
+            false => BTreeMap::new(),
+        };
+        let groups = match rules.iter().any(|r| r.cgroup.is_some()) {
+            true => self.kernel.groups(),
+            false => BTreeMap::new(),
+        };
         let flows = seen.into_iter().filter(|s| s.listing.state == ESTABLISHED);
         flows
             .map(|seen| {
-                let accepted = listeners.contains(&(seen.namespace, seen.listing.local.1));
-                let side = if accepted {
-                    Side::Passive
-                } else {
-                    Side::Active
+                let listing = &seen.listing;
+                let accepted = listeners.contains(&(seen.namespace, listing.local.1));
+                let flow = Flow {
+                    local_port: listing.local.1,
+                    remote: SocketAddr::from(listing.remote),
+                    side: Some(if accepted {
+                        Side::Passive
+                    } else {
+                        Side::Active
+                    }),
+                    cgroup: groups.get(&listing.cgroup).cloned(),
+                    process: owners.get(&listing.inode).cloned(),
+                    chose_algorithm: listing.chosen
+                        && !self.is_tuned(listing)
+                        && !self.journal.has_returned(&seen),
+                    cookie: listing.cookie,
                 };
-                let (order, why) = self.decide_one(&seen, side);
+                let (order, why) = self.decide_one(&seen, &flow);
                 Decision { seen, order, why }
             })
             .collect()
     }
 
-    /// A rule's flows get its algorithm, all others what they had before.
-    fn decide_one(&self, seen: &Seen, side: Side) -> (Option<Order>, String) {
-        let flow = &seen.listing;
-        let leave = |why: &str| (None, why.to_owned());
-        let ports = (flow.local.1, flow.remote.1);
-        let never = self.compiled.never_tune.iter();
-        let never = never
-            .clone()
-            .any(|r| r.contains(&ports.0) || r.contains(&ports.1));
-        let rule = self.compiled.rules.iter().find(|r| {
-            r.process.is_none() && r.cgroup.is_none() && fits(r, flow.remote.0, ports, side)
-        });
-        let ours = self.is_ours(&flow.algorithm) || flow.flow.as_ref().is_some_and(|f| !f.control);
-        let rule = rule.filter(|_| !never && !self.spared.contains(&flow.cookie));
-        let Some(rule) = rule else {
-            let why = match never {
-                true => "its port is never tuned",
-                false => "no rule",
-            };
-            return match ours {
-                true => (Some(self.release_order(seen)), format!("released: {why}")),
-                false => leave(why),
-            };
-        };
-        let number = self.numbers.of(&rule.name);
-        let name = algorithm(rule, &self.prefix);
-        if flow.flow.as_ref().is_some_and(|f| f.control) {
-            return leave("kept as it was, for comparison");
-        }
-        let has = flow.flow.as_ref().is_some_and(|f| f.rule == number);
-        if has && flow.algorithm == name {
-            return leave("as its rule says");
-        }
-        let by_program = flow.chosen && !self.journal.has_returned(seen);
-        if !ours && by_program && rule.respect_app {
-            return leave("its program chose the algorithm");
-        }
-        if has {
-            return leave("its program has changed the algorithm since");
-        }
-        if !in_share(flow.cookie, rule.share) {
-            return leave("kept as it was, for comparison");
-        }
-        let was = flow.algorithm.clone();
-        let why = format!("rule {} ({}), was {was}", rule.name, rule.stack);
-        let bytes = |b: Option<u64>| b.map_or(0, |b| u32::try_from(b).unwrap_or(i32::MAX as u32));
-        let order = Order {
-            action: OrderAction::Adopt,
-            rule: number,
-            algorithm: name,
-            send_buffer: bytes(rule.send_buffer),
-            receive_buffer: bytes(rule.receive_buffer),
-        };
-        (Some(order), why)
+    /// Whether it runs what a rule says, or did until its program changed it.
+    fn is_tuned(&self, listing: &Listing) -> bool {
+        self.is_ours(&listing.algorithm) || listing.flow.as_ref().is_some_and(|f| !f.control)
     }
 
-    fn release_order(&self, seen: &Seen) -> Order {
-        let mut order = release_order(seen, &self.prefix, &self.journal);
-        let flow = seen.listing.flow.as_ref();
-        let rule = flow.and_then(|f| self.numbers.name(f.rule?));
-        let rule = rule.and_then(|name| self.compiled.rules.iter().find(|r| r.name == name));
-        if let (Some(flow), Some(rule)) = (flow, rule) {
-            // The kernel doubles what an option sets. A buffer that no rule set is left alone:
-            // setting it would end its autotuning.
-            let before = |set: Option<u64>, before: u32| set.map_or(0, |_| before / 2);
-            order.send_buffer = before(rule.send_buffer, flow.send_buffer);
-            order.receive_buffer = before(rule.receive_buffer, flow.receive_buffer);
+    /// A rule's flows get its algorithm, all others what they had before.
+    fn decide_one(&self, seen: &Seen, flow: &Flow) -> (Option<Order>, String) {
+        let listing = &seen.listing;
+        let leave = |why: &str| {
+            if self.is_tuned(listing) {
+                let order = Order {
+                    action: OrderAction::Release,
+                    ..Order::default()
+                };
+                return (Some(order), format!("released: {why}"));
+            }
+            (None, why.to_owned())
+        };
+        let keep = |why: &str| (None, why.to_owned());
+        let verdict = match self.spared.contains(&listing.cookie) {
+            true => Verdict::NoRule,
+            false => self.compiled.verdict(flow),
+        };
+        let rule = match verdict {
+            Verdict::NeverTuned => return leave("its port is never tuned"),
+            Verdict::NoRule => return leave("no rule"),
+            Verdict::AppChose(_) => return leave("its program chose the algorithm"),
+            Verdict::Control(_) => return leave("kept as it was, for comparison"),
+            Verdict::Rule(index) => &self.compiled.rules[index],
+        };
+        if self.control.off && matches!(rule.action, Action::Kernel(_)) {
+            // The programs switch off what is theirs.
+            return leave("off");
         }
-        order
+        let order = Order {
+            action: OrderAction::Adopt,
+            rule: self.numbers.of(&rule.name),
+            algorithm: algorithm(rule, &self.prefix),
+            send_buffer: buffer_option(rule.send_buffer),
+            receive_buffer: buffer_option(rule.receive_buffer),
+            ..Order::default()
+        };
+        if let Some(record) = listing.flow.as_ref().filter(|f| !f.control) {
+            if is_changed(seen) && !self.journal.has_returned(seen) {
+                return keep("its program has changed the algorithm since");
+            }
+            let known = self.known.get(&listing.cookie);
+            if known.is_some_and(|k| k.refused) {
+                return keep("the kernel refuses its rule's algorithm");
+            }
+            let buffers = known.map(|k| k.buffers);
+            let same = buffers.is_none_or(|b| b == (order.send_buffer, order.receive_buffer));
+            if record.rule == order.rule && listing.algorithm == order.algorithm && same {
+                return keep("as its rule says");
+            }
+        }
+        let was = &listing.algorithm;
+        let why = format!("rule {} ({}), was {was}", rule.name, rule.stack);
+        (Some(order), why)
     }
 
     /// A sign of life, and everything that happened since the last one.
@@ -316,10 +428,16 @@ impl<K: Kernel> Tuner<K> {
     /// [`TuneError::Kernel`].
     pub fn tick(&mut self, wait: Duration) -> Result<(), TuneError> {
         self.beat()?;
-        for record in self.kernel.records(wait)? {
-            self.note(record);
+        let records = self.kernel.records(wait)?;
+        let mut entries = Vec::new();
+        for record in records {
+            match record {
+                Record::Opened(opened) => entries.extend(self.note_opened(*opened)),
+                Record::Event(event) => self.note(event),
+            }
         }
-        Ok(())
+        // All of them by one sync.
+        Ok(self.journal.touch(entries)?)
     }
 
     fn beat(&mut self) -> Result<(), TuneError> {
@@ -327,42 +445,82 @@ impl<K: Kernel> Tuner<K> {
         Ok(self.kernel.control(&self.control)?)
     }
 
-    fn note(&mut self, record: Record) {
-        match record {
-            Record::Opened(o) => {
-                let rule = o.rule.and_then(|n| self.numbers.name(n)).unwrap_or("?");
-                let stack = self.compiled.rules.iter().find(|r| r.name == rule);
-                let stack = stack.map_or("?", |r| &r.stack);
-                let label = ends(o.local, o.remote);
-                self.log.push(match (o.control, o.done) {
-                    (true, _) => format!("{label}: new, rule {rule}: kept for comparison"),
-                    (_, 0) => format!("{label}: new, rule {rule} ({stack}), was {}", o.before),
-                    (_, e) => format!("{label}: new, rule {rule}: refused, error {}", -e),
-                });
-                if !o.control && o.done == 0 {
-                    let rule = o.rule;
-                    self.known.insert(o.cookie, Known { label, rule });
-                }
-            }
-            Record::Event(event) => {
-                if event.kind == Kind::Release
-                    && let Some(known) = self.known.remove(&event.cookie)
-                {
-                    self.log.push(format!("{}: ended", known.label));
-                }
-                self.watched.push(event);
-            }
+    /// A new flow, to which the kernel side has given its rule.
+    fn note_opened(&mut self, o: Opened) -> Option<(Key, Entry)> {
+        let rule = o.flow.rule.and_then(|n| self.numbers.name(n));
+        let rule = self
+            .compiled
+            .rules
+            .iter()
+            .find(|r| Some(r.name.as_str()) == rule);
+        let (name, stack) = rule.map_or(("?", "?"), |r| (&r.name, &r.stack));
+        let label = ends(o.local, o.remote);
+        self.log.push(match (o.flow.control, o.done) {
+            (true, _) => format!("{label}: new, rule {name}: kept for comparison"),
+            (_, 0) => format!("{label}: new, rule {name} ({stack}), was {}", o.flow.before),
+            (_, e) => format!("{label}: new, rule {name}: refused, error {}", -e),
+        });
+        if o.flow.control {
+            return None;
         }
+        let key = (o.namespace, o.flow.cookie);
+        let buffers = rule.map_or((0, 0), |r| {
+            (
+                buffer_option(r.send_buffer),
+                buffer_option(r.receive_buffer),
+            )
+        });
+        let entry = Entry {
+            flow: label.clone(),
+            before: Before::kept(&o.flow),
+            given: Given {
+                algorithm: o.flow.given.clone(),
+                ceiling: rule.map_or(0, ceiling),
+                send_buffer: buffers.0,
+                receive_buffer: buffers.1,
+            },
+        };
+        let known = Known {
+            label,
+            key,
+            rule: o.flow.rule,
+            buffers,
+            refused: o.done != 0,
+        };
+        self.known.insert(o.flow.cookie, known);
+        Some((key, entry))
     }
 
-    /// Switches everything off or on, at once: flows keep their algorithm's name and run Reno.
+    fn note(&mut self, event: Event) {
+        if event.kind == Kind::Release
+            && event.value == CLOSED
+            && let Some(known) = self.known.remove(&event.cookie)
+        {
+            self.log.push(format!("{}: ended", known.label));
+        }
+        self.watched.push(event);
+    }
+
+    /// Switches everything off or on, at once: flows keep their algorithm's name and run Reno. Those
+    /// that run an algorithm of the kernel's own get back what they had.
     ///
     /// # Errors
-    /// [`TuneError::Kernel`].
+    /// [`TuneError`].
     pub fn switch(&mut self, off: bool) -> Result<(), TuneError> {
         self.control.off = off;
         self.log.push(if off { "off" } else { "on" }.to_owned());
-        self.beat()
+        self.beat()?;
+        self.settle()
+    }
+
+    /// After a time without a sign of life: others may have given flows back in the meantime.
+    ///
+    /// # Errors
+    /// [`TuneError`].
+    pub fn resume(&mut self, journal: Journal) -> Result<(), TuneError> {
+        self.journal = journal;
+        self.beat()?;
+        self.settle()
     }
 
     /// Records the ACKs of one flow, of all (`u64::MAX`), or of none (0).
@@ -374,22 +532,22 @@ impl<K: Kernel> Tuner<K> {
         self.beat()
     }
 
-    /// Gives flows back what they had: all, or those that `which` accepts, which stay so.
+    /// Gives flows back what they had: all, or those that `which` accepts, which stay so. Flows of
+    /// the comparison arm have nothing to get back.
     ///
     /// # Errors
     /// [`TuneError`].
     pub fn release(&mut self, which: impl Fn(&Listing) -> bool) -> Result<usize, TuneError> {
         let seen = self.kernel.flows(&[])?;
-        let ours = |s: &Seen| {
-            let listing = &s.listing;
-            let tuned = self.is_ours(&listing.algorithm) || listing.flow.is_some();
-            tuned && which(listing)
-        };
+        let ours = |s: &Seen| self.is_tuned(&s.listing) && which(&s.listing);
         let decisions: Vec<Decision> = seen
             .into_iter()
             .filter(ours)
             .map(|seen| Decision {
-                order: Some(self.release_order(&seen)),
+                order: Some(Order {
+                    action: OrderAction::Release,
+                    ..Order::default()
+                }),
                 why: "released by order".to_owned(),
                 seen,
             })
@@ -441,42 +599,211 @@ impl<K: Kernel> Tuner<K> {
     }
 }
 
+impl Decision {
+    fn is(&self, action: OrderAction) -> bool {
+        self.order.as_ref().is_some_and(|o| o.action == action)
+    }
+}
+
+/// Whether a flow's algorithm is not the one that it was given.
+fn is_changed(seen: &Seen) -> bool {
+    let record = seen.listing.flow.as_ref();
+    record.is_some_and(|f| !f.given.is_empty() && f.given != seen.listing.algorithm)
+}
+
 /// What gives a flow back what it had: what the kernel side remembers, or the journal, or the
-/// default of its namespace.
-pub fn release_order(seen: &Seen, prefix: &str, journal: &Journal) -> Order {
-    let flow = seen.listing.flow.as_ref();
-    let before = flow.map(|f| f.before.clone());
-    let known = before.filter(|b| !b.is_empty() && !b.starts_with(prefix));
-    let known = known.or_else(|| journal.algorithm(seen.namespace, seen.listing.cookie));
+/// default of its namespace. What its program has changed since stays.
+fn release_order(seen: &Seen, prefix: &str, journal: &Journal) -> Order {
+    let listing = &seen.listing;
+    let entry = journal.entry(seen.key());
+    let given = entry.map(|e| &e.given.algorithm);
+    let since = match &listing.flow {
+        Some(_) => is_changed(seen),
+        None => !listing.algorithm.starts_with(prefix) && given != Some(&listing.algorithm),
+    };
+    let before = listing.flow.as_ref().map(|f| f.before.clone());
+    let before = before.filter(|b| !b.is_empty() && !b.starts_with(prefix));
+    let before = before.or_else(|| entry.map(|e| e.before.algorithm.clone()));
     Order {
         action: OrderAction::Release,
-        rule: Some(0),
-        algorithm: known.unwrap_or_else(|| seen.default.clone()),
-        send_buffer: 0,
-        receive_buffer: 0,
+        algorithm: match since {
+            true => listing.algorithm.clone(),
+            false => before.unwrap_or_else(|| seen.default.clone()),
+        },
+        max_pacing: entry.map_or(u64::MAX, |e| e.before.max_pacing),
+        ceiling: entry.map_or(0, |e| e.given.ceiling),
+        ..Order::default()
+    }
+}
+
+/// Buffers that are as a rule set them, as they were before.
+fn buffers_before(seen: &Seen, entry: Option<&Entry>) -> Option<Resize> {
+    let listing = &seen.listing;
+    let (before, given) = match (&listing.flow, entry) {
+        (Some(f), _) => (Before::kept(f), (f.given_send, f.given_receive)),
+        (None, Some(e)) => {
+            let send = sized(e.given.send_buffer, "wmem_max");
+            let receive = sized(e.given.receive_buffer, "rmem_max");
+            let tuned = |locked: bool, size: u32| if locked { 0 } else { size };
+            let Locks {
+                send: own,
+                receive: too,
+            } = e.before.locks;
+            (e.before.clone(), (tuned(own, send), tuned(too, receive)))
+        }
+        (None, None) => return None,
+    };
+    let as_given = |given: u32, now: u32| given > 0 && given == now;
+    let size = Resize {
+        cookie: listing.cookie,
+        inode: listing.inode,
+        send: as_given(given.0, listing.send_buffer).then_some(before.send_buffer),
+        receive: as_given(given.1, listing.receive_buffer).then_some(before.receive_buffer),
+    };
+    Some(size).filter(|s| s.send.or(s.receive).is_some())
+}
+
+/// What the kernel makes of an option (socket(7)): at most the limit, and twice that.
+fn sized(option: u32, limit: &str) -> u32 {
+    let limit = fs::read_to_string(format!("/proc/sys/net/core/{limit}"));
+    let limit = limit.ok().and_then(|l| l.trim().parse().ok());
+    2 * option.min(limit.unwrap_or(option)).min(i32::MAX as u32 / 2)
+}
+
+fn by_cookie(seen: Vec<Seen>) -> BTreeMap<u64, Seen> {
+    seen.into_iter().map(|s| (s.listing.cookie, s)).collect()
+}
+
+/// Gives buffers their size back, and their tuning where the socket can be reached. Words for flows
+/// whose buffers the kernel does not tune any more.
+fn give_sizes<K: Kernel>(
+    kernel: &mut K,
+    sizes: &[(Key, Resize)],
+) -> Result<BTreeMap<Key, String>, KernelError> {
+    let each: Vec<Resize> = sizes.iter().map(|(_, size)| *size).collect();
+    let mut words = BTreeMap::new();
+    let mut orders = Vec::new();
+    for ((key, size), done) in sizes.iter().zip(kernel.resize(&each)) {
+        if let Err(e) = done {
+            let order = Order {
+                action: OrderAction::Resize,
+                send_buffer: size.send.unwrap_or(0) / 2,
+                receive_buffer: size.receive.unwrap_or(0) / 2,
+                ..Order::default()
+            };
+            orders.push((size.cookie, order));
+            let why = format!(", but the kernel does not tune its buffers any more ({e})");
+            words.insert(*key, why);
+        }
+    }
+    if !orders.is_empty() {
+        kernel.flows(&orders)?;
+    }
+    Ok(words)
+}
+
+/// Gives flows back what they had, and says what each has then. One whose algorithm is not to be
+/// had any more gets the default of its namespace, or Reno, which is always there.
+fn returns<K: Kernel>(
+    kernel: &mut K,
+    journal: &mut Journal,
+    prefix: &str,
+    flows: Vec<Seen>,
+) -> Result<Vec<(Seen, String)>, TuneError> {
+    let mut said = BTreeMap::new();
+    let mut left: Vec<(Seen, Order)> = flows
+        .iter()
+        .map(|s| (s.clone(), release_order(s, prefix, journal)))
+        .collect();
+    let mut returned = Vec::new();
+    for attempt in 0..3 {
+        let orders: Vec<(u64, Order)> = left
+            .iter()
+            .map(|(s, order)| (s.listing.cookie, order.clone()))
+            .collect();
+        if orders.is_empty() {
+            break;
+        }
+        let after = by_cookie(kernel.flows(&orders)?);
+        let mut again = Vec::new();
+        for (seen, mut order) in left {
+            let done = after.get(&seen.listing.cookie).and_then(|s| s.listing.done);
+            let text = match done {
+                Some(0) => {
+                    returned.push((seen.key(), order.algorithm.clone()));
+                    format!("{} again", order.algorithm)
+                }
+                Some(e) => format!("{}: refused, error {}", order.algorithm, -e),
+                None => "has ended".to_owned(),
+            };
+            let line: &mut String = said.entry(seen.key()).or_default();
+            *line = format!("{line}: {text}");
+            if done.is_some_and(|e| e != 0) {
+                order.algorithm = match attempt {
+                    0 => seen.default.clone(),
+                    _ => "reno".to_owned(),
+                };
+                again.push((seen, order));
+            }
+        }
+        left = again;
+    }
+    let sizes = flows.iter().filter_map(|s| {
+        let size = buffers_before(s, journal.entry(s.key()))?;
+        Some((s.key(), size))
+    });
+    let sizes: Vec<(Key, Resize)> = sizes.collect();
+    for (key, why) in give_sizes(kernel, &sizes)? {
+        said.entry(key).or_default().push_str(&why);
+    }
+    journal.returned(returned)?;
+    let words = flows.into_iter().map(|seen| {
+        let what = said.remove(&seen.key()).unwrap_or_default();
+        (seen, what)
+    });
+    Ok(words.collect())
+}
+
+/// Gives back what a tuner that is gone has left: flows whose algorithm has a name of its own, and
+/// those of its journal that `which` accepts. Returns a line per flow.
+///
+/// # Errors
+/// [`TuneError`].
+pub fn give_back<K: Kernel>(
+    kernel: &mut K,
+    journal: &mut Journal,
+    prefix: &str,
+    seen: Vec<Seen>,
+    which: impl Fn(&Seen) -> bool,
+) -> Result<Vec<String>, TuneError> {
+    let touched =
+        |s: &Seen| s.listing.algorithm.starts_with(prefix) || journal.entry(s.key()).is_some();
+    let left = seen.into_iter();
+    let left = left.filter(|s| s.listing.state != LISTEN && touched(s) && which(s));
+    let back = returns(kernel, journal, prefix, left.collect())?;
+    let line = |(seen, what): (Seen, String)| format!("{}{what}", label(&seen.listing));
+    Ok(back.into_iter().map(line).collect())
+}
+
+/// A rule's ceiling of pacing, bytes per second; 0: none.
+fn ceiling(rule: &Rule) -> u32 {
+    match &rule.action {
+        Action::Ours { params, .. } => params.pacing.min(u64::from(u32::MAX) - 1) as u32,
+        Action::Kernel(_) => 0,
     }
 }
 
 /// The kernel's numbers of a socket's state.
 const ESTABLISHED: u32 = 1;
+const CLOSED: u32 = 7;
 const LISTEN: u32 = 10;
-
-/// Whether a flow is of the part that gets the policy: the BPF side decides by the same hash.
-fn in_share(cookie: u64, share: u32) -> bool {
-    ((cookie.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as u32) < share
-}
 
 /// A flow in words.
 pub fn label(listing: &Listing) -> String {
     ends(listing.local, listing.remote)
 }
 
-fn ends(local: (std::net::IpAddr, u16), remote: (std::net::IpAddr, u16)) -> String {
-    let local = std::net::SocketAddr::from(local);
-    format!("{local} -> {}", std::net::SocketAddr::from(remote))
-}
-
-/// Whether a rule runs one of the kernel's own algorithms.
-pub fn is_kernels(rule: &Rule) -> bool {
-    matches!(rule.action, Action::Kernel(_))
+fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> String {
+    let local = SocketAddr::from(local);
+    format!("{local} -> {}", SocketAddr::from(remote))
 }

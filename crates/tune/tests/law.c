@@ -35,7 +35,7 @@ int main(void)
 	u32 rows = 0;
 	char what;
 
-	begin(&s, 0);
+	begin(&s, LAW_TABLE, 0);
 	while (scanf(" %c", &what) == 1) {
 		switch (what) {
 		case 'P':

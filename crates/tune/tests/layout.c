@@ -33,11 +33,17 @@ int main(void)
 			     .patience_us = 4, .watched = 5, .never_ranges = 1,
 			     .never = { { 22, 23 } } };
 	struct prefix x = { 8 + 120, 1, { 1, 2, 3 } };
-	struct order o = { ORDER_RELEASE, 3, 4, 5, "reno" };
+	struct order o = { 6, 7, ORDER_RELEASE, 3, 4, 5, "reno" };
+	struct flow f = { .cookie = 1, .max_pacing = 2, .rule = 17, .arm = ARM_CONTROL,
+			  .how = HOW_ADOPTED, .ceiling = 3, .pacing_status = 4,
+			  .locks = LOCK_RECEIVE, .send_buffer = 18, .receive_buffer = 19,
+			  .given_send = 20, .given_receive = 25, .before = "bbr",
+			  .given = "fp_bic", .cuts = 21, .timeouts = 22, .stalls = 23,
+			  .stalls_ignored = 24 };
 	struct listing l;
 	struct event e = { 1, 2, EVENT_CUT, 4, 5, 1u << 31, 6, 7, 8, 9 << 8, 10 << 10, 11, 12, 13 };
 	struct opened n = { .time_us = 1, .cookie = 2, .kind = EVENT_CONTROL, .rule = 3,
-			    .local_port = 4, .remote_port = 5, .done = -6, .before = "cubic" };
+			    .local_port = 4, .remote_port = 5, .done = -6, .namespace = 7 };
 
 	memset(&l, 0, sizeof(l));
 	l.cookie = 1;
@@ -62,10 +68,12 @@ int main(void)
 	l.max_pacing = 14;
 	l.send_buffer = 15;
 	l.receive_buffer = 16;
-	l.flow = (struct flow){ .cookie = 1, .rule = 17, .arm = ARM_CONTROL, .how = HOW_ADOPTED,
-				.send_buffer = 18, .receive_buffer = 19, .pacing = 20,
-				.before = "bbr", .cuts = 21, .timeouts = 22, .stalls = 23,
-				.stalls_ignored = 24 };
+	l.inode = 17;
+	l.cgroup = 18;
+	l.locks = LOCK_SEND;
+	l.pacing_status = 1;
+	l.flow = f;
+	n.flow = f;
 	n.local[15] = 1;
 	n.remote[0] = 0x20;
 	show("params", &p, sizeof(p));

@@ -40,6 +40,9 @@ pub enum TunerVerb {
     /// Change parameters of a path's stack while its flows run, until `apply`
     #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Set(TunerSet),
+    /// Give flows back when the daemon whose pipe is the input hangs or ends; `run` starts it
+    #[command(hide = true)]
+    Guard(TunerScope),
     /// Take back what a daemon that was killed has left
     #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Revert(TunerScope),
@@ -97,7 +100,7 @@ pub struct TunerJson {
 /// `fullpipe tune release`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct TunerRelease {
-    /// Cookie of a flow (`flows`), or a part of its addresses [default: all flows]
+    /// Cookie of a flow, or both its ends as `flows` lists them [default: all flows]
     #[arg(value_name = "FLOW")]
     pub flow: Option<String>,
 

@@ -157,6 +157,27 @@ fn everything_is_allowed_only_where_the_file_says_so() {
 }
 
 #[test]
+fn more_networks_than_the_kernel_side_holds_are_refused() {
+    let with = |many: u32| {
+        let networks = (0..many).map(|k| std::net::Ipv4Addr::from_bits(0xc612_0000 + k));
+        let list: Vec<String> = networks.map(|n| format!("\"{n}\"")).collect();
+        let to = format!("to = [{}]\nstack = \"reno\"\n", list.join(","));
+        format!(
+            "[[path]]\nname = \"a\"\nto = \"192.0.2.1\"\nstack = \"reno\"\n[[path]]\nname = \"b\"\n{to}"
+        )
+    };
+    assert!(Policy::parse(&sources(&[&with(16_383)])).is_ok());
+    let why = Policy::parse(&sources(&[&with(16_384)]))
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("`path.b.to"), "{why}");
+    assert!(
+        why.contains("16385 networks up to here; the kernel side holds 16384"),
+        "{why}"
+    );
+}
+
+#[test]
 fn what_the_kernel_side_does_not_act_on_is_said() {
     let said = |lines: &str| {
         let lines = format!("stack = \"reno\"\n{lines}");
@@ -164,8 +185,6 @@ fn what_the_kernel_side_does_not_act_on_is_said() {
     };
     assert_eq!(said(""), "");
     for (lines, words) in [
-        ("process = \"iperf3\"", "gives no flow this path"),
-        ("cgroup = \"/a.slice\"", "gives no flow this path"),
         ("divide = true", "each flow gets the whole"),
         (
             "rtt = \"80ms\"\ninitial_window = { segments = 24, spread = \"4ms\" }",

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +10,13 @@ use std::time::{Duration, Instant};
 
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, SOCKET};
+use fullpipe_tune::guard;
 use fullpipe_tune::namespaces::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Ground, Road, prefix};
+use fullpipe_emulate::namespace::{Side, addresses};
+
+use crate::support::{Eye, Ground, Road, choose, prefix};
 
 /// Names folder, control group, prefix and namespace of the process below.
 const HANDED: [&str; 4] = ["TUNE_STATE", "TUNE_CGROUP", "TUNE_PREFIX", "TUNE_NAMESPACE"];
@@ -36,6 +40,7 @@ fn daemon_process() {
         cgroup: Some(cgroup.into()),
         scope: Scope::Some(vec![fs::File::open(namespace).unwrap().into()]),
         prefix,
+        guard: Some(again("daemon::guard_process")),
     };
     let ended = daemon::run(config, &STOP, &mut |line| eprintln!("{line}"));
     if let Err(e) = ended {
@@ -43,9 +48,31 @@ fn daemon_process() {
     }
 }
 
+/// This program, with one test alone.
+fn again(test: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["--ignored", "--exact", "--nocapture", test]);
+    command
+}
+
+/// The guard's process, which the daemon's starts.
+#[test]
+#[ignore = "the guard of the other tests, whose daemons start it"]
+fn guard_process() {
+    let [Ok(state), Ok(_), Ok(prefix), Ok(namespace)] = HANDED.map(std::env::var) else {
+        return;
+    };
+    let scope = Scope::Some(vec![fs::File::open(namespace).unwrap().into()]);
+    let patience = Duration::from_secs(1);
+    let mut log = |line: &str| eprintln!("{line}");
+    guard::run(state.as_ref(), &prefix, scope, patience, &mut log).unwrap();
+}
+
 struct Running {
     child: Child,
     said: BufReader<ChildStderr>,
+    /// The guard opens it by its number, later.
+    _namespace: OwnedFd,
 }
 
 impl Running {
@@ -59,13 +86,7 @@ impl Running {
             prefix(),
             namespace,
         ];
-        let mut child = Command::new("/proc/self/exe")
-            .args([
-                "--ignored",
-                "--exact",
-                "--nocapture",
-                "daemon::daemon_process",
-            ])
+        let mut child = again("daemon::daemon_process")
             .envs(HANDED.into_iter().zip(handed))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -73,7 +94,11 @@ impl Running {
             .spawn()
             .unwrap();
         let said = BufReader::new(child.stderr.take().unwrap());
-        let mut running = Self { child, said };
+        let mut running = Self {
+            child,
+            said,
+            _namespace: near,
+        };
         let mut first = running.line();
         while first.starts_with("warning: ") {
             first = running.line();
@@ -147,9 +172,18 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
     assert!(say(json!({ "verb": "apply" })).is_err());
     assert_eq!(flows()[0]["path"], "lab");
     fs::write(state.join("policy.toml"), POLICY).unwrap();
-    assert_eq!(say(json!({ "verb": "release" })).unwrap()["released"], 1);
-    assert_eq!(eye.algorithms(), ["reno"]);
-    say(json!({ "verb": "adopt" })).unwrap();
+    // One flow is named in full: a part of its ends is nobody.
+    let label = flows()[0]["flow"].as_str().unwrap().to_owned();
+    let some = say(json!({ "verb": "release", "flow": &label[..label.len() - 1] }));
+    assert!(some.unwrap_err().to_string().starts_with("no flow `"));
+    assert_eq!(eye.algorithms(), [format!("{}aimd", prefix())]);
+    let cookie = flows()[0]["cookie"].to_string();
+    for whole in [label, cookie] {
+        let released = say(json!({ "verb": "release", "flow": whole })).unwrap();
+        assert_eq!(released["released"], 1);
+        assert_eq!(eye.algorithms(), ["reno"]);
+        say(json!({ "verb": "adopt" })).unwrap();
+    }
     assert_eq!(eye.algorithms(), [format!("{}aimd", prefix())]);
     // A second one is refused.
     let mut second = Running::begin(&ground, &state);
@@ -185,4 +219,156 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
     assert!(daemon.child.wait().unwrap().success());
     assert_eq!(eye.algorithms(), ["reno"], "a daemon that stops gives back");
     assert!(!available().contains(&prefix()) && !socket.exists());
+}
+
+/// Until flows run these, at most for a time.
+fn until(eye: &mut Eye, most: Duration, algorithms: &[&str]) {
+    let begin = Instant::now();
+    loop {
+        let mut flows = eye.flows();
+        flows.sort_by_key(|l| l.remote);
+        let now: Vec<&str> = flows.iter().map(|l| l.algorithm.as_str()).collect();
+        if now == algorithms {
+            return;
+        }
+        assert!(begin.elapsed() < most, "{now:?}, not {algorithms:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn road() -> Road {
+    Road {
+        mbit: 20,
+        rtt_ms: 40,
+        buffer: 200,
+        lost: vec![],
+    }
+}
+
+/// Road 0 gets an algorithm of the kernel's own, road 1 one of ours, whatever its program chose.
+fn mixed(ground: &Ground, on_loss: &str) -> (PathBuf, [String; 2]) {
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let to = [0, 1].map(|k| addresses(Side::Far, k).0.to_string());
+    let policy = format!(
+        r#"
+        [defaults]
+        on_daemon_loss = "{on_loss}"
+
+        [[path]]
+        name = "theirs"
+        to = "{}"
+        kernel = "cubic"
+
+        [[path]]
+        name = "ours"
+        to = "{}"
+        respect_app = false
+        stack = "aimd(increase=4,decrease=0.125)"
+        "#,
+        to[0], to[1]
+    );
+    fs::write(state.join("policy.toml"), policy).unwrap();
+    (state, ["cubic".to_owned(), format!("{}aimd", prefix())])
+}
+
+fn signal(child: &Child, signal: nix::sys::signal::Signal) {
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, signal).unwrap();
+}
+
+#[test]
+fn without_the_daemon_flows_on_algorithms_of_the_kernel_have_back_what_they_had() {
+    use nix::sys::signal::Signal;
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let (state, [cubic, aimd]) = mixed(&ground, "standard");
+    let mut daemon = Running::begin(&ground, &state);
+    ground.flow(0);
+    ground.flow_outside(1);
+    let both = [cubic.as_str(), aimd.as_str()];
+    until(&mut eye, Duration::from_secs(20), &both);
+    // It hangs: the flow that runs a program of ours turns standard by itself, the other not.
+    signal(&daemon.child, Signal::SIGSTOP);
+    until(&mut eye, Duration::from_secs(20), &["reno", &aimd]);
+    // It goes on, and so do the flows.
+    std::thread::sleep(Duration::from_secs(2));
+    signal(&daemon.child, Signal::SIGCONT);
+    until(&mut eye, Duration::from_secs(20), &both);
+    // It is killed.
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    until(&mut eye, Duration::from_secs(20), &["reno", &aimd]);
+    let scope = Scope::Some(vec![ground.near()]);
+    let lines = daemon::revert(&state, &prefix(), scope).unwrap();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    until(&mut eye, Duration::ZERO, &["reno", "reno"]);
+    assert!(eye.gets_on(), "a flow stalls");
+}
+
+/// New flows, which the kernel side gives their rules by itself, are in the journal as well.
+#[test]
+fn revert_gives_new_flows_back_what_their_programs_had_chosen() {
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let (state, [cubic, aimd]) = mixed(&ground, "keep");
+    let mut daemon = Running::begin(&ground, &state);
+    ground.flow(0);
+    ground.prepared(1, true, |socket| choose(socket, "bbr"));
+    until(&mut eye, Duration::from_secs(2), &[&cubic, &aimd]);
+    for _ in 0..2 {
+        let line = daemon.line();
+        assert!(line.contains(": new, rule "), "{line}");
+    }
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    until(&mut eye, Duration::ZERO, &[&cubic, &aimd]);
+    let scope = Scope::Some(vec![ground.near()]);
+    let lines = daemon::revert(&state, &prefix(), scope).unwrap();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    until(&mut eye, Duration::ZERO, &["reno", "bbr"]);
+}
+
+#[test]
+fn slow_clients_hold_up_themselves_alone() {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let (state, [_, aimd]) = mixed(&ground, "standard");
+    let _daemon = Running::begin(&ground, &state);
+    ground.flow(1);
+    until(&mut eye, Duration::from_secs(2), &[&aimd]);
+    let socket = state.join(SOCKET);
+    // Each sends the beginning of a request and a byte now and then; more than it serves at a time.
+    let mut slow: Vec<UnixStream> = (0..100)
+        .map(|_| UnixStream::connect(&socket).unwrap())
+        .collect();
+    let begin = Instant::now();
+    let mut slowest = Duration::ZERO;
+    while begin.elapsed() < Duration::from_secs(5) {
+        for client in &mut slow {
+            // Some have been shown out.
+            let _ = client.write_all(b" ");
+        }
+        let asked = Instant::now();
+        let status = ask(&socket, &json!({ "verb": "status" })).unwrap();
+        slowest = slowest.max(asked.elapsed());
+        assert_eq!(
+            status["counters"]["standard"], 0,
+            "flows went without their rule"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(
+        slowest < Duration::from_secs(2),
+        "an answer took {slowest:?}"
+    );
 }

@@ -9,7 +9,7 @@ use fullpipe_tune::tuner::Tuner;
 
 use crate::support::{Ground, Road, aimd, policy, prefix, rule, run};
 
-fn road() -> Road {
+pub fn road() -> Road {
     Road {
         mbit: 20,
         rtt_ms: 40,
@@ -19,19 +19,19 @@ fn road() -> Road {
 }
 
 /// All established flows of the near host.
-fn listed(tuner: &mut Tuner<Bpf>) -> Vec<Listing> {
+pub fn listed(tuner: &mut Tuner<Bpf>) -> Vec<Listing> {
     let plan = tuner.plan().unwrap();
     plan.into_iter().map(|d| d.seen.listing).collect()
 }
 
-fn only(tuner: &mut Tuner<Bpf>) -> Listing {
+pub fn only(tuner: &mut Tuner<Bpf>) -> Listing {
     let mut all = listed(tuner);
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
 }
 
 /// Until the flow has got on by 50 segments, which takes 30 ms when nothing stalls.
-fn gets_on(tuner: &mut Tuner<Bpf>) -> Duration {
+pub fn gets_on(tuner: &mut Tuner<Bpf>) -> Duration {
     let (begin, from) = (Instant::now(), only(tuner).bytes_acked);
     while only(tuner).bytes_acked < from + 50 * 1448 {
         assert!(begin.elapsed() < Duration::from_secs(2), "the flow stalls");
@@ -63,7 +63,10 @@ fn a_running_flow_is_adopted_changed_and_given_back() {
     let log = tuner.take_log();
     assert!(log[0].ends_with("rule path (aimd), was reno"), "{log:?}");
     let journal = std::fs::read_to_string(ground.folder.path().join("journal")).unwrap();
-    assert!(journal.contains("\"before\":\"reno\""), "{journal}");
+    assert!(
+        journal.contains("\"before\":{\"algorithm\":\"reno\""),
+        "{journal}"
+    );
     tuner.watch(u64::MAX).unwrap();
     let grew = |a: f64| move |events: &[Event]| events.iter().any(|e| e.a == a);
     // Congestion avoidance, with nothing to recover.

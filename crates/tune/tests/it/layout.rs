@@ -5,7 +5,8 @@ use std::process::Command;
 
 use fullpipe_policy::{Params, Row};
 use fullpipe_tune::layout::{
-    self, Control, Event, FlowRecord, Kind, Listing, Match, Opened, Order, OrderAction, Record,
+    self, Control, Event, FlowRecord, Kind, Listing, Locks, Match, Opened, Order, OrderAction,
+    Record,
 };
 
 use crate::support::compile;
@@ -89,6 +90,8 @@ fn structures_are_written_as_the_programs_read_them() {
         send_buffer: 4,
         receive_buffer: 5,
         algorithm: "reno".into(),
+        max_pacing: 6,
+        ceiling: 7,
     };
     assert_eq!(order.bytes(), c["order"]);
 }
@@ -98,12 +101,20 @@ fn structures_are_read_as_the_programs_write_them() {
     let Some(c) = of_c() else { return };
     assert_eq!(c["listing"].len(), layout::size::LISTING);
     let flow = FlowRecord {
+        cookie: 1,
+        max_pacing: 2,
         rule: Some(16),
         control: true,
         adopted: true,
+        ceiling: 3,
+        pacing_status: 4,
+        locks: Locks::of(2),
         send_buffer: 18,
         receive_buffer: 19,
+        given_send: 20,
+        given_receive: 25,
         before: "bbr".into(),
+        given: "fp_bic".into(),
         cuts: 21,
         timeouts: 22,
         stalls: 23,
@@ -124,9 +135,13 @@ fn structures_are_read_as_the_programs_write_them() {
         retransmitted: 12,
         bytes_acked: 13,
         max_pacing: 14,
+        inode: 17,
+        cgroup: 18,
         send_buffer: 15,
         receive_buffer: 16,
-        flow: Some(flow),
+        locks: Locks::of(1),
+        pacing_status: 1,
+        flow: Some(flow.clone()),
     };
     assert_eq!(Listing::read(&c["listing"]), listing);
     let event = Event {
@@ -146,13 +161,12 @@ fn structures_are_read_as_the_programs_write_them() {
     };
     assert_eq!(Record::read(&c["event"]), Some(Record::Event(event)));
     let opened = Opened {
-        cookie: 2,
-        rule: Some(2),
-        control: true,
         local: ("::1".parse().unwrap(), 4),
         remote: ("2000::".parse().unwrap(), 5),
         done: -6,
-        before: "cubic".into(),
+        namespace: 7,
+        flow,
     };
+    let opened = Box::new(opened);
     assert_eq!(Record::read(&c["opened"]), Some(Record::Opened(opened)));
 }

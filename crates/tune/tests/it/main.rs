@@ -9,5 +9,6 @@ mod drift;
 mod flows;
 mod laws;
 mod layout;
+mod returned;
 mod start;
 mod support;

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +19,7 @@ use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule}
 use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec};
 use fullpipe_tune::bpf::{Bpf, Load};
 use fullpipe_tune::journal::Journal;
-use fullpipe_tune::kernel::Kernel;
+use fullpipe_tune::kernel::{Kernel, KernelError};
 use fullpipe_tune::layout::{Event, Listing};
 use fullpipe_tune::namespaces::Scope;
 use fullpipe_tune::tuner::Tuner;
@@ -113,10 +113,7 @@ impl Ground {
         };
         let bpf = match Bpf::load(load) {
             Ok(bpf) => bpf,
-            Err(e) => {
-                eprintln!("skipped: {e}");
-                return None;
-            }
+            Err(e) => return lacking(&e),
         };
         let journal = Journal::open(&self.folder.path().join("journal")).expect("a journal");
         Some(Tuner::new(bpf, &prefix(), journal))
@@ -132,38 +129,49 @@ impl Ground {
         };
         match Bpf::load(load) {
             Ok(bpf) => Some(Eye(bpf)),
-            Err(e) => {
-                eprintln!("skipped: {e}");
-                None
-            }
+            Err(e) => lacking(&e),
         }
     }
 
     /// A bulk flow over road `k`, from a sender in the control group. Runs until the ground ends.
     pub fn flow(&mut self, k: usize) {
-        let listener = self.sink(k);
-        let (to, port) = (addresses(Side::Far, k).0, listener);
-        let near = self.stage.host(Side::Near);
-        let _inside = self.group.enter();
-        let sender = near
-            .enter(move || TcpStream::connect((to, port)))
-            .expect("a connection");
-        let stop = Arc::clone(&self.stop);
-        self.threads
-            .push(thread::spawn(move || send(sender, &stop)));
+        self.prepared(k, true, |_| ());
     }
 
     /// The same from the host's own control group: no rule is looked for when it begins.
     pub fn flow_outside(&mut self, k: usize) {
+        self.prepared(k, false, |_| ());
+    }
+
+    /// The same with options of its program's own, which `prepare` sets before it connects.
+    pub fn prepared(
+        &mut self,
+        k: usize,
+        inside: bool,
+        prepare: impl FnOnce(&TcpStream) + Send + 'static,
+    ) -> TcpStream {
         let port = self.sink(k);
-        let to = addresses(Side::Far, k).0;
+        let to = SocketAddr::new(addresses(Side::Far, k).0, port);
         let near = self.stage.host(Side::Near);
-        let sender = near
-            .enter(move || TcpStream::connect((to, port)))
-            .expect("a connection");
+        let _inside = inside.then(|| self.group.enter());
+        let begin = move || connect(to, prepare);
+        let sender = near.enter(begin).expect("a connection");
+        let copy = sender.try_clone().expect("a descriptor");
         let stop = Arc::clone(&self.stop);
         self.threads
             .push(thread::spawn(move || send(sender, &stop)));
+        copy
+    }
+
+    /// Does something in the near host's namespace.
+    pub fn on_near<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> T {
+        self.stage
+            .host(Side::Near)
+            .enter(f)
+            .expect("it can be done")
     }
 
     /// Listens on the far host and takes what comes; its port.
@@ -195,6 +203,48 @@ impl Drop for Ground {
             let _ = carrying.stop();
         }
     }
+}
+
+fn connect(to: SocketAddr, prepare: impl FnOnce(&TcpStream)) -> io::Result<TcpStream> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, socket};
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let stream = TcpStream::from(socket(family, SockType::Stream, SockFlag::empty(), None)?);
+    prepare(&stream);
+    nix::sys::socket::connect(stream.as_raw_fd(), &SockaddrStorage::from(to))?;
+    Ok(stream)
+}
+
+/// `TCP_CONGESTION`.
+pub fn choose(socket: &TcpStream, algorithm: &str) {
+    let option = nix::sys::socket::sockopt::TcpCongestion;
+    nix::sys::socket::setsockopt(socket, option, &algorithm.into()).expect("it is there");
+}
+
+/// `SO_MAX_PACING_RATE`, bytes per second.
+pub fn pace(socket: &TcpStream, rate: u32) {
+    nix::sys::socket::setsockopt(socket, option::MaxPacing, &rate).expect("it is there");
+}
+
+/// `SO_SNDBUF`.
+pub fn send_buffer(socket: &TcpStream, bytes: usize) {
+    let option = nix::sys::socket::sockopt::SndBuf;
+    nix::sys::socket::setsockopt(socket, option, &bytes).expect("it is there");
+}
+
+mod option {
+    // The macro calls others by their bare names.
+    use nix::{libc, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        MaxPacing,
+        SetOnly,
+        libc::SOL_SOCKET,
+        libc::SO_MAX_PACING_RATE,
+        u32
+    );
 }
 
 fn send(mut sender: TcpStream, stop: &AtomicBool) -> io::Result<()> {
@@ -311,7 +361,7 @@ fn spec(roads: &[Road]) -> RunSpec {
 pub struct Eye(Bpf);
 
 impl Eye {
-    fn flows(&mut self) -> Vec<Listing> {
+    pub fn flows(&mut self) -> Vec<Listing> {
         let seen = self.0.flows(&[]).expect("a list").into_iter();
         seen.map(|s| s.listing).filter(|l| l.state == 1).collect()
     }
@@ -333,6 +383,15 @@ impl Eye {
         }
         false
     }
+}
+
+/// A machine that lets nobody load programs is no reason to fail; a program that the verifier refuses
+/// is.
+fn lacking<T>(why: &KernelError) -> Option<T> {
+    let (said, btf) = (why.to_string(), Path::new("/sys/kernel/btf/vmlinux"));
+    assert!(said.contains("not permitted") || !btf.exists(), "{said}");
+    eprintln!("skipped: {said}");
+    None
 }
 
 /// A control group of this process's own, below the one that it is in.
@@ -415,6 +474,14 @@ pub fn rule(name: &str, k: usize, stack: &str, params: Params, table: Vec<Row>) 
         send_buffer: None,
         receive_buffer: None,
         stack: stack.into(),
+    }
+}
+
+/// One that gives road `k` an algorithm of the kernel's own.
+pub fn kernels(name: &str, k: usize, algorithm: &str) -> Rule {
+    Rule {
+        action: Action::Kernel(algorithm.into()),
+        ..rule(name, k, algorithm, Params::default(), Vec::new())
     }
 }
 

@@ -1,12 +1,17 @@
 //! The verbs of `fullpipe tune` that need the kernel: the daemon itself, and words to it.
 
+use std::env;
 use std::io;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_tune::bpf::PREFIX;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
+use fullpipe_tune::groups;
+use fullpipe_tune::guard;
 use fullpipe_tune::namespaces::Scope;
+use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
 use crate::args::{TunerRun, TunerScope, TunerState, TunerVerb};
@@ -22,7 +27,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         TunerVerb::Apply(state) => {
             let answer = say(state, json!({ "verb": "apply" }))?;
             for warning in answer["warnings"].as_array().into_iter().flatten() {
-                output::warning(warning.as_str().unwrap_or_default());
+                output::say(warning.as_str().unwrap_or_default());
             }
         }
         TunerVerb::Status(args) => {
@@ -70,6 +75,10 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
                 answer["stack"].as_str().unwrap_or_default()
             ))?;
         }
+        TunerVerb::Guard(args) => {
+            let state = &args.state.state;
+            guard::run(state, PREFIX, scope(args), PATIENCE, &mut output::say).map_err(failure)?;
+        }
         TunerVerb::Revert(args) => {
             let reverted = daemon::revert(&args.state.state, PREFIX, scope(args));
             for line in reverted.map_err(failure)? {
@@ -94,7 +103,7 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
     let cgroup = match (&args.cgroup, args.no_cgroup) {
         (Some(path), _) => Some(path.clone()),
         (None, true) => None,
-        (None, false) => Some(daemon::cgroup_root().map_err(|e| {
+        (None, false) => Some(groups::root().map_err(|e| {
             Failure::new(Exit::Environment, e.to_string())
                 .hint("`--no-cgroup` does without: new flows are found within a second")
         })?),
@@ -105,8 +114,22 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
         cgroup,
         scope: scope(&args.scope),
         prefix: PREFIX.to_owned(),
+        guard: Some(guard_of(args)?),
     };
     daemon::run(config, &STOP, &mut output::say).map_err(failure)
+}
+
+/// This program as the guard of the daemon.
+fn guard_of(args: &TunerRun) -> Result<Command, Failure> {
+    let program = env::current_exe();
+    let program = program.map_err(|e| Failure::new(Exit::Environment, e.to_string()))?;
+    let mut guard = Command::new(program);
+    guard.args(["tune", "guard", "--state"]);
+    guard.arg(&args.scope.state.state);
+    if args.scope.own_namespace {
+        guard.arg("--own-namespace");
+    }
+    Ok(guard)
 }
 
 fn failure(error: DaemonError) -> Failure {
