@@ -19,8 +19,8 @@ const MOST: usize = 64;
 /// Requests that are answered before the daemon turns to its flows again.
 const ANSWERS: usize = 8;
 
-/// The daemon's end. Nobody at it is waited for: whoever is slow holds up himself alone. Dropped, the
-/// socket is gone.
+/// The daemon's end. Nobody at it is waited for: whoever is slow holds up himself alone. Dropped,
+/// the socket is gone.
 #[derive(Debug)]
 pub struct Door {
     listener: UnixListener,

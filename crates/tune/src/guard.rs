@@ -1,6 +1,7 @@
-//! A small process beside the daemon. Flows that run an algorithm of the kernel's own call no program
-//! of ours: when the daemon is killed or hangs, nothing in the kernel notices. The guard reads the
-//! daemon's signs of life from a pipe and, when they stop, gives those flows back by the journal.
+//! A small process beside the daemon. Flows that run an algorithm of the kernel's own call no
+//! program of ours: when the daemon is killed or hangs, nothing in the kernel notices. The guard
+//! reads the daemon's signs of life from a pipe and, when they stop, gives those flows back by the
+//! journal.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;

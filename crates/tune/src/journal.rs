@@ -26,7 +26,7 @@ pub type Key = (u64, u64);
 /// What a flow had before it was touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
-    /// Its algorithm.
+    /// As `ss -ti` and `tcp_congestion_control` spell it.
     pub algorithm: String,
     /// `sk_max_pacing_rate`, bytes per second; `u64::MAX`: no ceiling.
     pub max_pacing: u64,
@@ -41,7 +41,7 @@ pub struct Before {
 /// What it was given. What a flow has and was not given is its program's own, and stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// Its algorithm.
+    /// As `ss -ti` and `tcp_congestion_control` spell it.
     pub algorithm: String,
     /// Ceiling of pacing, bytes per second; 0: none.
     pub ceiling: u32,
@@ -54,11 +54,11 @@ pub struct Given {
 /// A flow that has been touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its ends, for people.
+    /// `ADDRESS:PORT -> ADDRESS:PORT`, for people who read the file.
     pub flow: String,
     /// Before the first touch.
     pub before: Before,
-    /// By the last one.
+    /// By the last touch: rules change.
     pub given: Given,
 }
 
@@ -86,8 +86,8 @@ impl Before {
     }
 }
 
-/// What flows had before they were touched: a line each, synced before the flow is touched. Of a new
-/// flow, which the kernel side gives its rule by itself, as soon as that is known.
+/// What flows had before they were touched: a line each, synced before the flow is touched. Of a
+/// new flow, which the kernel side gives its rule by itself, as soon as that is known.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,

@@ -270,9 +270,9 @@ impl Control {
 /// the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locks {
-    /// Of `sk_sndbuf`.
+    /// `sk_sndbuf` is the program's.
     pub send: bool,
-    /// Of `sk_rcvbuf`.
+    /// `sk_rcvbuf` is the program's.
     pub receive: bool,
 }
 
@@ -294,7 +294,7 @@ impl Locks {
 /// `struct order`: what is done to a running flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// What.
+    /// One thing at a time.
     pub action: OrderAction,
     /// Number of the rule of an adopted flow.
     pub rule: Option<usize>,
@@ -313,10 +313,10 @@ pub struct Order {
 /// What is done to a running flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrderAction {
-    /// It is only listed.
+    /// Nothing is changed: the socket is listed as it is.
     #[default]
     None = 0,
-    /// It gets a rule.
+    /// It gets what a rule says, and what it had is kept.
     Adopt = 1,
     /// It gets back what it had, its buffers aside.
     Release = 2,
@@ -522,8 +522,8 @@ pub struct Event {
     pub window: f64,
     /// Segments.
     pub ssthresh: u32,
-    /// After a reduction the new threshold; with an ACK the segments that it acknowledged; on release
-    /// the kernel's number of the socket's state.
+    /// After a reduction the new threshold; with an ACK the segments that it acknowledged; on
+    /// release the kernel's number of the socket's state.
     pub value: u32,
     /// Smoothed; that of the sample with [`Kind::Gamma`].
     pub rtt_us: u32,

@@ -8,7 +8,8 @@
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
 //! - [`daemon`], [`guard`], [`folder`], [`control`]: the process around it, the one that looks
 //!   after it, their folder, and what others say to them.
-//! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one trait.
+//! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one
+//!   trait.
 //!
 //! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
 

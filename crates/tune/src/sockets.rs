@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 pub struct Resize {
     /// The kernel's number of the socket.
     pub cookie: u64,
-    /// Of its file.
+    /// Number of its file, by which `/proc/PID/fd` names it.
     pub inode: u64,
     /// `sk_sndbuf`; `None`: it is not touched.
     pub send: Option<u32>,

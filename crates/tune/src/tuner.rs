@@ -178,8 +178,8 @@ impl<K: Kernel> Tuner<K> {
         Ok(())
     }
 
-    /// Ceilings of pacing that change reach flows at the next ACK, without an order: they are written
-    /// down before.
+    /// Ceilings of pacing that change reach flows at the next ACK, without an order: they are
+    /// written down before.
     fn note_ceilings(&mut self, compiled: &Compiled) -> Result<(), TuneError> {
         let mut changed = Vec::new();
         for known in self.known.values() {
@@ -501,8 +501,8 @@ impl<K: Kernel> Tuner<K> {
         self.watched.push(event);
     }
 
-    /// Switches everything off or on, at once: flows keep their algorithm's name and run Reno. Those
-    /// that run an algorithm of the kernel's own get back what they had.
+    /// Switches everything off or on, at once: flows keep their algorithm's name and run Reno.
+    /// Those that run an algorithm of the kernel's own get back what they had.
     ///
     /// # Errors
     /// [`TuneError`].

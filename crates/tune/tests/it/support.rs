@@ -385,8 +385,8 @@ impl Eye {
     }
 }
 
-/// A machine that lets nobody load programs is no reason to fail; a program that the verifier refuses
-/// is.
+/// A machine that lets nobody load programs is no reason to fail; a program that the verifier
+/// refuses is.
 fn lacking<T>(why: &KernelError) -> Option<T> {
     let (said, btf) = (why.to_string(), Path::new("/sys/kernel/btf/vmlinux"));
     assert!(said.contains("not permitted") || !btf.exists(), "{said}");
