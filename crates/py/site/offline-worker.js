@@ -4,6 +4,7 @@ if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
       super();
+      const program = new URL(url, location.href);
       this.frame = document.createElement("iframe");
       this.frame.hidden = true;
       const answer = (data) => {
@@ -20,14 +21,14 @@ if (location.protocol === "file:") {
         const load = (source) =>
           new Promise((loaded, failed) => {
             const script = inside.document.createElement("script");
-            script.src = new URL(source, url);
+            script.src = new URL(source, program);
             script.onload = loaded;
-            script.onerror = failed;
+            script.onerror = () => failed(new Error(`cannot load ${script.src}`));
             inside.document.head.appendChild(script);
           });
         inside.importScripts = (...sources) =>
           sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve());
-        load(url).then(resolve);
+        load(program).then(resolve);
       });
     }
 
