@@ -23,10 +23,12 @@ published/*.toml has one file per document and one [[item]] per claim: `id`, `wh
 
 `run` names a built-in scenario or a file of published/cases; `case` picks cases by matrix key, a
 list matches any of its values; `of` is a flow, traffic or link (default: the first flow); `over`
-divides by the same metric (or `over_metric`) of another case, `less` subtracts it. `take =
+divides by the same metric (or `over_metric`) of another case, of a run with other settings if there
+is `over_set`, `less` subtracts it. `take =
 "mean"`, "min" or "max" makes one value of several cases, otherwise each of them is judged. Instead
 of `case` an item may have `cells`, a list of [value of the document, case], judged each by `within`
 (a fraction or an amount of the value).
+`mean_of` in place of `set` is a list of such lists: each cell is the mean over these runs.
 `expectations` is the part of the scenario's expectations that hold (a list: of these), `seeds` =
 [of the case, of the other] takes the "min" or "max" over seeds, of cases that differ in the stack.
 `test` is 1 if that test of the integration tests of a package passes.
@@ -40,6 +42,14 @@ own value contains more than the experiment. Nobody writes a verdict:
     not reproduced               otherwise; also if a 95 % interval is over twice as wide as the
                                  band or, of a band with one end, reaches past it
     not applicable               `not_applicable` says what outside of fullpipe the claim is about
+
+A document's [[rank]] puts printed and seen values of several items into one rank correlation:
+`about`, and `items`, which have `cells` or `published`, the printed number.
+
+published/causes.toml says why what is not reproduced is not, by experiment: [[cause]] has `claim`,
+`what` is suspected, `here` and `switched`, each a `show`, and the `published` number between which
+the page says how much of the gap the switch closes; or `untested`, why nothing can be switched. A
+claim that is not reproduced needs one.
 
 published/claims.toml has the documents' claims as entries, each with the items that show it. An
 entry is as good as the worst of its items; not applicable ones count only where there is nothing
@@ -66,7 +76,7 @@ PAGE = "docs/published.md"
 VERDICTS = ["reproduced", "with a stated difference", "not reproduced", "not applicable"]
 KEYS = {
     "id", "where", "claim", "show", "band", "band_from", "ideal", "ideal_from", "difference",
-    "cells", "within", "unit", "take", "missing", "not_applicable", "why",
+    "cells", "within", "unit", "take", "missing", "not_applicable", "why", "published",
 }
 
 
@@ -81,7 +91,7 @@ def load(folder):
     """The documents, each with its items checked for form."""
     documents, seen = [], set()
     for path in sorted(pathlib.Path(folder).glob("*.toml")):
-        if path.name == "claims.toml":
+        if path.name in ("claims.toml", "causes.toml"):
             continue
         with open(path, "rb") as f:
             try:
@@ -117,6 +127,24 @@ def load_claims(path, documents):
         if unknown:
             raise Error(f"{path}: {name}: no item `{unknown[0]}`")
     return claims
+
+
+def load_causes(path, claims):
+    """What was switched, or why nothing was, by claim."""
+    with open(path, "rb") as f:
+        try:
+            causes = tomllib.load(f)["cause"]
+        except tomllib.TOMLDecodeError as e:
+            raise Error(f"{path}: {e}")
+    known = {c["claim"] for c in claims}
+    for cause in causes:
+        if cause.get("claim") not in known:
+            raise Error(f"{path}: no claim `{cause.get('claim')}`")
+        tested = {"claim", "what", "here", "switched", "published"}
+        if cause.keys() not in (tested, {"claim", "what", "untested"}):
+            raise Error(f"{path}: {cause['claim']}: needs {', '.join(sorted(tested))}, or claim, "
+                        "what and untested")
+    return causes
 
 
 def check_form(item, path):
@@ -368,6 +396,16 @@ def ratio(a, b):
     return mean, mean - half, mean + half
 
 
+def mean_of(numbers):
+    """Mean of values, their intervals taken as independent; None if one of them is undefined."""
+    if None in numbers:
+        return None
+    n = len(numbers)
+    mean = sum(v[0] for v in numbers) / n
+    half = sum(((v[2] - v[1]) / 2) ** 2 for v in numbers) ** 0.5 / n
+    return mean, mean - half, mean + half
+
+
 def difference(a, b):
     """a - b, the interval like that of a ratio."""
     if a is None or b is None:
@@ -391,6 +429,14 @@ def values(item, program):
     if "test" in show:
         v = float(program.test(show)["passes"])
         return [("", None, (v, v, v))]
+    if "mean_of" in show:
+        runs = [program.run({**show, "set": settings}) for settings in show["mean_of"]]
+        out = []
+        for published, wanted in item["cells"]:
+            cases = [cases_of(item, r, {**show.get("case", {}), **wanted}) for r in runs]
+            found = [value_of(item, case, show) for of_run in cases for case in of_run]
+            out.append((label(cases[0][0]), published, mean_of(found)))
+        return out
     result = program.run(show)
     if "expectations" in show:
         v = held(item, result, show["expectations"])
@@ -412,7 +458,10 @@ def values(item, program):
         if "over" in show:
             other = {**case["params"], **show["over"]}
             of = {**show, "metric": show.get("over_metric", show["metric"])}
-            other = cases_of(item, result, other)[0]
+            beside = result
+            if "over_set" in show:
+                beside = program.run({**show, "set": show["over_set"]})
+            other = cases_of(item, beside, other)[0]
             if "seeds" in show:
                 v = ratio(v, of_seeds(item, other, of, show["seeds"][1], result))
             else:
@@ -426,10 +475,7 @@ def values(item, program):
             return [("", None, None)]
         numbers = [v for _, _, v in found]
         if item["take"] == "mean":
-            n = len(numbers)
-            mean = sum(v[0] for v in numbers) / n
-            half = sum(((v[2] - v[1]) / 2) ** 2 for v in numbers) ** 0.5 / n
-            return [(f"mean of {n} cases", None, (mean, mean - half, mean + half))]
+            return [(f"mean of {len(numbers)} cases", None, mean_of(numbers))]
         pick = {"min": min, "max": max}.get(item["take"])
         if not pick:
             raise Error(f"{item['id']}: take is mean, min or max, not `{item['take']}`")
@@ -539,6 +585,11 @@ def band_text(band):
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
+def arguments(show, program):
+    """Of the run that a value is divided by."""
+    return program.arguments({**show, "set": show["over_set"]})
+
+
 def command(show, program):
     if "law" in show:
         words = ["law", show["law"], "--window", str(show["window"]), "--rtt", show["rtt"]]
@@ -546,6 +597,10 @@ def command(show, program):
     if "test" in show:
         return f"`cargo test -p {show['package']} --test it {show['test']}`"
     text = f"`fullpipe {' '.join(map(quoted, program.arguments(show)))}`"
+    if "mean_of" in show:
+        each = "`, `".join(" ".join(f"--set {quoted(s)}" for s in settings)
+                           for settings in show["mean_of"])
+        text += f" with `{each}`, mean"
     if "expectations" in show:
         names = show["expectations"]
         return text + ": " + ("its expectations" if names is True else "; ".join(names))
@@ -559,6 +614,8 @@ def command(show, program):
     if "over" in show:
         other = "; ".join(map(str, show["over"].values()))
         text += f" over {show.get('over_metric', 'that')} at {other}"
+        if "over_set" in show:
+            text += f" of `fullpipe {' '.join(map(quoted, arguments(show, program)))}`"
     if "less" in show:
         text += f" less that at {'; '.join(map(str, show['less'].values()))}"
     return text
@@ -667,6 +724,83 @@ def table(document, rows):
     return out
 
 
+def rank_lines(document, rows):
+    """Printed and seen values of whole tables, by rank."""
+    if not document.get("rank"):
+        return []
+    lines = ["", "Rank correlation (Spearman) of what is printed and what is seen, whole tables:", "",
+             "| table | values | correlation |", "|---|---|---|"]
+    by_id = {r["item"]["id"]: r for r in rows}
+    for rank in document["rank"]:
+        unknown = [i for i in rank["items"] if i not in by_id]
+        if unknown:
+            raise Error(f"rank `{rank['about']}`: no item `{unknown[0]}`")
+        pairs = [pair for i in rank["items"] for pair in pairs_of(by_id[i])]
+        rho = rank_correlation(pairs)
+        lines.append(f"| {cell(rank['about'])} | {len(pairs)} | {rho:.2f} |")
+    return lines
+
+
+def pairs_of(row):
+    """(printed, seen) of an item's values; of a row that the page keeps, from its text."""
+    item = row["item"]
+    if "cells" not in item and "published" not in item:
+        raise Error(f"{item['id']}: a rank needs `cells` or `published`")
+    if row["seen"]:
+        return [(item.get("published", p), v[0]) for _, p, v in row["seen"] if v is not None]
+    first = lambda text: float(text.split()[0].replace(",", ""))  # noqa: E731
+    if "cells" not in item:
+        return [(item["published"], first(row["value"]))]
+    lines = [l.strip("| ").split(" | ") for l in row.get("cells", []) if l.startswith("| ")]
+    return [(first(l[-3]), first(l[-2])) for l in lines if l[-1] in ("yes", "no")]
+
+
+def cause_lines(claims, causes, verdicts, program, on_page=""):
+    """What was switched where a claim is not reproduced, and how much of the gap that closes."""
+    lines = ["## What keeps the rest from the documents", ""]
+    lines += textwrap.wrap(
+        "Of each claim that is not reproduced: what was suspected, and what became of the number when "
+        "that alone was switched. Gap: the part of the way from the value as it is to the printed one "
+        "that the switch goes; 100 % explains it, less than 30 % does not. Nothing here is fitted: a "
+        "switch is on or off, and no row of the page uses one.", 100)
+    lines += ["", "| claim | suspected | as it is | switched | printed | gap |",
+              "|---|---|---|---|---|---|"]
+    for claim in claims:
+        if judge_claim(claim, verdicts) != VERDICTS[2]:
+            continue
+        mine = [c for c in causes if c["claim"] == claim["claim"]]
+        if not mine:
+            raise Error(f"`{claim['claim']}` is not reproduced, and published/causes.toml says "
+                        "nothing of it")
+        for cause in mine:
+            start = f"| {cell(claim['claim'])} | {cell(cause['what'])} | "
+            if "untested" in cause:
+                lines.append(f"{start}not tested: {cell(cause['untested'])} | | | |")
+                continue
+            try:
+                here, there = (one(cause, cause[key], program) for key in ("here", "switched"))
+            except NotKept as missing:
+                line = next((l for l in on_page.split("\n") if l.startswith(start)), None)
+                if line is None:
+                    raise Error(f"cause `{cause['what']}`: not kept: `{missing}`")
+                lines.append(line)
+                continue
+            gap = (there[0] - here[0]) / (cause["published"] - here[0])
+            lines.append(
+                f"{start}{cell(command(cause['here'], program))}: {shown(here)} | "
+                f"{cell(command(cause['switched'], program))}: {shown(there)} | "
+                f"{number(cause['published'])} | {gap:.0%} |")
+    return lines
+
+
+def one(cause, show, program):
+    """The single value of a `show` outside of an item."""
+    found = values({"id": cause["what"], "show": show}, program)
+    if len(found) != 1 or found[0][2] is None:
+        raise Error(f"cause `{cause['what']}`: needs one value, has {len(found)}")
+    return found[0][2]
+
+
 def rank_correlation(pairs):
     """Spearman's rho of pairs, ties at their mean rank; None below three or if all are equal."""
     if len(pairs) < 3:
@@ -726,7 +860,7 @@ def claims_of(document, claims, judged, verdicts):
     return lines
 
 
-def page(documents, claims, judged, program, on_page=""):
+def page(documents, claims, causes, judged, program, on_page=""):
     lines = ["# Published numbers, one by one", ""]
     lines += textwrap.wrap(
         "Every number, table and figure claim of five documents, the command that shows it, the "
@@ -751,6 +885,8 @@ def page(documents, claims, judged, program, on_page=""):
         "reproduced; what is not applicable counts only where a claim has nothing else.", 100)
     lines += [""] + counted(documents, lambda d: [
         judge_claim(c, verdicts) for c in claims if c["document"] == d["key"]])
+    if causes:
+        lines += cause_lines(claims, causes, verdicts, program, on_page) + [""]
     lines += ["## Items", ""]
     lines += textwrap.wrap("The numbers, cells and sentences that the claims consist of.", 100)
     lines += [""] + counted(documents, lambda d: [r["verdict"] for r in judged[d["key"]]])
@@ -776,6 +912,7 @@ def page(documents, claims, judged, program, on_page=""):
         lines += ["", f"## {d['title']}", "", *textwrap.wrap(d["source"], 100), ""]
         lines += claims_of(d, claims, judged, verdicts) + [""]
         lines += table(d, judged[d["key"]])
+        lines += rank_lines(d, judged[d["key"]])
     return "\n".join(lines) + "\n"
 
 
@@ -831,14 +968,15 @@ def main():
     program.any_program |= args.as_it_stands
     documents = load(ROOT / "published")
     claims = load_claims(ROOT / "published" / "claims.toml", documents)
+    causes = load_causes(ROOT / "published" / "causes.toml", claims)
     if args.only:
         names = [d["key"] for d in documents]
         documents = [d for d in documents if d["key"] == args.only]
-        claims = []
+        claims = causes = []
         if not documents:
             raise Error(f"no document `{args.only}`; there are {', '.join(names)}")
     judged = {d["key"]: [row(i, program, on_page) for i in d["item"]] for d in documents}
-    text = page(documents, claims, judged, program, on_page)
+    text = page(documents, claims, causes, judged, program, on_page)
     if args.only:
         print(text)
         return 0

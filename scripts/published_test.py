@@ -195,7 +195,7 @@ class Page(unittest.TestCase):
     def text(self, **changes):
         document = {"key": "a", "title": "A", "source": "B"}
         rows = [published.row({**copy.deepcopy(ITEM), **changes}, Canned())]
-        return published.page([document], [], {"a": rows}, Canned())
+        return published.page([document], [], [], {"a": rows}, Canned())
 
     def test_a_changed_verdict_is_found(self):
         self.assertEqual(published.compare(self.text(), self.text()), [])
@@ -216,7 +216,7 @@ class Page(unittest.TestCase):
         rows = [published.row(copy.deepcopy(ITEM), Frozen(), before)]
         self.assertEqual((rows[0]["verdict"], rows[0]["remark"]), ("reproduced", ""))
         document = {"key": "a", "title": "A", "source": "B"}
-        after = published.page([document], [], {"a": rows}, Frozen(), before)
+        after = published.page([document], [], [], {"a": rows}, Frozen(), before)
         # The canned program calls its run by another name than the item.
         self.assertEqual(published.compare(before, after), [])
         for changes in [{"band": [90, 105]}, {"claim": "another"}, {"id": "new"},
@@ -226,6 +226,63 @@ class Page(unittest.TestCase):
 
     def test_settings_are_read_back(self):
         self.assertEqual(published.quick_on(self.text()), {"one-drop"})
+
+
+class Ranks(unittest.TestCase):
+    def test_a_table_of_several_items_has_one_rank_correlation(self):
+        items = [{**copy.deepcopy(ITEM), "id": law, "published": p,
+                  "show": shown(case={"law": law})}
+                 for law, p in [("reno", 1), ("highspeed", 2)]]
+        cells = {**copy.deepcopy(ITEM), "id": "cells", "within": "10%",
+                 "cells": [[90, {"law": "reno"}]], "show": shown(case={})}
+        rows = [published.row(i, Canned()) for i in items + [cells]]
+        document = {"rank": [{"about": "all", "items": ["reno", "highspeed", "cells"]}]}
+        lines = published.rank_lines(document, rows)
+        # 1, 2, 90 printed; 80, 100, 80 seen: ranks 1 2 3 and 1.5 3 1.5.
+        self.assertIn("| all | 3 | 0.00 |", lines)
+        kept = {**rows[0], "seen": [], "value": "80 [78, 82] Mbit/s"}
+        self.assertEqual(published.pairs_of(kept), [(1, 80)])
+        kept = {**rows[2], "seen": [], "cells": ["| reno | 90 | 80 [78, 82] | no |"]}
+        self.assertEqual(published.pairs_of(kept), [(90, 80)])
+        with self.assertRaisesRegex(published.Error, "needs `cells` or `published`"):
+            published.pairs_of(published.row(ITEM, Canned()))
+
+
+class Causes(unittest.TestCase):
+    claims = [{"document": "a", "claim": "so fast", "items": ["rate"]}]
+    bad = {"rate": "not reproduced"}
+    cause = {"claim": "so fast", "what": "the law", "here": shown(case={"law": "reno"}),
+             "switched": shown(), "published": 120}
+
+    def test_a_switch_says_how_much_of_the_gap_it_closes(self):
+        lines = published.cause_lines(self.claims, [self.cause], self.bad, Canned())
+        self.assertTrue(lines[-1].endswith("| 120 | 50% |"), lines[-1])
+
+    def test_what_is_not_reproduced_needs_a_cause(self):
+        with self.assertRaisesRegex(published.Error, "so fast"):
+            published.cause_lines(self.claims, [], self.bad, Canned())
+        good = published.cause_lines(self.claims, [], {"rate": "reproduced"}, Canned())
+        self.assertTrue(good[-1].startswith("|---"), good[-1])
+
+    def test_a_value_can_be_divided_by_one_of_another_run(self):
+        asked = []
+
+        class Two(Canned):
+            def run(self, show):
+                asked.append(show.get("set"))
+                return RESULT
+        show = shown(over={"law": "reno"}, set=["seeds=12"], over_set=["seeds=3"])
+        item = {**copy.deepcopy(ITEM), "show": show}
+        (_, _, (mean, _, _)), = published.values(item, Two())
+        self.assertEqual((mean, asked), (1.25, [["seeds=12"], ["seeds=3"]]))
+        self.assertIn("of `fullpipe run two-laws`", published.command(show, Two()))
+
+    def test_a_cell_can_be_the_mean_of_runs(self):
+        item = {**copy.deepcopy(ITEM), "within": "10%", "cells": [[80, {"law": "reno"}]],
+                "show": shown(case={}, mean_of=[["a=1"], ["a=2"]])}
+        (_, printed, (mean, low, high)), = published.values(item, Canned())
+        self.assertEqual((printed, mean), (80, 80))
+        self.assertAlmostEqual(high - low, 4 / 2 ** 0.5)
 
 
 if __name__ == "__main__":

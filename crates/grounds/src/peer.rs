@@ -140,7 +140,7 @@ impl<'a> Peer<'a> {
         let shared = Arc::new(spec.clone());
         let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
-            self.note_trace(path, recording.finish())?;
+            self.note_trace(path, recording.finish(stacks(&spec, &done)))?;
         }
         if let Some(bytes) = client.narrowed() {
             self.note(format!(
@@ -172,6 +172,17 @@ impl<'a> Peer<'a> {
             .for_each(|note| self.note(note));
         Ok(outcome)
     }
+}
+
+/// The stacks of the flows that send from here, by index.
+fn stacks(spec: &RunSpec, done: &Done) -> Vec<(u32, String)> {
+    let senders = done.near.senders.iter();
+    senders
+        .filter_map(|s| {
+            let flow = spec.flows.get(s.flow as usize)?;
+            Some((s.flow, flow.stacks(&s.record.stacks)))
+        })
+        .collect()
 }
 
 /// Nothing of a flow arrived, while control messages, which are shorter, did: a link on the way may

@@ -3,8 +3,8 @@
 use fullpipe_cc::{Controller, Stack};
 use fullpipe_flow::{Ack, Change, LimitTimes, Segment, Sender, TraceSink};
 use fullpipe_run::{
-    ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, TimedChange,
-    derive_seed,
+    ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecord, SenderRecorder,
+    TimedChange, derive_seed,
 };
 use fullpipe_units::{Span, Time};
 
@@ -49,6 +49,9 @@ struct Changes {
     scheduled: Vec<TimedChange>,
     /// For what a new controller draws at random.
     seed: u64,
+    /// The stack now, and those that took over so far: when, and their spelling.
+    stack: String,
+    taken_over: Vec<(Time, String)>,
 }
 
 /// What is recorded of a sender.
@@ -99,6 +102,8 @@ impl<O> FlowSender<O> {
             Box::new(Changes {
                 scheduled: f.changes.iter().rev().cloned().collect(),
                 seed: setup.seed,
+                stack: f.stack.to_string(),
+                taken_over: Vec::new(),
             })
         });
         let mut sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
@@ -217,9 +222,15 @@ impl<O> FlowSender<O> {
     /// Changes parameters of the flow from now on; false: its configuration does not allow it
     /// ([`SenderConfig::changeable`](fullpipe_flow::SenderConfig::changeable)).
     pub fn change(&mut self, now: Time, change: &Change, classes: &mut [ClassRecord]) -> bool {
-        let Some(changes) = &self.changes else {
+        let Some(changes) = &mut self.changes else {
             return false;
         };
+        if let Some(stack) = change.stack.as_ref().map(ToString::to_string)
+            && stack != changes.stack
+        {
+            changes.stack.clone_from(&stack);
+            changes.taken_over.push((now, stack));
+        }
         self.sender.change(now, change, changes.seed);
         if let (Record::Lasting(recorder), Some(most)) = (&mut self.record, change.window) {
             recorder.cap_window(most);
@@ -452,12 +463,16 @@ impl<O> FlowSender<O> {
         let Record::Lasting(mut recorder) = self.record else {
             return None;
         };
+        let record = SenderRecord {
+            stacks: self.changes.map_or_else(Vec::new, |c| c.taken_over),
+            ..recorder.finish(end, &self.sender)
+        };
         Some(SenderReport {
             flow: self.flow,
             totals,
             offered: self.offered,
             acked: self.sender.delivered(),
-            record: recorder.finish(end, &self.sender),
+            record,
             started: self.started,
             completed: self.completed,
         })

@@ -101,6 +101,7 @@ fn flow(f: &FlowSpec, passed: Passed, sampled: Sampled, spec: &RunSpec) -> FlowO
             rows: sampled.rows,
             variables: Vec::new(),
         },
+        stacks: Vec::new(),
     };
     FlowOutcome::new(
         f,

@@ -26,7 +26,7 @@ pub fn measure(
     let case = CaseView::new(flows, outcome);
     let flow_metrics = |(i, group): (usize, &FlowGroup)| FlowMetrics {
         name: group.name.clone(),
-        stack: group.stack.clone(),
+        stack: stacks(&outcome.flows[group.members.clone()]),
         values: of_flow(&FlowView::new(&case, i)),
     };
     // Short flows, then datagrams, then probes: the order of the outcome.
@@ -50,6 +50,13 @@ pub fn measure(
         fidelity: Fidelity::of(outcome).map(Box::new),
         partial: outcome.partial.clone(),
     }
+}
+
+/// The stacks of streams, each story once.
+fn stacks(members: &[FlowOutcome]) -> String {
+    let mut all: Vec<&str> = members.iter().map(|f| f.stack.as_str()).collect();
+    all.dedup();
+    all.join("; ")
 }
 
 /// The rows that have a value here.

@@ -38,7 +38,8 @@ pub struct RunMetrics {
 pub struct FlowMetrics {
     /// Name in the scenario.
     pub name: String,
-    /// Canonical spelling of the stack.
+    /// Canonical spelling of the stack; of one that changes every one that it had
+    /// ([`fullpipe_run::FlowOutcome::stack`]).
     pub stack: String,
     /// Values by metric name (`rtt_ms.p95`, `var.w_max.last`).
     pub values: Values,

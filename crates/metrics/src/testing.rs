@@ -35,6 +35,7 @@ pub fn group(name: &str, members: Range<usize>) -> FlowGroup {
 pub fn flow(name: &str) -> FlowOutcome {
     FlowOutcome {
         name: name.into(),
+        stack: "reno".into(),
         mss: 1448,
         packet: 1500,
         totals: FlowTotals::default(),

@@ -20,7 +20,6 @@ use std::{fs, str};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Change, ChangeError};
-use fullpipe_units::Time;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 
@@ -35,30 +34,8 @@ pub struct Ordered {
     pub name: String,
     /// Stack after the orders so far, which the next one's parameters belong to.
     pub stack: StackSpec,
-    /// When it had which stack before, oldest first: until when.
-    pub past: Vec<(Time, StackSpec)>,
     /// Payload of a segment, bytes.
     pub mss: u32,
-}
-
-impl Ordered {
-    /// The stacks that the flow had, in order: `reno, from 1.9 s aimd(increase=6)`.
-    pub fn stacks(&self) -> String {
-        let later = self
-            .past
-            .iter()
-            .skip(1)
-            .map(|(_, s)| s)
-            .chain([&self.stack]);
-        let from = self.past.iter().map(|(until, _)| *until);
-        let first = self.past.first().map_or(&self.stack, |(_, s)| s);
-        from.zip(later).fold(first.to_string(), |text, (at, s)| {
-            format!(
-                "{text}, from {:.1} s {s}",
-                at.saturating_since(Time::ZERO).as_secs_f64()
-            )
-        })
-    }
 }
 
 /// A socket that takes orders, and goes with this value.
@@ -172,11 +149,8 @@ fn obey(request: &str, live: &Live, flows: &mut [Ordered]) -> Result<(), String>
         return Err(format!("error: no flow `{name}`\nhint: known: {known}\n"));
     }
     for (flow, change) in changes {
-        if let Some(stack) = &change.stack
-            && stack.to_string() != flow.stack.to_string()
-        {
-            let before = std::mem::replace(&mut flow.stack, stack.clone());
-            flow.past.push((live.latest().at, before));
+        if let Some(stack) = &change.stack {
+            flow.stack = stack.clone();
         }
         live.order(flow.flow, change);
     }
@@ -238,7 +212,6 @@ mod tests {
             flow,
             name: name.to_owned(),
             stack: StackSpec::parse("reno").unwrap(),
-            past: Vec::new(),
             mss: 1448,
         }
     }
@@ -309,26 +282,6 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("4096")
-        );
-    }
-
-    #[test]
-    fn a_flow_tells_the_stacks_it_had() {
-        let live = Live::default();
-        let mut flows = [flow(0, "main")];
-        let mut at = |ms, words: &str| {
-            live.publish(
-                Time::ZERO + fullpipe_units::Span::from_millis(ms),
-                [].into_iter(),
-            );
-            obey(&format!("set main {words}"), &live, &mut flows).unwrap();
-            flows[0].stacks()
-        };
-        assert_eq!(at(500, "rate=1Mbit/s"), "reno");
-        assert_eq!(at(1940, "a=6"), "reno, from 1.9 s aimd(increase=6)");
-        assert_eq!(
-            at(3000, "stack=cubic"),
-            "reno, from 1.9 s aimd(increase=6), from 3.0 s cubic"
         );
     }
 

@@ -58,6 +58,7 @@ fn drawn(found: &Falsification) -> Falsified {
         caught: numbers(&e.caught),
         missed: numbers(&e.missed),
         toothless: e.toothless,
+        weak: e.weak,
         excuse: e.excuse.clone(),
     };
     let world = |w: &WorldResult| World {
@@ -93,12 +94,14 @@ pub fn page(all: &[Falsification]) -> String {
 
 fn scenario(found: &Falsification) -> String {
     let toothless = found.toothless().count();
+    let weak = found.weak().count();
     let quick = match found.first_failure {
         true => " Each expectation was followed to its first failure only.",
         false => "",
     };
     let mut out = format!(
-        "<h2>{}</h2>\n<p>{} expectations, {} wrong worlds, {toothless} toothless.{quick}</p>\n",
+        "<h2>{}</h2>\n<p>{} expectations, {} wrong worlds, {toothless} toothless, {weak} that fail \
+         only where one thing is wrong.{quick}</p>\n",
         text(&found.scenario),
         found.expectations.len(),
         found.worlds.len(),
@@ -139,7 +142,8 @@ fn expectation(e: &ExpectationTeeth) -> String {
         (_, false) if e.caught.is_empty() => "it fails as it is".to_owned(),
         (_, false) => {
             let worlds: Vec<String> = e.caught.iter().map(|w| text(w)).collect();
-            worlds.join("<br>")
+            let only = if e.weak { "<b>only</b> in: " } else { "" };
+            only.to_owned() + &worlds.join("<br>")
         }
     };
     format!(
@@ -243,6 +247,7 @@ mod tests {
             name: name.to_owned(),
             line: 12,
             metric: "goodput_mbps".to_owned(),
+            ratio: false,
             bound: [0.8, f64::INFINITY],
             here: Some([47.81, 47.81]),
             elsewhere: Some([2.855, 47.81]),
@@ -251,6 +256,7 @@ mod tests {
             missed: Vec::new(),
             tried: 8,
             toothless: caught.is_empty(),
+            weak: caught.len() == 1,
             excuse: None,
         }
     }
@@ -283,7 +289,7 @@ mod tests {
             for place in [here, &here.join("one")] {
                 let drawn = beside(place, "one", "abc").unwrap();
                 assert_eq!(drawn.expectations[1].caught, [0]);
-                assert!(drawn.expectations[0].toothless);
+                assert!(drawn.expectations[0].toothless && drawn.expectations[1].weak);
                 assert_eq!(
                     (drawn.worlds[0].effect, drawn.worlds[0].caught_by),
                     ("caught", 1)
@@ -317,7 +323,7 @@ mod tests {
         for part in [
             "a &lt;b&gt;",
             "none of 8: toothless",
-            "<td>no loss</td></tr>",
+            "<td><b>only</b> in: no loss</td></tr>",
             "at least 0.8",
             "2.855 to 47.81",
             "dead: no number changes",

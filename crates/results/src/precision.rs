@@ -123,6 +123,7 @@ mod tests {
         CaseResult {
             runs: Vec::new(),
             seeds_repeat: false,
+            in_phase: false,
             params: Params::default(),
             seeds: (1..=flows[0].len() as u64).collect(),
             flows: flows.iter().enumerate().map(flow).collect(),

@@ -185,6 +185,8 @@ impl FlowTotals {
 pub struct FlowOutcome {
     /// Name of the specification.
     pub name: String,
+    /// Stacks that it had, in order: `reno, from 1.9 s aimd(increase=6)`.
+    pub stack: String,
     /// Payload of a segment, bytes.
     pub mss: u32,
     /// Bytes of a full packet.
@@ -229,6 +231,7 @@ impl FlowOutcome {
     ) -> Self {
         Self {
             name: spec.name.clone(),
+            stack: spec.stacks(&sender.stacks),
             mss: spec.sender.mss,
             packet: spec.sender.packet(),
             totals,
@@ -245,6 +248,26 @@ impl FlowOutcome {
             completed,
             started,
         }
+    }
+}
+
+impl FlowSpec {
+    /// The stacks of a flow, in order: `reno, from 1.9 s aimd(increase=6)`. What took over is known
+    /// where the flow sends ([`SenderRecord::stacks`]); elsewhere it is what the schedule says.
+    pub fn stacks(&self, known: &[(Time, String)]) -> String {
+        let scheduled = self.changes.iter().filter_map(|timed| {
+            let stack = timed.change.stack.as_ref()?;
+            Some((timed.at, stack.to_string()))
+        });
+        let later = match known {
+            [] => scheduled.collect(),
+            known => known.to_vec(),
+        };
+        let first = self.stack.to_string();
+        later.iter().fold(first, |text, (at, stack)| {
+            let at = at.saturating_since(Time::ZERO).as_secs_f64();
+            format!("{text}, from {at:.1} s {stack}")
+        })
     }
 }
 

@@ -30,6 +30,9 @@ pub struct SenderRecord {
     pub variables: Vec<(&'static str, Extent)>,
     /// Time series, decimated or full.
     pub series: Series,
+    /// Stacks that took over while the flow ran: when, and their spelling. Known where it sends.
+    #[serde(skip)]
+    pub stacks: Vec<(Time, String)>,
 }
 
 /// What is remembered at a flow's sender. What every ACK touches comes first.
@@ -327,6 +330,7 @@ impl SenderRecorder {
             at_cap: std::mem::take(&mut self.at_cap),
             variables: std::mem::take(&mut self.variables),
             series: std::mem::take(&mut self.series),
+            stacks: Vec::new(),
         }
     }
 }

@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::thread::sleep(Duration::from_millis(500));
     let (queued, writing) = (queued as f64, cpu_nanos(&writer()?)?);
     drop(tap);
-    let missed = trace.finish()?.missed;
+    let missed = trace.finish(Vec::new())?.missed;
     let queueing = queueing / queued;
     println!("into the queue            {queueing:6.1} ns ({missed} of {queued} missed)");
     let writing = writing / queued;

@@ -45,7 +45,7 @@ pub struct Meta {
 pub struct FlowMeta {
     /// Name.
     pub name: String,
-    /// Spelling of its stack.
+    /// Spelling of its stack; of one that changed every one that it had, and since when.
     pub stack: String,
     /// Payload of a segment, bytes.
     pub mss: u32,

@@ -7,9 +7,9 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,8 +27,12 @@ pub struct Recording {
     rows: Option<Sender<Sample>>,
     room: Arc<Room>,
     abandoned: Arc<AtomicBool>,
+    stacks: Stacks,
     writer: Option<JoinHandle<Result<(u64, u64), TraceError>>>,
 }
+
+/// Stacks that flows turn out to have had, by index: for the writer, when the rows are over.
+type Stacks = Arc<Mutex<Vec<(u32, String)>>>;
 
 /// What became of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,15 +94,18 @@ impl Recording {
         });
         let abandoned = Arc::new(AtomicBool::new(false));
         let (count, stop) = (Arc::clone(&room), Arc::clone(&abandoned));
+        let stacks = Stacks::default();
+        let named = Arc::clone(&stacks);
         let writer = std::thread::Builder::new()
             .name("trace".to_owned())
-            .spawn(move || write(writer, &receive, &count, &stop))?;
+            .spawn(move || write(writer, &receive, &count, &stop, &named))?;
         Ok(Recording {
             path: path.to_owned(),
             temporary,
             rows: Some(send),
             room,
             abandoned,
+            stacks,
             writer: Some(writer),
         })
     }
@@ -114,11 +121,13 @@ impl Recording {
         }
     }
 
-    /// Waits until every tap is dropped and every row written, then gives the file its name.
+    /// Waits until every tap is dropped and every row written, then gives the file its name. The
+    /// flows of these indices had these stacks.
     ///
     /// # Errors
     /// If it could not be written; then there is no file.
-    pub fn finish(mut self) -> Result<Summary, TraceError> {
+    pub fn finish(mut self, stacks: Vec<(u32, String)>) -> Result<Summary, TraceError> {
+        *self.stacks.lock().unwrap_or_else(PoisonError::into_inner) = stacks;
         drop(self.rows.take());
         let writer = self.writer.take().expect("finished once");
         let (rows, bytes) = writer
@@ -180,6 +189,7 @@ fn write(
     rows: &Receiver<Sample>,
     room: &Room,
     abandoned: &AtomicBool,
+    stacks: &Stacks,
 ) -> Result<(u64, u64), TraceError> {
     let mut taken = 0;
     loop {
@@ -199,6 +209,10 @@ fn write(
             Err(TryRecvError::Empty) => std::thread::sleep(LOOK),
             Err(TryRecvError::Disconnected) => break,
         }
+    }
+    let named = std::mem::take(&mut *stacks.lock().unwrap_or_else(PoisonError::into_inner));
+    for (flow, stack) in named {
+        writer.name_stack(flow, stack);
     }
     let (count, out) = writer.finish(room.missed.load(Ordering::Relaxed))?;
     let file = out.into_inner().map_err(|e| e.into_error())?;

@@ -179,6 +179,13 @@ impl<W: Write + Send> TraceWriter<W> {
         self.flows.len() as u32 - 1
     }
 
+    /// The flow of this index had these stacks, which nobody knew at the beginning.
+    pub fn name_stack(&mut self, flow: u32, stack: String) {
+        if let Some(known) = self.flows.get_mut(flow as usize) {
+            known.stack = stack;
+        }
+    }
+
     /// Adds a row, with the values of its flow's variables in the order of the metadata; those that
     /// are missing are null. A row of a flow that the metadata does not know is left out.
     ///

@@ -260,6 +260,8 @@ export interface Teeth {
   name: string;
   /** Fails in no world. */
   toothless: boolean;
+  /** Fails in generated worlds of one kind only. */
+  weak: boolean;
 }
 
 /** A world that differs from the scenario. */

@@ -21,7 +21,8 @@ export function sign(e: Teeth, world: number): Sign {
 export function verdict(found: Falsified): string {
   const toothless = found.expectations.filter((e) => e.toothless && e.excuse === undefined).length;
   const dead = found.worlds.filter((w) => w.effect === "dead").length;
-  const teeth = toothless === 0 ? "every expectation can fail" : `${toothless} of ${counted(found.expectations.length, "expectation")} ${toothless === 1 ? "is" : "are"} toothless`;
+  const weak = found.expectations.filter((e) => e.weak).length;
+  const teeth = toothless === 0 ? `every expectation can fail${weak === 0 ? "" : `, ${weak} only where one thing is wrong`}` : `${toothless} of ${counted(found.expectations.length, "expectation")} ${toothless === 1 ? "is" : "are"} toothless`;
   return dead === 0 ? teeth : `${teeth}, ${counted(dead, "knob")} ${dead === 1 ? "is" : "are"} dead`;
 }
 
@@ -46,7 +47,7 @@ export function teethFigure(model: Model): HTMLElement | undefined {
   if (!found) return undefined;
   const title = `Can they fail? ${verdict(found)}`;
   const bad = (e: Teeth): boolean => e.toothless && e.excuse === undefined;
-  const judged = (e: Teeth): string => (bad(e) ? "✗ toothless" : e.toothless ? "by intent" : "✓");
+  const judged = (e: Teeth): string => (bad(e) ? "✗ toothless" : e.toothless ? "by intent" : e.weak ? "weak" : "✓");
   const numbered = found.worlds.map((world, i) => ({ world, number: String(i + 1) }));
   const table = (): HTMLElement =>
     el(
@@ -61,7 +62,7 @@ export function teethFigure(model: Model): HTMLElement | undefined {
             "tr",
             { class: bad(e) ? "fail" : "pass" },
             el("td", { class: "verdict nowrap" }, judged(e)),
-            el("th", { scope: "row" }, e.name, e.excuse !== undefined && el("span", { class: "muted" }, ` ${e.excuse}`)),
+            el("th", { scope: "row" }, e.name, e.excuse !== undefined && el("span", { class: "muted" }, ` ${e.excuse}`), e.weak && el("span", { class: "muted" }, ` fails only in “${e.caught.map((i) => found.worlds[i]?.about ?? "").join("”, “")}”`)),
             ...found.worlds.map((world, i) => {
               const s = sign(e, i);
               return el("td", { class: "number", title: s === "" ? undefined : `${s} in “${world.about}”` }, SHAPE[s]);
@@ -88,13 +89,13 @@ export function teethFigure(model: Model): HTMLElement | undefined {
   return figure({
     name: `${model.id}-teeth`,
     title,
-    note: `A wrong world is the scenario with something taken away or replaced. ● the expectation fails there, as it should somewhere; ○ numbers differ and it passes. One that fails nowhere is toothless: it would hold whatever the subject does.${followed}`,
+    note: `A wrong world is the scenario with something taken away or replaced. ● the expectation fails there, as it should somewhere; ○ numbers differ and it passes. One that fails nowhere is toothless: it would hold whatever the subject does. Weak: it fails only where one thing is wrong that the file does not name.${followed}`,
     height: 80 + 26 * found.expectations.length,
     body,
     svg: () => drawing(found, title, judged),
     csv: (): Cell[][] => [
-      ["expectation", "line", "toothless", "world", "effect", "in_this_world"],
-      ...found.expectations.flatMap((e) => found.worlds.map((w, i): Cell[] => [e.name, e.line, String(e.toothless), w.about, w.effect, sign(e, i)])),
+      ["expectation", "line", "toothless", "weak", "world", "effect", "in_this_world"],
+      ...found.expectations.flatMap((e) => found.worlds.map((w, i): Cell[] => [e.name, e.line, String(e.toothless), String(e.weak), w.about, w.effect, sign(e, i)])),
     ],
   }).element;
 }

@@ -41,7 +41,7 @@ const PAIRS: usize = 16;
 /// Packets by which an arrival rate is known: nine intervals (draft-gg-udt-03 section 6.2, step 4
 /// of the ACK event: of the last 16 more than 8 must remain, else the rate is 0).
 const ARRIVED: u64 = 10;
-/// RTT before the first sample, in SYN (draft-gg-udt-03).
+/// RTT before the first sample, in SYN: of UDT 4's program (`CUDT::open`), not of the documents.
 const FIRST_RTT: u64 = 10;
 /// Bits of spare capacity to bytes of increase: of a packet of 1500 bytes, one whole packet a SYN
 /// at up to 1 Gbit/s (`Beta` of draft-gg-udt-03).

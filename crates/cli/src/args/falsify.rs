@@ -65,7 +65,8 @@ keys to set, with a sentence), and those that can be made of any scenario, in wh
 asks about is standard TCP, a law that no loss impresses, or a nonsense law, has its decrease moved \
 by a fifth or lacks its start-up, or in which a traffic, a flow, drops, random loss, the limit of a \
 queue, its discipline or an interface is taken away. An expectation that passes in all of them is \
-toothless: it says nothing about its subject. Knobs that change no number (dead), and cases whose \
+toothless: it says nothing about its subject. One that fails in generated worlds of a single kind \
+only, and in no [[negative]], is shown with `fails only in`: it says little. Knobs that change no number (dead), and cases whose \
 seeds all give the same numbers, are named as well.
 
 Runs are made in the simulator, each different one once, and kept in \
@@ -78,4 +79,4 @@ Examples:
   fullpipe falsify my.toml
   fullpipe falsify blast --quick
   fullpipe falsify my.toml --out teeth && xdg-open teeth/falsification.html
-  fullpipe falsify my.toml --format json | jq '.expectations[] | select(.toothless).name'";
+  fullpipe falsify my.toml --format json | jq '.expectations[] | select(.toothless or .weak).name'";

@@ -52,6 +52,7 @@ fn remark(e: &ExpectationTeeth) -> String {
         (Some(why), true, _) => format!("toothless by intent: {why}"),
         (Some(_), false, _) => "it can fail: `toothless` is untrue and can go".to_owned(),
         (None, true, _) => "TOOTHLESS".to_owned(),
+        (None, false, true) if e.weak => format!("fails only in: {}", e.caught.join("; ")),
         (None, false, true) => e.caught.first().cloned().unwrap_or_default(),
         (None, false, false) => "fails as it is".to_owned(),
     }
@@ -128,16 +129,40 @@ fn advice(found: &Falsification) -> String {
             }
         );
     }
+    out += &weak(found);
     out += &dead_knobs(found);
     out += &repeated_seeds(found);
     if found.passed() {
-        out += "every expectation can fail\n";
+        out += &match found.weak().count() {
+            0 => "every expectation can fail\n".to_owned(),
+            n => format!("every expectation can fail, {n} only where one thing is wrong\n"),
+        };
     }
     out
 }
 
-/// Where a toothless expectation stands, what was seen, and the three ways out.
-fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
+/// Expectations that next to nothing fails, and how to make them say more.
+fn weak(found: &Falsification) -> String {
+    let mut out = String::new();
+    for e in found.weak().filter(|e| e.excuse.is_none()) {
+        out += &format!(
+            "`{}` (line {}) fails only in: {}. {}; accepted is {}.\n",
+            e.name,
+            e.line,
+            e.caught.join("; "),
+            values(e),
+            bound_text(e.bound)
+        );
+    }
+    if !out.is_empty() {
+        out += "  That is little: whatever else is wrong, it passes. Tighten the bound, or write the \
+                world that it is\n  meant to tell from yours as a [[negative]].\n\n";
+    }
+    out
+}
+
+/// The values of an expectation, as it is and where it does not notice.
+fn values(e: &ExpectationTeeth) -> String {
     let text = |x: f64| number(x, 4);
     let range = |[low, high]: [f64; 2]| match low == high {
         true => text(low),
@@ -146,16 +171,40 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     let here = e.here.map_or("undefined".to_owned(), range);
     let elsewhere = match (e.elsewhere, e.missed.len()) {
         _ if e.tried == 0 => "no wrong world changes its cases".to_owned(),
-        (Some(values), 1..) => format!("in the wrong worlds it is {}", range(values)),
-        _ => "no wrong world moves it".to_owned(),
+        (Some(values), 1..) if e.toothless => {
+            format!("in the wrong worlds it is {}", range(values))
+        }
+        (Some(values), 1..) => format!("in the other wrong worlds {}", range(values)),
+        _ if e.toothless => "no wrong world moves it".to_owned(),
+        _ => "no other wrong world moves it".to_owned(),
     };
+    let of = if e.ratio { "the ratio of " } else { "" };
+    format!("{of}{} is {here} as it is, {elsewhere}", e.metric)
+}
+
+/// Values of wrong worlds that lie outside the bound and pass all the same, since their interval
+/// reaches into it.
+fn let_off(e: &ExpectationTeeth) -> bool {
+    let outside = |[low, high]: [f64; 2]| low < e.bound[0] || high > e.bound[1];
+    e.elsewhere.is_some_and(outside)
+}
+
+/// Where a toothless expectation stands, what was seen, and the three ways out.
+fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     let mut out = format!(
-        "`{}` (line {}) cannot fail: {} is {here} as it is, {elsewhere}; accepted is {}.\n",
+        "`{}` (line {}) cannot fail: {}; accepted is {}.\n",
         e.name,
         e.line,
-        e.metric,
+        values(e),
         bound_text(e.bound)
     );
+    out += match let_off(e) {
+        false => "",
+        true => {
+            "  Some of these lie outside and pass, since their 95 % interval reaches in: more seeds or a \
+             longer\n  run make it narrower, and holds_for = \"mean\" asks for the mean alone.\n"
+        }
+    };
     out += match e.missed.is_empty() {
         true => "  - Expect a metric that follows from what you want to show, ",
         false => "  - Choose a bound that leaves out the values of the wrong worlds, ",
@@ -170,11 +219,11 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
 }
 
 /// A world that moves the expectation's value, by a key that the scenario has: what is taken away
-/// rather than a stack replaced. Its name, and its key with the value.
+/// rather than a stack replaced, unless stacks are compared. Its name, and its key with the value.
 fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
     let moves = |w: &&WorldResult| e.missed.contains(&w.about) && w.line.is_none();
     let all: Vec<&WorldResult> = found.worlds.iter().filter(moves).collect();
-    let plain = |w: &&&WorldResult| w.set.len() == 1 && !w.set[0].contains(".stack=");
+    let plain = |w: &&&WorldResult| w.set.len() == 1 && w.set[0].contains(".stack=") == e.ratio;
     let best = all.iter().find(plain).or(all.first());
     let pair = best.and_then(|w| Some((w.about.clone(), w.set.first()?.split_once('=')?)));
     match pair {
@@ -225,4 +274,57 @@ fn repeated_seeds(found: &Falsification) -> String {
             n => format!("{n} cases give"),
         }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ratio is called one, and who reads values outside of the bound is told why they pass.
+    #[test]
+    fn what_an_interval_lets_pass_is_explained() {
+        let e = ExpectationTeeth {
+            name: "better".to_owned(),
+            line: 7,
+            metric: "goodput_mbps".to_owned(),
+            ratio: true,
+            bound: [1.0, f64::INFINITY],
+            here: Some([1.08, 1.08]),
+            elsewhere: Some([0.96, 1.14]),
+            passes: true,
+            caught: Vec::new(),
+            missed: vec!["main: standard TCP in its place".to_owned()],
+            tried: 2,
+            toothless: true,
+            weak: false,
+            excuse: None,
+        };
+        let found = |e: &ExpectationTeeth| Falsification {
+            expectations: vec![e.clone()],
+            worlds: ["path.loss=0", "flow.main.stack=\"reno\""]
+                .iter()
+                .map(|set| WorldResult {
+                    about: e.missed[0].clone(),
+                    line: None,
+                    set: vec![(*set).to_owned()],
+                    inert: None,
+                    effect: WorldEffect::Missed,
+                    caught_by: Vec::new(),
+                })
+                .collect(),
+            ..Falsification::default()
+        };
+        let text = advice(&found(&e));
+        assert!(text.contains("the ratio of goodput_mbps is 1.08"), "{text}");
+        assert!(text.contains("their 95 % interval reaches in"), "{text}");
+        assert!(text.contains("\"flow.main.stack\" = \"reno\""), "{text}");
+        let inside = ExpectationTeeth {
+            ratio: false,
+            elsewhere: Some([1.01, 1.14]),
+            ..e
+        };
+        let text = advice(&found(&inside));
+        assert!(!text.contains("interval"), "{text}");
+        assert!(text.contains("\"path.loss\" = 0"), "{text}");
+    }
 }

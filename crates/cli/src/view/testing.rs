@@ -32,6 +32,7 @@ pub(crate) fn case(
     CaseResult {
         runs: Vec::new(),
         seeds_repeat: false,
+        in_phase: false,
         params: Params(
             params
                 .iter()

@@ -35,6 +35,23 @@ fn a_toothless_expectation_is_exit_code_1_and_its_remedy_is_said() {
 }
 
 #[test]
+fn what_one_odd_world_alone_fails_is_shown_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = TWO.replace("at_least = 0.1", "at_least = 3");
+    write(dir.path(), "two.toml", &format!("{SMALL}{text}"));
+    let ended = falsify(dir.path(), &["two.toml", "--quiet"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let only = "fails only in: main: a fixed window of ten segments";
+    assert_eq!(ended.stdout.matches(only).count(), 2, "{}", ended.stdout);
+    let last = "every expectation can fail, 1 only where one thing is wrong\n";
+    assert!(ended.stdout.ends_with(last), "{}", ended.stdout);
+    let json = falsify(dir.path(), &["two.toml", "--format", "json"]).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let weak = |i: usize| json["expectations"][i].get("weak").cloned();
+    assert_eq!((weak(0), weak(1)), (Some(Value::from(true)), None));
+}
+
+#[test]
 fn every_number_is_in_the_json_and_its_schema() {
     let dir = tempfile::tempdir().unwrap();
     let why = "toothless = \"the path is up\"";

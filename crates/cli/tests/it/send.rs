@@ -4,6 +4,8 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
+use fullpipe_results::store::Table;
+use fullpipe_trace::Trace;
 use serde_json::Value;
 
 use crate::process::{Finished, command, finished, fullpipe};
@@ -141,7 +143,14 @@ fn a_running_flow_takes_orders_at_once() {
     let control = dir.path().join("control");
     let mut line = vec!["send", &server.address, "--time", "4s", "--window"];
     line.extend(["40 segments", "--set", "rate=20Mbit/s"]);
-    line.extend(["--trace", "run.parquet", "--format", "json"]);
+    line.extend([
+        "--trace",
+        "run.parquet",
+        "--format",
+        "json",
+        "--out",
+        "kept",
+    ]);
     line.extend(["--control", control.to_str().unwrap()]);
     let sender = command(dir.path(), &line)
         .stdout(Stdio::piped())
@@ -175,9 +184,20 @@ fn a_running_flow_takes_orders_at_once() {
     );
     ok(set("window=5 segments,stack=reno"));
     let ended = ok(finished(sender.wait_with_output().unwrap()));
-    let stack = json(&ended.stdout)["cases"][0]["flows"][0]["stack"].to_string();
-    let named = stack.starts_with("\"cubic, from ") && stack.ends_with(" s reno\"");
+    let stack = json(&ended.stdout)["cases"][0]["flows"][0]["stack"].clone();
+    let stack = stack.as_str().unwrap();
+    let named = stack.starts_with("cubic, from ") && stack.ends_with(" s reno");
     assert!(named, "{stack}");
+    // Every file that is kept says the same.
+    let kept = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&kept("kept/result.json")).unwrap();
+    assert_eq!(result["cases"][0]["flows"][0]["stack"], stack);
+    let runs = Table::from_parquet(kept("kept/runs.parquet")).unwrap();
+    assert_eq!(runs.text("stack").unwrap(), [stack]);
+    for trace in ["run.parquet", "kept/series/case-0000-seed1.parquet"] {
+        let read = Trace::open(&dir.path().join(trace)).unwrap();
+        assert_eq!(read.meta.flows[0].stack, stack, "{trace}");
+    }
     assert!(!control.exists(), "the socket goes with its owner");
 
     let csv = ok(fullpipe(

@@ -125,6 +125,8 @@ pub struct Teeth {
     pub missed: Vec<usize>,
     /// Fails in no world.
     pub toothless: bool,
+    /// Fails in generated worlds of one kind only.
+    pub weak: bool,
     /// Why the file says that this is right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excuse: Option<String>,

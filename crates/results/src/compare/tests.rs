@@ -19,6 +19,7 @@ fn case(mtu: i64, goodput: &[f64]) -> CaseResult {
     CaseResult {
         runs: Vec::new(),
         seeds_repeat: false,
+        in_phase: false,
         params: Params(vec![
             ("path.mtu".into(), mtu.into()),
             ("flow.main.stack".into(), "reno".into()),

@@ -100,7 +100,7 @@ impl Trial {
                 .collect()
         };
         let cases: Vec<Vec<Option<CaseResult>>> = self.places.iter().map(in_world).collect();
-        let judged = verdict::judge(self, &cases, ground);
+        let judged = verdict::judge(self, &cases, depth, ground);
         Ok(Falsification {
             fullpipe: VERSION.to_owned(),
             scenario: self.scenario.name.clone(),

@@ -1,11 +1,13 @@
 //! What the worlds say about the expectations.
 
+use std::collections::BTreeSet;
+
 use fullpipe_run::Ground;
 use fullpipe_scenario::Case;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use super::Trial;
+use super::{Depth, Trial, World};
 use crate::result::{CaseResult, Estimate, Params, Point, json, judged_at, points};
 use crate::run::seeds;
 
@@ -50,6 +52,9 @@ pub struct ExpectationTeeth {
     pub line: usize,
     /// Metric.
     pub metric: String,
+    /// The values are ratios, to the same metric of another case; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ratio: bool,
     /// Smallest and largest accepted value; `null` where open.
     #[serde(
         default = "anything",
@@ -75,6 +80,10 @@ pub struct ExpectationTeeth {
     pub tried: usize,
     /// Fails in no world.
     pub toothless: bool,
+    /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file: little
+    /// evidence. Absent if not, or if not every world was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weak: bool,
     /// The file says why that is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excuse: Option<String>,
@@ -121,6 +130,11 @@ impl Falsification {
         all.filter(|e| e.toothless && e.excuse.is_none())
     }
 
+    /// Expectations that can fail, but only in generated worlds of one kind.
+    pub fn weak(&self) -> impl Iterator<Item = &ExpectationTeeth> {
+        self.expectations.iter().filter(|e| e.weak)
+    }
+
     /// Worlds of the file that are not what it says: that no expectation catches, or, where no
     /// number is to change, that change one.
     pub fn uncaught(&self) -> impl Iterator<Item = &WorldResult> {
@@ -161,6 +175,7 @@ impl Falsification {
 pub(super) fn judge(
     trial: &Trial,
     cases: &[Vec<Option<CaseResult>>],
+    depth: Depth,
     ground: &dyn Ground,
 ) -> Falsification {
     let scenario = &trial.scenario;
@@ -189,6 +204,7 @@ pub(super) fn judge(
         let points = points(e);
         let here: Vec<_> = points.iter().map(|point| observed(point, real)).collect();
         let (mut caught, mut missed, mut tried) = (Vec::new(), Vec::new(), 0);
+        let mut caught_in: Vec<&World> = Vec::new();
         let (mut values, mut elsewhere) = (Vec::new(), Vec::new());
         values.extend(here.iter().flatten().filter_map(|(value, _)| *value));
         for (w, (world, other)) in results.iter_mut().zip(others).enumerate() {
@@ -215,6 +231,7 @@ pub(super) fn judge(
             }
             if failed {
                 caught.push(world.about.clone());
+                caught_in.push(&trial.worlds[w]);
                 world.caught_by.push(e.name.clone());
                 world.effect = WorldEffect::Caught;
             } else if moved {
@@ -226,6 +243,7 @@ pub(super) fn judge(
             name: e.name.clone(),
             line: e.line,
             metric: e.metric.clone(),
+            ratio: !e.pairs.is_empty(),
             bound: [e.bound.0, e.bound.1],
             here: range(&values),
             elsewhere: range(&elsewhere),
@@ -234,6 +252,7 @@ pub(super) fn judge(
             caught,
             missed,
             tried,
+            weak: depth == Depth::EveryWorld && one_kind(&caught_in),
             excuse: e.toothless.clone(),
         });
     }
@@ -248,6 +267,12 @@ pub(super) fn judge(
         same_for_all_seeds: same.map(|(_, case)| Params::of(case)).collect(),
         ..Falsification::default()
     }
+}
+
+/// True if these are generated worlds, all of one kind.
+fn one_kind(worlds: &[&World]) -> bool {
+    let kinds: BTreeSet<&str> = worlds.iter().map(|world| world.kind()).collect();
+    kinds.len() == 1 && worlds.iter().all(|world| world.line.is_none())
 }
 
 /// Smallest and largest value.

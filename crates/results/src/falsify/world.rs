@@ -46,6 +46,19 @@ impl World {
         all
     }
 
+    /// What is wrong with it, whichever flow or link it is wrong with: worlds of one kind are one
+    /// piece of evidence.
+    pub fn kind(&self) -> &str {
+        let about = self.about.as_str();
+        match self.line {
+            Some(_) => about,
+            None => {
+                let about = about.split_once(": ").map_or(about, |(_, kind)| kind);
+                about.strip_suffix(NOT_THE_OTHER).unwrap_or(about)
+            }
+        }
+    }
+
     fn everywhere(about: String, key: String, value: &str) -> World {
         let value = value.to_owned();
         let case = None;

@@ -9,7 +9,6 @@ use super::{Estimate, Estimates, Params};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Fidelity, RunMetrics, Scope, SeedRun, Values};
 use fullpipe_scenario::Case;
-use fullpipe_units::Time;
 
 /// Result of one case, over its seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +23,10 @@ pub struct CaseResult {
     /// Nothing in it is drawn from its seed: every seed gives this run; absent where something is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seeds_repeat: bool,
+    /// Competing flows start at times that no seed moves, `start_spread` is zero: they meet in the
+    /// same phase every time; absent where chance parts them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_phase: bool,
     /// Flows of the scenario, in its order.
     pub flows: Vec<FlowResult>,
     /// Short flows, datagrams and probes, in this order.
@@ -127,21 +130,6 @@ enum Row {
     Link(usize),
 }
 
-/// The stacks that a flow has, in order.
-fn stacks(case: &Case, group: &metrics::FlowGroup) -> String {
-    let spec = case.run_spec(0);
-    let first = spec.flows.get(group.members.start);
-    let changes = first.map(|f| &f.changes);
-    let mut text = group.stack.clone();
-    for timed in changes.into_iter().flatten() {
-        if let Some(stack) = &timed.change.stack {
-            let at = timed.at.saturating_since(Time::ZERO).as_secs_f64();
-            text = format!("{text}, from {at:.1} s {stack}");
-        }
-    }
-    text
-}
-
 impl CaseResult {
     /// Aggregates the runs of a case.
     pub fn new(case: &Case, runs: &[SeedRun]) -> CaseResult {
@@ -159,13 +147,16 @@ impl CaseResult {
             seeds: runs.iter().map(|r| r.seed).collect(),
             runs: Vec::new(),
             seeds_repeat: !case.run_spec(0).is_random(),
+            in_phase: case.run_spec(0).starts_in_phase(),
             flows: case
                 .flows
                 .iter()
                 .enumerate()
                 .map(|(i, g)| FlowResult {
                     name: g.name.clone(),
-                    stack: stacks(case, g),
+                    stack: first
+                        .and_then(|m| Some(m.flows.get(i)?.stack.clone()))
+                        .unwrap_or_else(|| g.stack.clone()),
                     metrics: over(&|m| m.flows.get(i).map(|f| &f.values)),
                 })
                 .collect(),

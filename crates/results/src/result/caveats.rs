@@ -33,33 +33,35 @@ impl RunResult {
         ))
     }
 
-    /// What is to be said about cases in which nothing is random: their seeds repeat one run, and
-    /// where flows compete, who wins is a matter of phase. `None` where there is nothing to say.
+    /// What is to be said about chance: cases in which nothing is random, whose seeds repeat one
+    /// run, and cases whose flows start in the same phase with every seed, so that who wins may be a
+    /// matter of phase. `None` where there is nothing to say.
     pub fn repeated(&self) -> Option<String> {
-        let fixed: Vec<&CaseResult> = self.cases.iter().filter(|c| c.seeds_repeat).collect();
-        let seeds = fixed.iter().map(|c| c.seeds.len()).max()?;
-        // Streams of one flow compete too; their losses are compared where there are several.
-        let compete =
-            |c: &&&CaseResult| c.flows.len() > 1 || c.metrics.value("synchronization").is_some();
-        let competing = fixed.iter().filter(compete).count();
-        if seeds < 2 && competing == 0 {
-            return None;
-        }
-        let place = match (fixed.len(), self.cases.len()) {
+        let place = |n: usize, all: &str| match (n, self.cases.len()) {
             (_, 1) => String::new(),
-            (n, all) if n == all => " in any case".to_owned(),
-            (n, all) => format!(" in {n} of {all} cases"),
+            (n, cases) if n == cases => all.to_owned(),
+            (n, cases) => format!(" in {n} of {cases} cases"),
         };
-        let mut text = format!("nothing is random{place}");
-        text += &match seeds {
-            1 => String::new(),
-            n => format!(": {n} seeds repeat one run"),
-        };
-        if competing > 0 {
-            text += "; competing flows meet in the same phase every time: `start_spread = \"1s\"` \
-                     in [[flow]] draws their starts from the seed";
+        let fixed: Vec<&CaseResult> = self.cases.iter().filter(|c| c.seeds_repeat).collect();
+        let seeds = fixed.iter().map(|c| c.seeds.len()).max().unwrap_or(0);
+        let in_phase = self.cases.iter().filter(|c| c.in_phase).count();
+        let fixed_in_phase = fixed.iter().filter(|c| c.in_phase).count();
+        let mut said = Vec::new();
+        if seeds > 1 || fixed_in_phase > 0 {
+            let mut text = format!("nothing is random{}", place(fixed.len(), " in any case"));
+            if seeds > 1 {
+                text += &format!(": {seeds} seeds repeat one run");
+            }
+            said.push(text);
         }
-        Some(text)
+        if in_phase > 0 {
+            said.push(format!(
+                "competing flows meet in the same phase every time{}: `start_spread = \"1s\"` in \
+                 [[flow]] draws their starts from the seed",
+                place(in_phase, "")
+            ));
+        }
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     /// What is to be said about runs that ended before their time; `None` if there is none.

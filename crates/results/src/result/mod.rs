@@ -64,6 +64,7 @@ impl RunResult {
             .map(|(case, runs)| CaseResult {
                 runs: if by_seed { runs.clone() } else { Vec::new() },
                 seeds_repeat: ground == SIMULATOR && !case.run_spec(0).is_random(),
+                in_phase: ground == SIMULATOR && case.run_spec(0).starts_in_phase(),
                 ..CaseResult::new(case, runs)
             })
             .collect();

@@ -155,6 +155,7 @@ impl<'a> Bench<'a> {
                 Vec::new()
             },
             seeds_repeat: result.seeds_repeat && !self.ground.in_real_time(),
+            in_phase: result.in_phase && !self.ground.in_real_time(),
             ..result
         })
     }

@@ -4,7 +4,7 @@
 
 use fullpipe_cc::CongestionKind;
 use fullpipe_flow::{Episode, EpisodeKind, Events, Proof, TraceRow};
-use fullpipe_run::{FlowOutcome, FlowSpec, LinkOutcome, Outcome, Series};
+use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, Series};
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
 use super::{Column, SeriesKind, Table, samples};
@@ -37,14 +37,12 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// What the traces of a run say of themselves; `flows` as they were specified.
+/// What the traces of a run say of themselves.
 pub(super) fn meta(
     (scenario, ground): (&str, &str),
     (case, seed): (usize, u64),
-    specs: &[FlowSpec],
-    outcomes: &[FlowOutcome],
+    flows: &[FlowOutcome],
 ) -> Meta {
-    let flows = specs.iter().zip(outcomes);
     Meta {
         version: VERSION.to_owned(),
         ground: ground.to_owned(),
@@ -52,9 +50,10 @@ pub(super) fn meta(
         case: case as u64,
         seed,
         flows: flows
-            .map(|(spec, f)| FlowMeta {
+            .iter()
+            .map(|f| FlowMeta {
                 name: f.name.clone(),
-                stack: spec.stack.to_string(),
+                stack: f.stack.clone(),
                 mss: f.mss,
                 packet: f.packet,
                 variables: f.series.variables.iter().map(|v| v.0.to_owned()).collect(),
@@ -274,12 +273,7 @@ mod tests {
     }
 
     fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(SeriesKind, Table)> {
-        let specs: Vec<FlowSpec> = outcome
-            .flows
-            .iter()
-            .map(|_| crate::capture::testing::flow(1500, true))
-            .collect();
-        let meta = meta(("s", "sim"), (0, 1), &specs, &outcome.flows);
+        let meta = meta(("s", "sim"), (0, 1), &outcome.flows);
         let files = of_flows(outcome, &meta, trace).unwrap().into_iter();
         files
             .map(|(kind, bytes)| (kind, Table::from_parquet(bytes).unwrap()))

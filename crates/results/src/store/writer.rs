@@ -178,12 +178,11 @@ impl Store {
         outcome: &Outcome,
     ) -> Result<StoredFiles, StoreError> {
         let mut hashes = Vec::new();
-        let spec = case.run_spec(unit.seed);
         let ours = (
             self.manifest.scenario.as_str(),
             self.manifest.ground.as_str(),
         );
-        let meta = series::meta(ours, (case.index, unit.seed), &spec.flows, &outcome.flows);
+        let meta = series::meta(ours, (case.index, unit.seed), &outcome.flows);
         let files = series::files(&case.flows, &meta, metrics, outcome, self.trace);
         let files = files.map_err(|e| StoreError::Table {
             name: series_name(case.index, unit.seed, SeriesKind::Flows),

@@ -86,6 +86,46 @@ fn an_expectation_that_nothing_fails_is_toothless() {
     assert!(found.expectations[1].toothless && found.passed());
 }
 
+/// What only a window of ten segments breaks can fail, and shows little.
+#[test]
+fn an_expectation_that_one_kind_of_world_fails_is_weak() {
+    let open = "\n[[expect]]\nname = \"open\"\nmetric = \"goodput_mbps\"\nat_least = 5\n";
+    let text = format!("{ONE_LOSS}{HALVED}{open}");
+    let weak = |found: &Falsification| found.weak().map(|e| e.name.clone()).collect::<Vec<_>>();
+    let found = falsify(&text);
+    assert_eq!(
+        caught(&found, "open"),
+        ["main: a fixed window of ten segments"]
+    );
+    assert_eq!(weak(&found), ["open"]);
+    assert!(found.passed(), "{found:?}");
+
+    // A world that the file names is what the expectation is meant to notice.
+    let named = falsify(&format!(
+        "{text}\n[[negative]]\nabout = \"n\"\nset = {{ \"flow.main.window\" = \"5 segments\" }}\n"
+    ));
+    assert_eq!(weak(&named), [""; 0]);
+    // Two flows in the same wrong world are no second kind of evidence.
+    let two = text.replace(
+        "[[traffic]]",
+        "[[flow]]\nname = \"other\"\nstack = \"reno\"\n\n[[traffic]]",
+    );
+    let two = two.replace("at_least = 5", "at_least = 3\nflow = \"main\"");
+    let found = falsify(&two);
+    assert!(
+        weak(&found).contains(&"open".to_owned()),
+        "{:?}",
+        caught(&found, "open")
+    );
+
+    // Followed to the first failure, nobody knows of a second.
+    let scenario = Scenario::parse(&text, "test.toml", &Overrides::default()).unwrap();
+    let trial = Trial::new(scenario, &Overrides::default());
+    let options = Options::default();
+    let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
+    assert_eq!(weak(&found.unwrap()), [""; 0]);
+}
+
 #[test]
 fn a_negative_must_be_caught() {
     let negative = |set: &str| {

@@ -32,6 +32,13 @@ impl RunSpec {
             || arrivals.iter().any(of_arrivals)
             || cross.iter().any(of_cross)
     }
+
+    /// True if two flows or more start at times that no seed moves, so that they meet in the same
+    /// phase in every run.
+    pub fn starts_in_phase(&self) -> bool {
+        let fixed = self.flows.iter().filter(|f| f.start_spread == Span::ZERO);
+        fixed.count() > 1
+    }
 }
 
 fn of_link(link: &LinkSpec) -> bool {

@@ -175,7 +175,7 @@ fn a_recording_has_no_name_until_it_is_whole() {
     rows.iter().for_each(|r| tap.put(r, &[2.0]));
     assert_eq!(names(dir.path()), [".t.parquet.tmp"], "not yet");
     drop(tap);
-    let summary = trace.finish().unwrap();
+    let summary = trace.finish(Vec::new()).unwrap();
     assert_eq!((summary.rows, summary.missed), (1000, 0));
     assert_eq!(std::fs::metadata(&path).unwrap().len(), summary.bytes);
     assert_eq!(names(dir.path()), ["t.parquet"]);
@@ -190,7 +190,7 @@ fn a_recording_has_no_name_until_it_is_whole() {
     // What a killed one leaves cannot be read, and the next one writes over it.
     std::fs::write(dir.path().join(".t.parquet.tmp"), b"PAR1 half").unwrap();
     assert!(Trace::open(&dir.path().join(".t.parquet.tmp")).is_err());
-    begin(&path).finish().unwrap();
+    begin(&path).finish(Vec::new()).unwrap();
     assert_eq!(names(dir.path()), ["t.parquet"]);
     assert!(Trace::open(&path).unwrap().rows.is_empty());
 }
@@ -205,7 +205,7 @@ fn a_full_queue_counts_and_does_not_wait() {
     rows.iter().for_each(|r| tap.put(r, &[]));
     let missed = tap.missed();
     drop(tap);
-    let summary = trace.finish().unwrap();
+    let summary = trace.finish(Vec::new()).unwrap();
     assert!(missed > 0, "a queue of four rows took them all");
     assert_eq!(summary.missed, missed);
     assert_eq!(summary.rows + summary.missed, rows.len() as u64);

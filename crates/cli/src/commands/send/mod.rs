@@ -95,7 +95,7 @@ fn watched(
         interrupt: &INTERRUPT,
         ..Options::default()
     };
-    let ran = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         scope.spawn(|| live::watch(shown, live, &named, &done));
         if let Some(orders) = &orders {
             scope.spawn(|| orders.serve(live, &mut ordered, &done));
@@ -106,28 +106,7 @@ fn watched(
             orders.end(&done);
         }
         ran.map_err(alone)
-    });
-    ran.map(|mut ran| {
-        name_stacks(&mut ran.result, scenario, &ordered);
-        ran
     })
-}
-
-/// What is printed names every stack that orders gave a flow, not the first alone.
-fn name_stacks(result: &mut RunResult, scenario: &Scenario, ordered: &[Ordered]) {
-    let (Some(case), Some(shown)) = (scenario.cases.first(), result.cases.first_mut()) else {
-        return;
-    };
-    for (group, flow) in case.flows.iter().zip(&mut shown.flows) {
-        let members = ordered
-            .iter()
-            .filter(|o| group.members.contains(&(o.flow as usize)));
-        let mut stories: Vec<String> = members.map(Ordered::stacks).collect();
-        stories.dedup();
-        if !stories.is_empty() {
-            flow.stack = stories.join("; ");
-        }
-    }
 }
 
 fn listen(path: &Path) -> Result<Orders, Failure> {
@@ -150,7 +129,6 @@ fn ordered(ground: &Peer<'_>, scenario: &Scenario) -> Vec<Ordered> {
             flow,
             name: f.name,
             stack: f.stack,
-            past: Vec::new(),
             mss: f.sender.mss,
         })
         .collect()
