@@ -80,8 +80,8 @@ pub struct ExpectationTeeth {
     pub tried: usize,
     /// Fails in no world.
     pub toothless: bool,
-    /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file: little
-    /// evidence. Absent if not, or if not every world was looked at.
+    /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file:
+    /// little evidence. Absent if not, or if not every world was looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
     /// The file says why that is right.

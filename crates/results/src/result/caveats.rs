@@ -34,8 +34,8 @@ impl RunResult {
     }
 
     /// What is to be said about chance: cases in which nothing is random, whose seeds repeat one
-    /// run, and cases whose flows start in the same phase with every seed, so that who wins may be a
-    /// matter of phase. `None` where there is nothing to say.
+    /// run, and cases whose flows start in the same phase with every seed, so that who wins may be
+    /// a matter of phase. `None` where there is nothing to say.
     pub fn repeated(&self) -> Option<String> {
         let place = |n: usize, all: &str| match (n, self.cases.len()) {
             (_, 1) => String::new(),
