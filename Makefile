@@ -6,7 +6,7 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel verify verify-attacks verify-histories verify-search verify-mutants fuzz bench bench-udp lint calibrate web site
+.PHONY: help run test wheel verify verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz bench bench-udp lint calibrate web site
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -32,7 +32,7 @@ test: ## Run every test that this machine can run
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
-verify: verify-attacks verify-histories verify-search verify-mutants fuzz ## Run the long checks, hours: the four verify-* and fuzz
+verify: verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz ## Run the long checks, hours: the five verify-* and fuzz
 
 verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program
 	$(CARGO) test --locked --package fullpipe-net --package fullpipe --test it -- --ignored --skip spreading --skip emulator
@@ -53,6 +53,9 @@ verify-mutants: ## Break constants and recovery rules one by one: does a test no
 	scripts/mutants.py --quick
 	scripts/defects.py --check
 	scripts/defects.py
+
+verify-tuner: ## Measure what the tuner costs per ACK (needs root)
+	$(CARGO) test --locked --package fullpipe-tune --test it -- --ignored --nocapture long::
 
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
 # fuzz/artifacts.

@@ -6,9 +6,11 @@
 mod arithmetic;
 mod daemon;
 mod drift;
+mod evidence;
 mod flows;
 mod laws;
 mod layout;
+mod long;
 mod returned;
 mod start;
 mod support;

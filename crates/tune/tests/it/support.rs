@@ -150,8 +150,18 @@ impl Ground {
         inside: bool,
         prepare: impl FnOnce(&TcpStream) + Send + 'static,
     ) -> TcpStream {
-        let port = self.sink(k);
-        let to = SocketAddr::new(addresses(Side::Far, k).0, port);
+        self.prepared_to(addresses(Side::Far, k).0, inside, prepare)
+    }
+
+    /// The same to an address of the far host.
+    pub fn prepared_to(
+        &mut self,
+        to: IpAddr,
+        inside: bool,
+        prepare: impl FnOnce(&TcpStream) + Send + 'static,
+    ) -> TcpStream {
+        // A mapped address is one of IPv4 on the other end.
+        let to = SocketAddr::new(to, self.sink(to.to_canonical()));
         let near = self.stage.host(Side::Near);
         let _inside = inside.then(|| self.group.enter());
         let begin = move || connect(to, prepare);
@@ -175,8 +185,7 @@ impl Ground {
     }
 
     /// Listens on the far host and takes what comes; its port.
-    fn sink(&mut self, k: usize) -> u16 {
-        let at = addresses(Side::Far, k).0;
+    fn sink(&mut self, at: IpAddr) -> u16 {
         let far: &HostSide = self.stage.host(Side::Far);
         let listener = far
             .enter(move || TcpListener::bind((at, 0)))
