@@ -105,19 +105,6 @@ fn an_expectation_that_one_kind_of_world_fails_is_weak() {
         "{text}\n[[negative]]\nabout = \"n\"\nset = {{ \"flow.main.window\" = \"5 segments\" }}\n"
     ));
     assert_eq!(weak(&named), [""; 0]);
-    // Two flows in the same wrong world are no second kind of evidence.
-    let two = text.replace(
-        "[[traffic]]",
-        "[[flow]]\nname = \"other\"\nstack = \"reno\"\n\n[[traffic]]",
-    );
-    let two = two.replace("at_least = 5", "at_least = 3\nflow = \"main\"");
-    let found = falsify(&two);
-    assert!(
-        weak(&found).contains(&"open".to_owned()),
-        "{:?}",
-        caught(&found, "open")
-    );
-
     // Followed to the first failure, nobody knows of a second.
     let scenario = Scenario::parse(&text, "test.toml", &Overrides::default()).unwrap();
     let trial = Trial::new(scenario, &Overrides::default());
