@@ -125,7 +125,9 @@ impl Net {
                 self.schedule(at, Wake::Network(LinkEvent::Reordered(link as u32)));
             }
             Admission::Queued { begins: Some(at) } => {
-                self.schedule(at, Wake::Network(LinkEvent::Departure(link as u32)));
+                // Who arrives in the instant of a departure finds its place, as at other links.
+                let departure = Wake::Network(LinkEvent::Departure(link as u32));
+                self.queue.push_ahead(at, self.layout.target(departure));
             }
             _ => {}
         }

@@ -89,6 +89,17 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
+        self.add(at, key);
+    }
+
+    /// Adds an event that comes before all others of its instant but those added by this, whose
+    /// order is that of their targets.
+    pub fn push_ahead(&mut self, at: Time, target: Target) {
+        self.add(at, (u128::from(at.as_nanos()) << 64) | u128::from(target));
+    }
+
+    #[inline(always)]
+    fn add(&mut self, at: Time, key: Key) {
         if at.as_nanos() > self.near_until {
             return self.push_later(key);
         }
@@ -224,17 +235,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_in_order_of_time_then_insertion(
-            ops in prop::collection::vec((0u64..50, 0u32..4, 0u8..4), 1..200),
+        fn events_come_in_order_of_time_then_insertion_but_those_ahead(
+            ops in prop::collection::vec((0u64..50, 0u32..4, 0u8..5), 1..200),
         ) {
             let mut queue = EventQueue::default();
             let mut model = Model::new();
-            for (n, (at, target, op)) in (0u64..).zip(ops) {
+            for (n, (at, target, op)) in (1u64..).zip(ops) {
                 let event = (Time::from_nanos(at), target);
                 let replaces = op == 1 && queue.next().is_some();
                 if replaces {
                     model.pop_first();
                     queue.replace_top(event.0, event.1);
+                } else if op == 4 {
+                    // A target is set ahead once.
+                    if model.insert((event.0, 0, target)) {
+                        queue.push_ahead(event.0, event.1);
+                    }
                 } else if op >= 2 && queue.next().is_some() {
                     model.pop_first();
                     queue.pop();

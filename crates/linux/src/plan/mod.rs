@@ -115,10 +115,8 @@ pub fn plan(spec: &RunSpec, traffic: &Traffic, kernel: Kernel<'_>) -> Result<Pla
 
 /// Refuses a discipline whose clock was set to ticks that the kernel has not.
 fn ticks(link: &LinkSpec, kernel: Kernel<'_>) -> Result<(), LinuxError> {
-    let hz = match link.discipline {
-        Discipline::Pie(pie) => pie.hz,
-        Discipline::Red(red) if red.adaptive => red.hz,
-        _ => return Ok(()),
+    let Discipline::Pie(Pie { hz, .. }) = link.discipline else {
+        return Ok(());
     };
     if hz == kernel.hz || hz == Pie::default().hz {
         return Ok(());

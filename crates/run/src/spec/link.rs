@@ -240,7 +240,8 @@ pub struct Red {
     pub weight: f64,
     /// Above `max_th` the probability rises to one at twice `max_th` instead of jumping to one.
     pub gentle: bool,
-    /// `max_p` follows the average towards the middle between the thresholds (Adaptive RED).
+    /// `max_p` follows the average towards the middle between the thresholds (Adaptive RED); not
+    /// with [`QueueRule::Linux`], whose `tc` asks for it in vain.
     pub adaptive: bool,
     /// Mark instead of drop.
     pub ecn: bool,
@@ -248,8 +249,6 @@ pub struct Red {
     pub harddrop: bool,
     /// By its document or as Linux has it.
     pub by: QueueRule,
-    /// Ticks per second of the kernel's timers: of [`QueueRule::Linux`] the adaptation.
-    pub hz: u32,
 }
 
 impl Red {
@@ -269,7 +268,6 @@ impl Red {
             ecn: false,
             harddrop: true,
             by: QueueRule::Rfc,
-            hz: HZ,
         }
     }
 
@@ -288,7 +286,6 @@ impl Red {
             ecn: false,
             harddrop: true,
             by: QueueRule::Rfc,
-            hz: HZ,
         }
     }
 }

@@ -69,7 +69,8 @@ kinds! {
             by: QueueRule,
         };
         AdaptiveRed = "adaptive-red",
-            "random early detection that sets itself (Floyd, Gummadi, Shenker 2001)" => {
+            "random early detection that sets itself (Floyd, Gummadi, Shenker 2001); by linux: \
+             its settings, but no adaptation, which `tc` has not switched on since iproute2 5.7" => {
             ecn: bool,
             min: Option<BufferSize>,
             max: Option<BufferSize>,
@@ -78,7 +79,6 @@ kinds! {
             gentle: Option<bool>,
             harddrop: Option<bool>,
             by: QueueRule,
-            hz: u32,
         };
         Codel = "codel", "controlled delay (RFC 8289)" => {
             ecn: bool,
@@ -200,7 +200,6 @@ pub(crate) fn discipline<T>(
             gentle,
             harddrop,
             by,
-            hz,
         } => {
             // Half of the delay aimed at, below which nothing is dropped (Floyd, Gummadi,
             // Shenker 2001, sections 4.3 and 5).
@@ -216,7 +215,6 @@ pub(crate) fn discipline<T>(
                 ecn,
                 harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
                 by,
-                hz,
             })
         }
         Queue::Codel {

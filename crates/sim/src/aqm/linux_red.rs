@@ -9,14 +9,16 @@
 //! - After an idle time the average is shifted by a table that `tc` makes in units of 64 ns and the
 //!   kernel reads in microseconds: it decays 15.6 times slower than the link could have sent.
 //! - Above `max` packets are marked too, without `harddrop`.
-//! - The adaptation comes every 512 ms at 250 ticks a second, and its band is in whole fifths.
+//! - Nothing adapts: since iproute2 5.7 (commit 6c10fdca, 2020) `tc` says `adaptive` in an
+//!   attribute that is shown and changes nothing (`TCA_RED_FLAGS`), and `__red_change` starts the
+//!   timer by the flags of `TCA_RED_PARMS`, which are zero. `adaptive-red` is RED with settings
+//!   from the rate.
 
 use fullpipe_run::{ComponentRng, Red};
 use fullpipe_units::{Span, Time};
 
 use super::Popped;
 use super::codel::Fifo;
-use super::linux_clock::Ticker;
 use crate::packet::Packet;
 
 /// The queue and its discipline; lengths in bytes.
@@ -27,7 +29,6 @@ pub struct LinuxRed {
     /// Most bytes that may wait.
     limit: u64,
     law: RedLaw,
-    adaptation: Option<Ticker>,
     queue: Fifo,
     /// From when on the transmitter asks for packets and there are none.
     idle_from: Option<Time>,
@@ -42,13 +43,7 @@ struct RedLaw {
     log: u32,
     min: u64,
     max: u64,
-    /// max - min in bytes.
-    range: u32,
-    /// Band of the adaptation, bytes.
-    band: (u64, u64),
-    /// Probability at `max`, in units of 2^-32.
-    max_p: u32,
-    /// `max_p` per byte of the range, in 2^-32; at least one.
+    /// Probability at `max` per byte of the range, in 2^-32; at least one.
     slope: u32,
     damping: Damping,
     average: u64,
@@ -118,23 +113,18 @@ impl RedLaw {
         let range = u32::try_from(max.saturating_sub(min))
             .unwrap_or(u32::MAX)
             .max(1);
-        let fifth = u64::from(range / 5);
-        let mut law = Self {
+        // Saturates at one.
+        let max_p = (p.max_p * (1u64 << 32) as f64) as u32;
+        Self {
             log,
             min: min << log,
             max: max << log,
-            range,
-            band: (min + 2 * fifth, min + 3 * fifth),
-            // Saturates at one.
-            max_p: (p.max_p * (1u64 << 32) as f64) as u32,
-            slope: 1,
+            slope: (max_p / range).max(1),
             damping: Damping::new(log, rate),
             average: 0,
             count: None,
             random: 0,
-        };
-        law.slope = (law.max_p / range).max(1);
-        law
+        }
     }
 
     /// The average when a packet comes: `backlog` bytes wait, or nothing has since `idle`.
@@ -173,21 +163,6 @@ impl RedLaw {
         self.random = (rng.uniform() * (1u64 << 32) as f64) as u32 / self.slope;
         self.count = Some(0);
     }
-
-    /// `red_adaptative_algo`.
-    fn adapt(&mut self, idle: Option<Span>) {
-        let average = idle.map_or(self.average, |idle| {
-            self.damping.decayed(self.average, idle)
-        });
-        let average = average >> self.log;
-        if average > self.band.1 && self.max_p <= 50 * PER_CENT {
-            self.max_p += PER_CENT.min(self.max_p / 4);
-        } else if average < self.band.0 && self.max_p >= PER_CENT {
-            self.max_p = self.max_p / 10 * 9;
-        }
-        let nearest = (u64::from(self.max_p) + u64::from(self.range) / 2) / u64::from(self.range);
-        self.slope = (nearest as u32).max(1);
-    }
 }
 
 impl LinuxRed {
@@ -199,7 +174,6 @@ impl LinuxRed {
             harddrop: p.harddrop,
             limit: limit * u64::from(PACKET),
             law: RedLaw::new(p, rate),
-            adaptation: p.adaptive.then(|| Ticker::new(ADAPT_EVERY, p.hz)),
             queue: Fifo::default(),
             idle_from: Some(Time::ZERO),
             marks: 0,
@@ -210,7 +184,6 @@ impl LinuxRed {
     /// A packet arrives; one that is dropped goes to `dropped`. Returns how many of them there was
     /// room for.
     pub fn push(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> u64 {
-        self.catch_up(now);
         let idle = self.idle(now);
         self.law.average = self.law.average(self.queue.bytes(), idle);
         let marks = match self.law.act(&mut self.rng) {
@@ -256,15 +229,6 @@ impl LinuxRed {
         Some(now - since)
     }
 
-    /// The adaptations due by `now`.
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
-        while let Some(at) = self.adaptation.as_mut().and_then(|a| a.due(now)) {
-            let idle = self.idle(at);
-            self.law.adapt(idle);
-        }
-    }
-
     /// Packets waiting.
     pub fn packets(&self) -> u64 {
         self.queue.len()
@@ -292,10 +256,6 @@ const PACKET: u32 = 1500;
 const TICKS_PER_S: f64 = 15_625_000.0;
 /// Largest shift in the table.
 const MOST_SHIFT: u8 = 31;
-/// `RED_ONE_PERCENT`: 2^32 / 100, rounded.
-const PER_CENT: u32 = 42_949_673;
-/// `HZ / 2` ticks.
-const ADAPT_EVERY: Span = Span::from_millis(500);
 
 #[cfg(test)]
 mod tests {
@@ -321,13 +281,12 @@ mod tests {
     }
 
     /// `red_set_parms`: 15 000 and 45 000 bytes at 2^-9; 2 % are 85 899 345 of 2^32, over a range
-    /// of 30 000 bytes 2863 per byte; the band from two to three fifths of the range.
+    /// of 30 000 bytes 2863 per byte.
     #[test]
     fn parameters_are_the_kernels() {
         let law = law();
         assert_eq!((law.log, law.min, law.max), (9, 15_000 << 9, 45_000 << 9));
-        assert_eq!((law.max_p, law.slope), (85_899_345, 2863));
-        assert_eq!(law.band, (27_000, 33_000));
+        assert_eq!(law.slope, 2863);
     }
 
     /// `tc_red_eval_idle_damping`: a packet takes 18 750 ticks of 64 ns at 10 Mbit/s. The table has
@@ -391,27 +350,26 @@ mod tests {
         assert_eq!((law.act(&mut rng), law.count), (Action::Hard, None));
     }
 
-    /// `red_adaptative_algo`: a quarter or a per cent more, nine tenths, within 1 and 50 %.
+    /// Whether `adaptive` was asked for or not: ten seconds behind a queue that is always too long.
     #[test]
-    fn the_adaptation_is_the_kernels() {
-        for (max_p, average, expected) in [
-            (85_899_345, 33_001, 85_899_345 + 85_899_345 / 4),
-            (429_496_729, 33_001, 429_496_729 + PER_CENT),
-            (85_899_345, 33_000, 85_899_345),
-            (85_899_345, 26_999, 77_309_406),
-            (PER_CENT - 1, 0, PER_CENT - 1),
-            (50 * PER_CENT + 1, 40_000, 50 * PER_CENT + 1),
-        ] {
-            let mut law = law();
-            (law.max_p, law.average) = (max_p, average << 9);
-            law.adapt(None);
-            assert_eq!(law.max_p, expected, "{max_p} {average}");
-        }
-        let mut law = law();
-        law.average = 40_000 << 9;
-        law.adapt(None);
-        // 107 374 181 / 30 000, to the nearest.
-        assert_eq!(law.slope, 3579);
+    fn nothing_adapts() {
+        let drops = |adaptive| {
+            let p = Red {
+                adaptive,
+                ..red((10.0, 30.0))
+            };
+            let mut q = LinuxRed::new(&p, 100, 10_000_000, ComponentRng::new(1, "red"));
+            let mut dropped = Vec::new();
+            for i in 0..2000 {
+                q.push(ms(5 * i), packet(0, 1500, i), &mut dropped);
+                if q.packets() > 29 {
+                    q.pop(ms(5 * i));
+                }
+            }
+            dropped.len()
+        };
+        assert!(drops(false) > 20);
+        assert_eq!(drops(true), drops(false));
     }
 
     /// Above `max` packets are marked, unless `harddrop` is set; others are dropped.

@@ -189,7 +189,6 @@ mod tests {
         ecn: true,
         harddrop: true,
         by: fullpipe_run::QueueRule::Rfc,
-        hz: 250,
     };
 
     fn red(p: Red) -> RedState {

@@ -52,9 +52,9 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         prop_oneof![1 => Just(1.0), 5 => 0.02..1.0],
         0.002..1.0,
         any::<[bool; 4]>(),
-        (by(), hz()),
+        by(),
     );
-    let red = red.prop_map(|(min, above, max_p, weight, switches, (by, hz))| {
+    let red = red.prop_map(|(min, above, max_p, weight, switches, by)| {
         let [gentle, adaptive, ecn, harddrop] = switches;
         Red {
             min,
@@ -66,7 +66,6 @@ fn discipline() -> impl Strategy<Value = Discipline> {
             ecn,
             harddrop,
             by,
-            hz,
         }
     });
     let pie = (0u64..30, prop::option::of(0.0..0.5), by(), hz());
