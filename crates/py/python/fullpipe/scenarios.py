@@ -167,11 +167,7 @@ def plain(value: Any) -> Any:
 def as_set(value: Any) -> str:
     """A value as ``--set`` takes it: text as it is, everything else as TOML."""
     value = plain(value)
-    if isinstance(value, str):
-        return value
-    return tomli_w.dumps({"x": value}).removeprefix("x = ").strip() if not isinstance(
-        value, Mapping
-    ) else _inline(value)
+    return value if isinstance(value, str) else _inline(value)
 
 
 def _inline(value: Any) -> str:
