@@ -188,7 +188,6 @@ pub(crate) fn discipline<T>(
                 ecn,
                 harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
                 by,
-                ..Red::classic(0)
             })
         }
         Queue::AdaptiveRed {
