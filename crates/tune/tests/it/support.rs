@@ -276,7 +276,20 @@ fn send(mut sender: TcpStream, stop: &AtomicBool) -> io::Result<()> {
 }
 
 fn take(listener: &TcpListener, stop: &AtomicBool) -> io::Result<()> {
-    let (mut connection, _) = listener.accept()?;
+    // The last packet of a handshake can be lost, and its sender be gone before it is repeated.
+    listener.set_nonblocking(true)?;
+    let mut connection = loop {
+        match listener.accept() {
+            Ok((connection, _)) => break connection,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        std::thread::sleep(GLANCE);
+    };
+    connection.set_nonblocking(false)?;
     connection.set_read_timeout(Some(GLANCE))?;
     let mut bytes = vec![0; 1 << 20];
     while !stop.load(Ordering::Relaxed) {
