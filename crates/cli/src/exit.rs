@@ -113,16 +113,40 @@ pub fn usage(error: &clap::Error) -> Exit {
         styled.to_string()
     };
     let text = text.replace("tip:", "hint:");
-    let text = match nearest_command(error) {
-        Some(near) => text.replacen(
-            "\n\n",
-            &format!("\n\n  hint: did you mean `{near}`?\n\n"),
-            1,
-        ),
+    let near = nearest_command(error).map(|near| format!("did you mean `{near}`?"));
+    let text = match near.or_else(|| habit(error)) {
+        Some(hint) => text.replacen("\n\n", &format!("\n\n  hint: {hint}\n\n"), 1),
         None => text,
     };
     crate::output::say(text.trim_end());
     Exit::Usage
+}
+
+/// How `send` spells a flag that iperf3 has and it has not.
+fn habit(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument || std::env::args().nth(1)? != "send" {
+        return None;
+    }
+    let spelling = match written.split('=').next()?.trim_start_matches('-') {
+        "c" | "client" => "the host needs no flag: `fullpipe send HOST`",
+        "p" | "port" => "a port follows the host: `fullpipe send HOST:7000`",
+        "u" | "udp" => "datagrams are cross traffic: `--traffic udp,rate=50Mbit/s --only-traffic`",
+        "k" | "blockcount" => "`--size '1000 segments'` sends an amount",
+        "M" | "set-mss" | "l" | "len" => "`--set path.mtu=9000` sets the size of packets",
+        "O" | "omit" => "`--set measure.warmup=2s` leaves out the beginning",
+        "Z" | "zerocopy" => "`--mode bulk` sends many packets per system call",
+        "A" | "affinity" => "`--pin CPU` keeps the sending thread on a processor",
+        "congestion" => "`--stack NAME`, or `-C NAME`",
+        "parallel" => "`--streams N`, or `-P N`",
+        "bytes" => "`--size 1GB`, or `-n 1GB`",
+        "logfile" => "redirect stdout, or `--out DIR`",
+        _ => return None,
+    };
+    Some(spelling.to_owned())
 }
 
 /// The command that was probably meant, where clap's own measure of likeness finds none (`rnu`).

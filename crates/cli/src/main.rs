@@ -13,6 +13,7 @@ mod exit;
 mod ground;
 mod output;
 mod peer;
+mod picture;
 mod progress;
 mod reference;
 mod state;
@@ -55,6 +56,7 @@ fn run() -> Exit {
         Command::Compare(compare) => commands::compare::compare(compare),
         Command::Agree(agree) => commands::agree::agree(agree),
         Command::Report(report) => commands::report::report(report),
+        Command::Figure(figure) => commands::figure::figure(figure),
         Command::Export(export) => commands::export::export(export),
         Command::Serve(serve) => commands::serve::serve(serve),
         Command::List(list) => commands::list::list(list),

@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::{CommandFactory, builder::PossibleValue};
+use clap::CommandFactory;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use fullpipe_cc::registry::{Kind, entries};
+use fullpipe_metrics as metrics;
+use fullpipe_scenario::{Scenario, builtin, flow_keys};
 
 use crate::args::{Args, Completions, Man};
 use crate::exit::{Exit, Failure};
@@ -12,9 +16,55 @@ use crate::output;
 /// `fullpipe completions`.
 pub fn completions(args: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "fullpipe", &mut script);
+    clap_complete::generate(args.shell, &mut knowing(), "fullpipe", &mut script);
     output::data(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Ok)
+}
+
+/// The command line with the names that its arguments can have, for shells to offer; a file is as
+/// good a scenario, and any spelling as good a stack.
+fn knowing() -> clap::Command {
+    let owned = |names: Vec<&'static str>| names.into_iter().map(str::to_owned).collect();
+    let scenarios: Vec<String> = owned(builtin::names().collect());
+    let metrics: Vec<String> = owned(metrics::names().collect());
+    let senders = |kind| matches!(kind, Kind::Law | Kind::Module | Kind::Model);
+    let stacks = entries().filter(|e| senders(e.kind)).map(|e| e.name);
+    let stacks: Vec<String> = owned(stacks.collect());
+    let flow: Vec<String> = flow_keys().map(|(key, _)| format!("{key}=")).collect();
+    let schema = Scenario::json_schema();
+    let keys = |table: &str| -> Vec<String> {
+        let table_keys = schema
+            .pointer(&format!("/properties/{table}/properties"))
+            .and_then(|keys| keys.as_object());
+        let keys = table_keys.into_iter().flat_map(|keys| keys.keys());
+        keys.map(|key| format!("{table}.{key}=")).collect()
+    };
+    let top = ["duration=", "seeds="].map(str::to_owned);
+    let set: Vec<String> = [keys("path"), keys("measure"), top.to_vec()].concat();
+    let known = [
+        ("run", "scenarios", &scenarios),
+        ("run", "set", &set),
+        ("agree", "scenario", &scenarios),
+        ("agree", "set", &set),
+        ("check", "scenarios", &scenarios),
+        ("falsify", "scenarios", &scenarios),
+        ("sweep", "scenario", &scenarios),
+        ("emulate", "scenario", &scenarios),
+        ("law", "stacks", &stacks),
+        ("send", "stack", &stacks),
+        ("send", "set", &flow),
+        ("compare", "metrics", &metrics),
+        ("figure", "metric", &metrics),
+    ];
+    known
+        .into_iter()
+        .fold(Args::command(), |command, (name, arg, values)| {
+            command.mut_subcommand(name, |c| {
+                c.mut_arg(arg, |a| {
+                    a.value_parser(PossibleValuesParser::new(values.clone()))
+                })
+            })
+        })
 }
 
 /// `fullpipe man`.
@@ -48,7 +98,53 @@ fn page(command: &clap::Command) -> Result<String, Failure> {
     clap_mangen::Man::new(command.clone())
         .render(&mut text)
         .map_err(|e| Failure::new(Exit::Internal, format!("cannot render the man page: {e}")))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let text = String::from_utf8_lossy(&text);
+    let usage = usage(command, "").replace('-', "\\-");
+    let text = section_replaced(&text, "SYNOPSIS", |_| {
+        format!(".SH SYNOPSIS\n.nf\n{usage}\n.fi\n")
+    });
+    Ok(section_replaced(&text, "EXTRA", examples))
+}
+
+/// A man page with another text in the place of a section.
+fn section_replaced(page: &str, head: &str, with: impl Fn(&str) -> String) -> String {
+    let title = format!(".SH {head}\n");
+    let Some((before, rest)) = page.split_once(&title) else {
+        return page.to_owned();
+    };
+    let end = rest.find("\n.SH ").map_or(rest.len(), |at| at + 1);
+    format!("{before}{}{}", with(&rest[..end]), &rest[end..])
+}
+
+/// What follows the options: its headings are sections, its lines stay as they can be copied.
+fn examples(body: &str) -> String {
+    let mut out = String::new();
+    let mut open = false;
+    for line in body.lines() {
+        match line.strip_suffix(':').filter(|l| !l.starts_with(' ')) {
+            Some(head) if !open || head.split(' ').count() <= 2 => {
+                out += if open { ".fi\n" } else { "" };
+                out += &format!(".SH {}\n.nf\n", head.to_uppercase());
+                open = true;
+            }
+            _ => {
+                out += line;
+                out.push('\n');
+            }
+        }
+    }
+    out + if open { ".fi\n" } else { "" }
+}
+
+/// `fullpipe law [OPTIONS] <STACK>...`.
+fn usage(command: &clap::Command, name: &str) -> String {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim();
+    let rest = usage.strip_prefix(command.get_bin_name().unwrap_or(name));
+    match (name, rest) {
+        ("", _) => usage.to_owned(),
+        (name, rest) => format!("{name}{}", rest.unwrap_or(usage)),
+    }
 }
 
 fn subcommands(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
@@ -86,13 +182,9 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
         .map(ToString::to_string);
     let about = about.unwrap_or_default();
     let stop = if about.ends_with('.') { "" } else { "." };
-    let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage:").trim();
-    let usage = usage
-        .strip_prefix(command.get_bin_name().unwrap_or(name))
-        .unwrap_or(usage);
+    let usage = usage(command, name);
     // Writing to a string cannot fail.
-    let _ = write!(out, "{about}{stop}\n\n```text\n{name}{usage}\n```\n");
+    let _ = write!(out, "{about}{stop}\n\n```text\n{usage}\n```\n");
     if command.get_name() == "fullpipe" {
         let _ = write!(out, "\n| command | |\n|---|---|\n");
         for sub in subcommands(command) {

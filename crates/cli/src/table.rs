@@ -1,5 +1,7 @@
 //! Plain-text tables: columns aligned by spaces, readable without colour and in a log file.
 
+use fullpipe_report::figure::Rows;
+
 /// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -83,6 +85,32 @@ impl Table {
             out += &line((0..self.align.len()).map(cell).collect());
         }
         out
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The same for other forms: the lines of a heading become one.
+    pub fn rows(&self) -> Rows {
+        let cells = |row: &Vec<String>| {
+            let cell = |i| row.get(i).cloned().unwrap_or_default();
+            (0..self.align.len()).map(cell).collect()
+        };
+        Rows {
+            heads: self
+                .heads
+                .iter()
+                .map(|h| h.join(" ").trim().to_owned())
+                .collect(),
+            rows: self.rows.iter().map(cells).collect(),
+            align: self
+                .align
+                .iter()
+                .map(|a| if *a == Align::Left { 'l' } else { 'r' })
+                .collect(),
+        }
     }
 
     fn push_row(&self, out: &mut String, row: &[String], widths: &[usize]) {

@@ -11,6 +11,7 @@
 //! of metrics after RFC 5166. What these leave open is fixed here and said in the table: population
 //! deviation, where a convergence time begins, what a group of streams reports.
 
+mod expression;
 mod fidelity;
 mod group;
 mod harm;
@@ -27,6 +28,7 @@ mod trajectory;
 mod view;
 mod window_recovery;
 
+pub use expression::{Expression, ExpressionError, scope, unit};
 pub use fidelity::{Check, Fidelity, HostFidelity};
 pub use group::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind, bdp_packets};
 pub use measure::{against, against_baselines, measure, needs_baseline};

@@ -10,6 +10,7 @@ use fullpipe_grounds::{Far, GROUNDS, Kernel, Running, Settings};
 use fullpipe_net::ground::Options as Sockets;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::run::{Options, Progress, RunFinished, run_on};
+use fullpipe_results::store::Earlier;
 use pyo3::prelude::*;
 
 use crate::controller::Hosting;
@@ -171,7 +172,7 @@ pub fn run(
     let options = Options {
         jobs,
         out: Some(&out),
-        resume,
+        earlier: Earlier::resumed(resume),
         captures: Captures::default(),
         progress: &counted,
         interrupt: flag.get(),

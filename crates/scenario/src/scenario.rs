@@ -17,6 +17,8 @@ pub struct Scenario {
     pub origin: String,
     /// Read with `--quick`.
     pub quick: bool,
+    /// What `--set` changed in it: keys and values, in order.
+    pub set: Vec<(String, String)>,
     /// Seeds of the runs of every case.
     pub seeds: Vec<u64>,
     /// The points of the matrix; later keys of `[matrix]` vary fastest.

@@ -6,6 +6,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_cc::StackSpec;
 use fullpipe_units::{Rate, Span};
 
+use super::figure::Print;
+
 /// `fullpipe law`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
@@ -34,9 +36,12 @@ pub struct Law {
     #[arg(long, value_name = "HZ", default_value_t = 250, value_parser = clap::value_parser!(u32).range(100..=1000))]
     pub hz: u32,
 
-    /// Also draw a picture: .svg or .png
+    /// Also draw a picture: .svg, .pdf or .png
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub print: Print,
 
     /// Format on stdout
     #[arg(long, value_enum, default_value_t = LawFormat::Table)]
@@ -67,7 +72,7 @@ Mathis et al. 1997 and RFC 3649). There is no queue: laws that read the delay se
   recovery     until the window is back, in round trips and in time
   loss rate    losses per segment that hold the window there (p)
   mean window  at that loss rate: the response function w(p)
-  goodput      mean window x mss / rtt
+  goodput      mean window x mss / rtt, at most what --rate carries
   Reno flows   that together have this mean window at this loss rate";
 
 /// Windows of the table, segments.

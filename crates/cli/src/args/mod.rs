@@ -5,6 +5,7 @@ mod agree;
 mod doctor;
 mod emulate;
 mod falsify;
+mod figure;
 mod law;
 mod linux;
 mod lookup;
@@ -26,6 +27,7 @@ pub use agree::Agree;
 pub use doctor::{Doctor, Examined};
 pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
+pub use figure::{Figure, FigureKind};
 pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
@@ -81,6 +83,9 @@ pub enum Command {
     /// Write the HTML report of a result or a study
     #[command(long_about = REPORT_ABOUT)]
     Report(Report),
+    /// Draw a figure or a table of a result, for a paper or a page
+    #[command(long_about = figure::ABOUT)]
+    Figure(Figure),
     /// Write a trace as CSV, qlog or xplot data
     #[command(long_about = EXPORT_ABOUT)]
     Export(Export),
@@ -133,11 +138,12 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 22] = [
+pub const COMMANDS: [&str; 23] = [
     "run",
     "compare",
     "agree",
     "report",
+    "figure",
     "export",
     "serve",
     "list",

@@ -32,6 +32,18 @@ pub(super) fn threshold(text: &str) -> Result<(Option<String>, f64), String> {
     }
 }
 
+/// A width on paper, in millimetres.
+pub(super) fn millimetres(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [("mm", 1.0), ("cm", 10.0), ("in", 25.4), ("pt", 25.4 / 72.0)];
+    let unit = UNITS
+        .iter()
+        .find_map(|(unit, mm)| Some((text.strip_suffix(unit)?, mm)));
+    let length = unit.and_then(|(number, mm)| Some(number.trim().parse::<f64>().ok()? * mm));
+    length
+        .filter(|mm| (20.0..=1500.0).contains(mm))
+        .ok_or_else(|| "expected 20 mm to 1500 mm, as `84mm`, `8.4cm` or `3.3in`".to_owned())
+}
+
 fn fraction(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent, 100.0),
@@ -46,6 +58,16 @@ fn fraction(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn widths_on_paper() {
+        assert_eq!(millimetres("84mm"), Ok(84.0));
+        assert_eq!(millimetres("8.4 cm"), Ok(84.0));
+        assert!((millimetres("3.5in").unwrap() - 88.9).abs() < 1e-9);
+        for text in ["84", "mm", "0mm", "2m", "1e9mm"] {
+            assert!(millimetres(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn fractions_and_percentages() {

@@ -85,6 +85,10 @@ pub struct Run {
     #[arg(long, requires = "out")]
     pub resume: bool,
 
+    /// Replace what `--out` holds: of its runs those that are asked for again stay, the others go
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    pub replace: bool,
+
     /// Capture the packets of every run for Wireshark, as DIR/captures/*.pcap: one file at the
     /// senders, one at the receivers
     #[arg(long, requires = "out")]

@@ -34,7 +34,13 @@ pub struct Send {
     pub size: Option<String>,
 
     /// Congestion control; see `fullpipe list stacks`
-    #[arg(long, short, value_name = "STACK", default_value = "cubic")]
+    #[arg(
+        long,
+        short,
+        visible_short_alias = 'C',
+        value_name = "STACK",
+        default_value = "cubic"
+    )]
     pub stack: String,
 
     /// Number of parallel connections
@@ -44,6 +50,19 @@ pub struct Send {
     /// The server sends
     #[arg(long, short = 'R', conflicts_with = "to")]
     pub reverse: bool,
+
+    /// Both ends send at the same time
+    #[arg(long, conflicts_with_all = ["to", "reverse", "request", "only_traffic"])]
+    pub bidir: bool,
+
+    /// Rate that no connection exceeds, as `100Mbit/s`
+    #[arg(
+        long,
+        short = 'b',
+        value_name = "RATE",
+        conflicts_with = "only_traffic"
+    )]
+    pub bitrate: Option<String>,
 
     /// Cap of the congestion window, as `8MB` or `1000 segments`
     #[arg(long, short, value_name = "WINDOW")]
@@ -73,7 +92,7 @@ pub struct Send {
     #[arg(long, value_name = "KIND[,KEY=VALUE]...", conflicts_with = "to")]
     pub traffic: Vec<String>,
 
-    /// Rate of cross traffic for which --traffic gives none; a flow is paced by `--set rate=RATE`
+    /// Rate of cross traffic for which --traffic gives none
     #[arg(long, value_name = "RATE", requires = "traffic")]
     pub rate: Option<String>,
 
@@ -98,13 +117,18 @@ pub struct Send {
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// Time between two lines of `--format ndjson`
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: String,
+    /// Print what every interval of this length brought: to stderr, with `--format ndjson` as
+    /// objects to stdout [default of these: 1s]
+    #[arg(long, short, value_name = "TIME")]
+    pub interval: Option<String>,
 
     /// Format of the result on stdout; `ndjson` begins with a line per interval
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+
+    /// The same as `--format json`
+    #[arg(long, short = 'J', conflicts_with = "format")]
+    pub json: bool,
 
     /// Keep results, time series, figures and the report in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
@@ -127,6 +151,13 @@ pub struct Send {
     /// No live line and no remarks on stderr; errors are still printed
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl Send {
+    /// Format of the result.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
 }
 
 /// How to talk to a server.
@@ -231,6 +262,7 @@ const SEND_EXAMPLES: &str = "\
 Examples:
   fullpipe send dtn.example.org                        10 s of CUBIC
   fullpipe send dtn.example.org:7000 --reverse --time 30s --stack 'highspeed+limited(max_ssthresh=100)'
+  fullpipe send dtn.example.org -t 30s -P 4 -i 1s -C bbr -b 200Mbit/s --bidir
   fullpipe send dtn.example.org --size 20GB --verify --mode bulk
   fullpipe send dtn.example.org --set delayed_ack=false --set 'drop={ segment = 40 }' --out results
   fullpipe send dtn.example.org --request 10 --every 200ms --count 100

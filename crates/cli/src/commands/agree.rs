@@ -8,7 +8,7 @@ use fullpipe_results::agreement::study::{
 use fullpipe_results::capture::Captures;
 use fullpipe_results::compare::{Comparison, Row, Verdict};
 use fullpipe_results::run::Options;
-use fullpipe_results::store::ResultDir;
+use fullpipe_results::store::{Earlier, ResultDir};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Overrides, Scenario};
 
@@ -58,7 +58,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         run: Options {
             jobs: 0,
             out: Some(&args.out),
-            resume: args.resume,
+            earlier: Earlier::resumed(args.resume),
             captures: Captures::default(),
             progress: &progress,
             interrupt: &INTERRUPT,

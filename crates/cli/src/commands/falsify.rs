@@ -5,7 +5,7 @@ use fullpipe_report::{falsification, page::REPORT};
 use fullpipe_results::capture::Captures;
 use fullpipe_results::falsify::{Depth, Falsification, Trial};
 use fullpipe_results::run::{Options, RunError};
-use fullpipe_results::store::Cache;
+use fullpipe_results::store::{Cache, Earlier};
 use fullpipe_scenario::Overrides;
 
 use super::check::counted;
@@ -79,7 +79,7 @@ fn run(args: &Falsify, name: &str, trial: &Trial) -> Result<Falsification, Failu
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
         out: None,
-        resume: false,
+        earlier: Earlier::Remade,
         captures: Captures::default(),
         progress: &progress,
         interrupt: &INTERRUPT,

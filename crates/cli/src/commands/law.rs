@@ -1,24 +1,26 @@
 //! `fullpipe law`: a(w), b(w), response function and recovery of stacks.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_cc::response::{Conditions, Cycle, NoCycle, cycle};
-use fullpipe_report::figure::{Chart, Line, Panel};
-use fullpipe_results::store::ResultDir;
+use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
 use fullpipe_units::Rate;
 use serde_json::{Value, json};
 
 use crate::args::{Law, LawFormat};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::picture::{Form, Picture};
 use crate::table::{Align, Table};
 
 /// Runs the command.
 pub fn law(args: &Law) -> Result<Exit, Failure> {
     // Before the work, which may take a while.
-    let picture = args.figure.as_deref().map(Picture::named).transpose()?;
+    let named =
+        |file: &Path| Picture::named("--figure", file, "laws.svg", |form: Form| !form.is_table());
+    let picture = args.figure.as_deref().map(named).transpose()?;
     if args.stacks.iter().any(|s| s.law_name() == "own-linux") {
         let message = "own-linux: a module for the kernel of ground linux, nothing to drive here";
         return Err(Failure::new(Exit::Usage, message)
@@ -207,8 +209,15 @@ fn seconds(c: &Cycle, args: &Law) -> f64 {
     c.rounds * args.rtt.as_secs_f64()
 }
 
+/// Goodput, at most what the path carries.
 fn mbps(c: &Cycle, args: &Law) -> f64 {
-    c.mean_window * f64::from(args.mss) * 8e-6 / args.rtt.as_secs_f64()
+    let mss = f64::from(args.mss);
+    let free = c.mean_window * mss * 8e-6 / args.rtt.as_secs_f64();
+    let part = mss / (mss + f64::from(HEADERS));
+    let path = args
+        .rate
+        .map(|rate| rate.as_bits_per_sec() as f64 / 1e6 * part);
+    path.map_or(free, |path| free.min(path))
 }
 
 fn csv(laws: &[Response], args: &Law) -> String {
@@ -290,19 +299,29 @@ fn as_json(laws: &[Response], args: &Law, path: Option<f64>) -> String {
 fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure> {
     let panel = |title: &str, x: &str, y: &str, point: &dyn Fn(&Cycle) -> (f64, f64)| Panel {
         title: title.to_owned(),
-        x_label: x.to_owned(),
-        y_label: y.to_owned(),
+        x: Axis {
+            label: x.to_owned(),
+            scale: Scale::Log,
+        },
+        y: Axis {
+            label: y.to_owned(),
+            scale: Scale::Log,
+        },
         lines: laws
             .iter()
-            .map(|law| Line {
+            .enumerate()
+            .map(|(group, law)| Line {
                 name: law.stack.clone(),
+                group,
                 points: law.cycles.iter().map(point).collect(),
+                ..Line::default()
             })
             .collect(),
     };
     let window = "window (segments)";
     let chart = Chart {
         title: "What a loss does".to_owned(),
+        stacked: false,
         subtitle: format!(
             "one flow alone, a loss whenever the window is reached; RTT {}, segments of {} B, no queue",
             args.rtt, args.mss
@@ -328,59 +347,8 @@ fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure>
             }),
         ],
     };
-    let bytes = picture.bytes(&chart.svg())?;
-    let written = ResultDir::write_beside(&picture.dir, &picture.name, &bytes)?;
-    output::say(&format!("written: {}", written.display()));
-    Ok(())
-}
-
-/// File of `--figure`, checked before anything is computed.
-struct Picture {
-    dir: PathBuf,
-    name: String,
-    form: Form,
-}
-
-enum Form {
-    Svg,
-    #[cfg(feature = "png")]
-    Png,
-}
-
-impl Picture {
-    fn named(file: &Path) -> Result<Self, Failure> {
-        let form = match file.extension().and_then(|e| e.to_str()) {
-            Some("svg") => Form::Svg,
-            #[cfg(feature = "png")]
-            Some("png") => Form::Png,
-            _ => {
-                let known = if cfg!(feature = "png") {
-                    ".svg or .png"
-                } else {
-                    ".svg"
-                };
-                let message = format!("--figure {}: not a name with {known}", file.display());
-                return Err(Failure::new(Exit::Usage, message).hint("write for example laws.svg"));
-            }
-        };
-        // A file with an extension has a name.
-        let name = file.file_name().unwrap_or_default();
-        let dir = file.parent().filter(|p| !p.as_os_str().is_empty());
-        Ok(Self {
-            dir: dir.unwrap_or(Path::new(".")).to_owned(),
-            name: name.to_string_lossy().into_owned(),
-            form,
-        })
-    }
-
-    fn bytes(&self, svg: &str) -> Result<Vec<u8>, Failure> {
-        match self.form {
-            Form::Svg => Ok(svg.as_bytes().to_vec()),
-            #[cfg(feature = "png")]
-            Form::Png => fullpipe_report::figure::png(svg, 2.0)
-                .map_err(|e| Failure::new(Exit::Internal, e.to_string())),
-        }
-    }
+    let style = args.print.style();
+    picture.draw(&chart.svg(&style), &style)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod emulate;
 pub mod export;
 pub mod falsify;
+pub mod figure;
 pub mod law;
 pub mod linux;
 pub mod list;

@@ -12,7 +12,7 @@ use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
-use fullpipe_results::store::ResultDir;
+use fullpipe_results::store::{Earlier, ResultDir};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
 
@@ -263,7 +263,10 @@ fn one(
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
         out,
-        resume: args.resume,
+        earlier: match args.replace {
+            true => Earlier::Replaced,
+            false => Earlier::resumed(args.resume),
+        },
         captures: Captures {
             pcap: args.pcap,
             qlog: args.qlog,

@@ -92,7 +92,7 @@ const COLUMNS: &[Column] = &[
     rare(["stalls", "segments"], Metric::flow("local_stalls")),
     Column {
         digits: 3,
-        ..optional(["recovery", "s"], Metric::flow("recovery_time_s"))
+        ..optional(["recovery", "1st, s"], Metric::flow("recovery_time_s"))
     },
     optional(["complete", "s"], Metric::flow("completion_time_s")),
     optional(["jain", ""], Metric::case("jain")),

@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 use fullpipe_results::result::{CaseResult, RunResult};
 use serde_json::json;
 
+use crate::table::Table;
 pub use falsification::falsification;
 pub use junit::junit;
 pub use markdown::markdown;
@@ -47,6 +48,21 @@ pub fn table(result: &RunResult) -> String {
         out += &expectations::summary(result);
     }
     out
+}
+
+/// One row per flow and case.
+pub fn flows_table(result: &RunResult) -> Table {
+    flows::table(result)
+}
+
+/// One row per short flows, datagrams or pings and case.
+pub fn traffic_table(result: &RunResult) -> Table {
+    traffic::table(result)
+}
+
+/// One row per expectation.
+pub fn expectations_table(result: &RunResult) -> Table {
+    expectations::table(result)
 }
 
 /// What failed, a sentence each.

@@ -45,6 +45,20 @@ fn the_paradox_of_rfc_3649_comes_out() {
     assert!((number("goodput_mbps") / (10_000.0 * 1448.0 / 1500.0) - 1.0).abs() < 0.01);
 }
 
+/// A window above what the path holds carries no more than the path.
+#[test]
+fn no_goodput_is_above_the_rate() {
+    let args = [
+        "reno", "--rate", "1Gbit/s", "--rtt", "10ms", "--format", "json",
+    ];
+    let doc: Value = serde_json::from_str(&law(&args).stdout).unwrap();
+    let rows = doc["laws"][0]["windows"].as_array().unwrap();
+    let goodput = |row: &Value| row["goodput_mbps"].as_f64().unwrap();
+    let most = 1000.0 * 1448.0 / 1500.0;
+    assert!(rows.iter().all(|row| goodput(row) <= most + 1e-9), "{doc}");
+    assert!(rows.iter().any(|row| goodput(row) == most) && goodput(&rows[0]) < most / 10.0);
+}
+
 #[test]
 fn csv_has_the_fields_of_the_json() {
     let csv = law(&["multcp(n=4)", "--window", "100", "--format", "csv"]).stdout;

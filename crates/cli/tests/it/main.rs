@@ -12,6 +12,7 @@ mod doctor;
 mod emulate;
 mod export;
 mod falsify;
+mod figure;
 mod first_minutes;
 mod formats;
 mod law;

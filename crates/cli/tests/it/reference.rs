@@ -28,6 +28,28 @@ fn every_shell_has_completions() {
     }
 }
 
+/// A shell offers the names that an argument can have.
+#[test]
+fn completions_know_scenarios_stacks_metrics_and_keys() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = fullpipe(Path::new("."), &["completions", shell]).stdout;
+        for word in [
+            "goodput_mbps",
+            "path.rtt=",
+            "scalable",
+            "delayed_ack=",
+            "first-run",
+        ] {
+            // fish completes the values of flags only.
+            let flag = shell != "fish" || word != "first-run";
+            assert!(
+                !flag || script.contains(word),
+                "{shell} does not know {word}"
+            );
+        }
+    }
+}
+
 #[test]
 fn man_pages_are_written_for_every_command() {
     let dir = tempfile::tempdir().unwrap();
@@ -48,6 +70,7 @@ fn man_pages_are_written_for_every_command() {
         "-emulate",
         "-export",
         "-falsify",
+        "-figure",
         "-law",
         "-linux",
         "-linux-build",
@@ -73,6 +96,18 @@ fn man_pages_are_written_for_every_command() {
     let page = std::fs::read_to_string(dir.path().join("man1/fullpipe-run.1")).unwrap();
     assert!(
         page.contains(".SH OPTIONS") && page.contains("\\-\\-resume"),
+        "{page}"
+    );
+    // Examples stand as they can be copied, and the synopsis says what is repeated.
+    let (_, examples) = page.split_once("\n.SH EXAMPLES\n.nf\n").unwrap();
+    let (examples, _) = examples.split_once("\n.fi\n").unwrap();
+    assert!(
+        examples.starts_with("  fullpipe run first\\-run\n"),
+        "{examples}"
+    );
+    assert!(!page.contains("SH EXTRA"));
+    assert!(
+        page.contains("fullpipe run [OPTIONS] <SCENARIO>...\n.fi\n"),
         "{page}"
     );
 }

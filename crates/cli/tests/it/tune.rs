@@ -169,6 +169,31 @@ fn explain_shows_the_law_and_its_forecast() {
 }
 
 #[test]
+fn a_path_of_the_other_side_says_how_to_ask_for_it() {
+    let passive = POLICY.replacen("stack", "side = \"passive\"\nstack", 1);
+    let ask = |side: &str| {
+        let args = [
+            "explain",
+            "192.0.2.7:5001",
+            "--policy",
+            "policy.toml",
+            "--no-forecast",
+        ];
+        tune(&passive, &[&args[..], &["--side", side]].concat()).stdout
+    };
+    let active = ask("active");
+    assert!(
+        active.contains("not `backup`: ") && active.contains("`--side passive`"),
+        "{active}"
+    );
+    assert!(
+        ask("passive").starts_with("path `backup`"),
+        "{}",
+        ask("passive")
+    );
+}
+
+#[test]
 fn what_cannot_be_forecast_is_said() {
     let ended = tune(
         POLICY,

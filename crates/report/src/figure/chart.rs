@@ -1,4 +1,4 @@
-//! Curves over a number that is not time: panels side by side, both axes logarithmic.
+//! Curves and points over a number, a time or names: panels side by side.
 
 /// A picture of panels that show the same things, one line of the legend each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,28 +7,60 @@ pub struct Chart {
     pub title: String,
     /// What all panels have in common.
     pub subtitle: String,
-    /// Panels, drawn two to a row.
+    /// Panels, side by side where there is room.
     pub panels: Vec<Panel>,
+    /// One below the other, for a common horizontal axis.
+    pub stacked: bool,
 }
 
-/// A pair of logarithmic axes and its lines.
+/// A pair of axes and what stands between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// Heading.
     pub title: String,
-    /// Quantity and unit of the horizontal axis.
-    pub x_label: String,
-    /// Quantity and unit of the vertical axis.
-    pub y_label: String,
-    /// Lines; the same position in every panel has the same colour.
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// Lines; those of one group have the same colour in every panel.
     pub lines: Vec<Line>,
 }
 
-/// A line of a [`Panel`].
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// Quantity and unit.
+    pub label: String,
+    /// How values are laid out.
+    pub scale: Scale,
+}
+
+/// How values are laid out on an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Scale {
+    /// Whole decades; what is not positive is left out.
+    #[default]
+    Log,
+    /// From zero, or the smallest value if that is negative.
+    Linear,
+    /// Names at 0, 1, 2, ...
+    Names(Vec<String>),
+}
+
+/// A line or a row of points of a [`Panel`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Name in the legend.
+    /// Name in the legend, once for each.
     pub name: String,
-    /// Points from left to right or from right to left; those that are not positive are left out.
+    /// Colour and dash.
+    pub group: usize,
+    /// Points from left to right or from right to left; those that the axes cannot show are left
+    /// out.
     pub points: Vec<(f64, f64)>,
+    /// 95 % intervals of the points, as far as there are any.
+    pub intervals: Vec<Option<[f64; 2]>>,
+    /// Drawn as points.
+    pub dots: bool,
+    /// Drawn without a line between the points.
+    pub loose: bool,
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::draw::overview_svg;
-use super::{Figure, FigureError};
+use super::{Figure, FigureError, Style};
 
 /// The pictures of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn draw_all(
             return Ok(None);
         };
         let name = file_name(*case, label);
-        write_picture(dir, &name, &figure.svg())?;
+        write_picture(dir, &name, &figure.svg(&Style::default()))?;
         figure.subtitle.clone_from(label);
         Ok(Some((name, figure)))
     };
@@ -56,7 +56,11 @@ pub(super) fn draw_all(
     };
     if panels.len() > 1 {
         let overview = OVERVIEW.to_owned();
-        write_picture(dir, &overview, &overview_svg(title, subtitle, &panels))?;
+        write_picture(
+            dir,
+            &overview,
+            &overview_svg((title, subtitle), &Style::default(), &panels),
+        )?;
         written.overview = Some(svg(&overview));
         names.push(overview);
     }
@@ -87,7 +91,7 @@ fn write_picture(dir: &Path, name: &str, svg: &str) -> Result<(), FigureError> {
     #[cfg(feature = "png")]
     write_file(
         &dir.join(format!("{name}.png")),
-        &super::draw::png(svg, PNG_SCALE)?,
+        &super::draw::png(svg, PNG_SCALE, &Style::default())?,
     )?;
     Ok(())
 }

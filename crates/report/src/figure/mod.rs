@@ -9,12 +9,15 @@
 //!
 //! [`write`] draws from a stored result, so a picture can be made again without running anything.
 
+pub mod asked;
 mod chart;
 mod draw;
 mod folder;
 mod overlay;
 mod picture;
+mod rows;
 mod stored;
+mod style;
 
 use std::io;
 use std::path::PathBuf;
@@ -23,13 +26,17 @@ use fullpipe_results::label;
 use fullpipe_results::store::{ResultDir, StoreError};
 use fullpipe_scenario::Scenario;
 
-pub use chart::{Chart, Line, Panel};
-pub use draw::{OVERVIEW_PANELS, overview_svg};
+pub use chart::{Axis, Chart, Line, Panel, Scale};
+#[cfg(feature = "pdf")]
+pub use draw::pdf;
 #[cfg(feature = "png")]
-pub use draw::{RasterError, png};
+pub use draw::{FontError, RasterError, png};
+pub use draw::{OVERVIEW_PANELS, overview_svg};
 pub use folder::Written;
 pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
+pub use rows::Rows;
+pub use style::Style;
 
 /// Draws every case of a result as SVG, and as PNG with the feature `png`, into `figures/`, with
 /// the first seed, and an overview. Pictures that an earlier run left there are removed. Cases

@@ -44,7 +44,9 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
             title: title.clone(),
             subtitle: shown[i].1.clone(),
             duration: cases[0].simulated_s,
+            warmup: 0.0,
             window_unit: "segments".to_owned(),
+            mss: None,
             curves,
             levels: Vec::new(),
         }))
@@ -89,7 +91,10 @@ fn curves(
     Ok(out)
 }
 
-fn curve((table, series, events): (&Table, &ByFlow<'_>, &ByFlow<'_>), flow: &str) -> Curve {
+pub(super) fn curve(
+    (table, series, events): (&Table, &ByFlow<'_>, &ByFlow<'_>),
+    flow: &str,
+) -> Curve {
     let mut curve = Curve::of(String::new(), 0, flow, series, events);
     if curve.time.is_empty() {
         // Several streams: the sum of their windows.

@@ -9,12 +9,34 @@ pub struct Figure {
     pub subtitle: String,
     /// Length of the time axis, seconds; longer curves are cut.
     pub duration: f64,
+    /// End of the warm-up, seconds: what is before it is drawn and not measured.
+    pub warmup: f64,
     /// Unit of the window axis in words, for example `segments of 1448 B`.
     pub window_unit: String,
+    /// Size of a segment, bytes, where all curves have the same.
+    pub mss: Option<f64>,
     /// The curves.
     pub curves: Vec<Curve>,
     /// Horizontal lines with a label, for example what the path holds.
     pub levels: Vec<Level>,
+}
+
+impl Figure {
+    /// The same with windows in megabytes, where the size of a segment is known.
+    pub fn in_megabytes(mut self) -> Figure {
+        let Some(mss) = self.mss else {
+            return self;
+        };
+        let unit = mss / 1e6;
+        for c in &mut self.curves {
+            let columns = [&mut c.window, &mut c.low, &mut c.high, &mut c.ssthresh];
+            columns.into_iter().flatten().for_each(|w| *w *= unit);
+            c.marks.iter_mut().for_each(|m| m.window *= unit);
+        }
+        self.levels.iter_mut().for_each(|l| l.window *= unit);
+        self.window_unit = "MB".to_owned();
+        self
+    }
 }
 
 /// The window of one flow over time.

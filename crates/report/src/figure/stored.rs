@@ -49,7 +49,9 @@ impl Figure {
             title: scenario.name.clone(),
             subtitle: subtitle(scenario, case),
             duration: case.duration.as_secs_f64(),
+            warmup: case.warmup.as_secs_f64(),
             window_unit: window_unit(&case.flows),
+            mss: same_mss(&case.flows),
             curves,
             levels: levels(case, seed),
         }))
@@ -143,16 +145,20 @@ fn subtitle(scenario: &Scenario, case: &Case) -> String {
 }
 
 fn window_unit(flows: &[FlowGroup]) -> String {
-    match flows {
-        [first, rest @ ..] if rest.iter().all(|f| f.mss == first.mss) => {
-            format!("segments of {} B", thousands(f64::from(first.mss)))
-        }
-        _ => "segments".to_owned(),
+    match same_mss(flows) {
+        Some(mss) => format!("segments of {} B", thousands(mss)),
+        None => "segments".to_owned(),
     }
 }
 
+pub(super) fn same_mss(flows: &[FlowGroup]) -> Option<f64> {
+    let first = flows.first()?.mss;
+    let same = flows.iter().all(|f| f.mss == first);
+    same.then(|| f64::from(first))
+}
+
 /// What the path holds, where one flow has it to itself.
-fn levels(case: &Case, seed: u64) -> Vec<Level> {
+pub(super) fn levels(case: &Case, seed: u64) -> Vec<Level> {
     let [flow] = case.flows.as_slice() else {
         return Vec::new();
     };

@@ -8,7 +8,7 @@ use fullpipe_units::{BufferSize, Bytes, Fraction, Rate, Span, WindowSize};
 use super::data::Axis;
 
 /// Keys that vary, with their values in the order in which they occur.
-pub(super) fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Vec<Axis> {
+pub(crate) fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Vec<Axis> {
     let varying = label::varying(params);
     let sets: Vec<Vec<String>> = varying.iter().map(|(key, _)| set_by(matrix, key)).collect();
     let keys = varying

@@ -11,11 +11,11 @@ use super::data::Curve;
 use fullpipe_results::store::Table;
 
 /// A column and its values, NaN where there are none.
-pub(super) type Drawn = (Curve, Vec<f64>);
+pub(crate) type Drawn = (Curve, Vec<f64>);
 
 /// A grid of time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     /// Width of a row, seconds.
     pub step: f64,
     /// Rows.
@@ -99,7 +99,7 @@ struct Sample {
 
 /// The curves of every flow: window, threshold, RTT. Connections of one flow are added up (window,
 /// threshold) or stand together (RTT).
-pub(super) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
+pub(crate) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
     let mut out = Vec::new();
     for (of, members) in groups(series, "flow") {
         let streams = members.len();
@@ -137,7 +137,7 @@ pub(super) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
 }
 
 /// The queue of every link that ever had one.
-pub(super) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
+pub(crate) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
     let mut out = Vec::new();
     for (of, members) in groups(series, "link") {
         let samples: Vec<Sample> = members
@@ -166,7 +166,7 @@ fn band(what: &'static str, of: String, grid: Grid, samples: &[Sample]) -> [Draw
 
 /// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of
 /// it.
-pub(super) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
+pub(crate) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
     let kinds = series.text("kind").unwrap_or_default();
     let mut out = Vec::new();
     for (of, members) in groups(series, "name") {
@@ -192,7 +192,7 @@ pub(super) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
 }
 
 /// Round-trip times that probes saw.
-pub(super) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
+pub(crate) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
     let mut out = Vec::new();
     for (of, members) in groups(series, "name") {
         let samples: Vec<Sample> = members

@@ -8,12 +8,12 @@
 //! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases,
 //! extremes kept.
 
-mod axes;
-mod curves;
+pub(crate) mod axes;
+pub(crate) mod curves;
 pub mod data;
 mod html;
 mod pack;
-mod transfers;
+pub(crate) mod transfers;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -247,14 +247,14 @@ fn remarks(result: &RunResult) -> Option<String> {
 /// ran; one that a later version cannot read any more only loses these.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct File {
+pub(crate) struct File {
     about: String,
     report: Vec<Figure>,
-    matrix: toml::Table,
+    pub(crate) matrix: toml::Table,
 }
 
 impl File {
-    fn of(text: &str) -> File {
+    pub(crate) fn of(text: &str) -> File {
         toml::from_str(text).unwrap_or_default()
     }
 }

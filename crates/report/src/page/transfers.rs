@@ -6,6 +6,19 @@ use fullpipe_results::store::Table;
 
 /// The classes of short flows in the tables of all seeds of a case.
 pub(super) fn completions(seeds: &[Table]) -> Vec<Completions> {
+    let classes = classes(seeds).into_iter();
+    classes.map(|(name, c)| c.finish(name)).collect()
+}
+
+/// Completion times of every class, seconds, and how many did not finish.
+pub(crate) fn times(seeds: &[Table]) -> Vec<(String, Vec<f64>, u64)> {
+    let classes = classes(seeds).into_iter();
+    classes
+        .map(|(name, c)| (name, c.times, c.unfinished))
+        .collect()
+}
+
+fn classes(seeds: &[Table]) -> Vec<(String, Class)> {
     let mut classes: Vec<(String, Class)> = Vec::new();
     for table in seeds {
         let names = table.text("name").unwrap_or_default();
@@ -24,9 +37,6 @@ pub(super) fn completions(seeds: &[Table]) -> Vec<Completions> {
         }
     }
     classes
-        .into_iter()
-        .map(|(name, c)| c.finish(name))
-        .collect()
 }
 
 #[derive(Debug, Default)]

@@ -187,7 +187,7 @@ fn into<'a>(options: &Options<'a>, dir: &'a Path) -> Options<'a> {
     Options {
         out: Some(dir),
         jobs: options.jobs,
-        resume: options.resume,
+        earlier: options.earlier,
         captures: options.captures,
         progress: options.progress,
         interrupt: options.interrupt,

@@ -76,10 +76,20 @@ impl Collector<'_> {
             let variables = options.metrics.iter().filter(|m| metrics::is_variable(m));
             names.extend(variables.map(String::as_str));
         }
+        let own = options
+            .metrics
+            .iter()
+            .filter(|m| metrics::scope_of(m).is_none() && metrics::scope(m) == Some(scope));
+        names.extend(own.map(String::as_str));
         for metric in names {
-            let (Some(ea), Some(eb)) = (of_a.get(metric), of_b.get(metric)) else {
+            let stored = |of: &Estimates, side: usize| match of.get(metric) {
+                Some(estimate) => Some(*estimate),
+                None => self.computed(side, scope, name, metric),
+            };
+            let (Some(ea), Some(eb)) = (stored(of_a, 0), stored(of_b, 1)) else {
                 continue;
             };
+            let (ea, eb) = (&ea, &eb);
             let judged = self.view == View::Metrics
                 || !options.metrics.is_empty()
                 || options.thresholds.contains_key(metric)
@@ -132,6 +142,21 @@ impl Collector<'_> {
                 judged,
             });
         }
+    }
+
+    /// An expression over metrics, from the runs.
+    fn computed(
+        &self,
+        side: usize,
+        scope: Scope,
+        name: Option<&str>,
+        metric: &str,
+    ) -> Option<Estimate> {
+        let is_own = metrics::scope_of(metric).is_none();
+        let runs = &self.runs.filter(|_| is_own)?[side];
+        let values = runs.values(self.at[side], scope, name, metric);
+        let values: Vec<Option<f64>> = values.into_iter().map(|(_, value)| value).collect();
+        (!values.is_empty()).then(|| Estimate::of(&values))
     }
 
     pub(super) fn miss(

@@ -29,7 +29,7 @@ use crate::agreement::{self, Distance};
 use crate::result::{CaseResult, Params, RunResult};
 use crate::store::{ResultDir, StoreError};
 use collect::Collector;
-use runs::Runs;
+pub use runs::Runs;
 
 pub use options::{DEFAULT_THRESHOLD, Options, View};
 pub use row::{Effect, Method, Missing, Number, Row, Verdict};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::store::{ResultDir, StoreError, Table};
-use fullpipe_metrics::Scope;
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::{Expression, Scope};
 
 /// Every run's values, from the tables of a stored result.
-pub(crate) struct Runs {
+pub struct Runs {
     flows: Table,
     links: Table,
     /// Rows of each case and name: of flows and traffic, and of links.
@@ -14,7 +15,11 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn of(dir: &ResultDir) -> Result<Runs, StoreError> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If a table is missing or damaged.
+    pub fn of(dir: &ResultDir) -> Result<Runs, StoreError> {
         let (flows, links) = (dir.runs()?, dir.links()?);
         let index = |table: &Table, name: &str| {
             let mut rows: BTreeMap<(i64, String), Vec<usize>> = BTreeMap::new();
@@ -29,14 +34,61 @@ impl Runs {
         Ok(Runs { flows, links, rows })
     }
 
-    /// Value of every seed.
-    pub(crate) fn values(
+    /// An expression over metrics: those of links of the link of this name, otherwise of the
+    /// bottleneck.
+    fn computed(
+        &self,
+        case: usize,
+        scope: Scope,
+        name: Option<&str>,
+        text: &str,
+    ) -> Vec<(i64, Option<f64>)> {
+        let Ok(expression) = Expression::parse(text) else {
+            return Vec::new();
+        };
+        let links = || {
+            let of_case = |key: &&(i64, String)| key.0 == case as i64;
+            self.rows[1]
+                .keys()
+                .filter(of_case)
+                .map(|(_, link)| link.as_str())
+        };
+        let bottleneck = || {
+            links()
+                .find(|l| *l == "bottleneck")
+                .or_else(|| links().next())
+        };
+        let mut seeds: Vec<i64> = Vec::new();
+        let mut columns: BTreeMap<&str, BTreeMap<i64, Option<f64>>> = BTreeMap::new();
+        for metric in expression.metrics() {
+            let own = metrics::scope_of(metric).unwrap_or(scope);
+            let of = match own {
+                Scope::Link if scope == Scope::Link => name.or_else(bottleneck),
+                Scope::Link => bottleneck(),
+                Scope::Case => None,
+                _ => name,
+            };
+            let values = self.values(case, own, of, metric);
+            seeds = values.iter().map(|(seed, _)| *seed).collect();
+            columns.insert(metric, values.into_iter().collect());
+        }
+        let value =
+            |seed: i64| expression.value(&mut |name: &str| *columns.get(name)?.get(&seed)?);
+        seeds.into_iter().map(|seed| (seed, value(seed))).collect()
+    }
+
+    /// Seed and value of every run of a case: of the flow, traffic or link of this name. The metric
+    /// may be an expression.
+    pub fn values(
         &self,
         case: usize,
         scope: Scope,
         name: Option<&str>,
         metric: &str,
     ) -> Vec<(i64, Option<f64>)> {
+        if metrics::scope_of(metric).is_none() {
+            return self.computed(case, scope, name, metric);
+        }
         let (table, index) = match scope {
             Scope::Link => (&self.links, &self.rows[1]),
             _ => (&self.flows, &self.rows[0]),

@@ -1,5 +1,7 @@
 //! The result of one case: its runs put together, by flow, traffic and link.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +9,7 @@ use super::estimate::aggregate;
 use super::json::{self, Members};
 use super::{Estimate, Estimates, Params};
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::{Fidelity, RunMetrics, Scope, SeedRun, Values};
+use fullpipe_metrics::{Expression, Fidelity, RunMetrics, Scope, SeedRun, Values};
 use fullpipe_scenario::Case;
 
 /// Result of one case, over its seeds.
@@ -214,6 +216,9 @@ impl CaseResult {
         flow: Option<&str>,
         link: Option<&str>,
     ) -> Option<Estimate> {
+        if metrics::scope_of(metric).is_none() {
+            return Some(Estimate::of(&self.of_seeds(metric, flow, link)?));
+        }
         let from = match self.row(metric, flow, link)? {
             Row::Case => &self.metrics.0,
             Row::Flow(i) => &self.flows[i].metrics,
@@ -230,6 +235,9 @@ impl CaseResult {
         flow: Option<&str>,
         link: Option<&str>,
     ) -> Option<Vec<Option<f64>>> {
+        if metrics::scope_of(metric).is_none() {
+            return self.computed(metric, flow, link);
+        }
         let row = self.row(metric, flow, link)?;
         let of = |run: &RunMetrics| {
             let values = match row {
@@ -241,6 +249,24 @@ impl CaseResult {
             metrics::value(values, metric)
         };
         Some(self.runs.iter().map(|run| of(&run.metrics)).collect())
+    }
+
+    /// An expression over metrics, of each seed: those of flows of the flow, those of links of the
+    /// link.
+    fn computed(
+        &self,
+        text: &str,
+        flow: Option<&str>,
+        link: Option<&str>,
+    ) -> Option<Vec<Option<f64>>> {
+        let expression = Expression::parse(text).ok()?;
+        let mut columns: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
+        for name in expression.metrics() {
+            columns.insert(name, self.of_seeds(name, flow, link)?);
+        }
+        let value =
+            |seed: usize| expression.value(&mut |name: &str| *columns.get(name)?.get(seed)?);
+        Some((0..self.runs.len()).map(value).collect())
     }
 
     /// Where a metric is found.

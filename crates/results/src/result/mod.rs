@@ -20,6 +20,7 @@ mod verdict;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
+use fullpipe_metrics::Expression;
 use fullpipe_metrics::SeedRun;
 use fullpipe_scenario::Scenario;
 
@@ -114,7 +115,7 @@ impl RunResult {
 /// True if an expectation needs the values of single seeds.
 pub(crate) fn asks_seeds(scenario: &Scenario) -> bool {
     let mut all = scenario.expectations.iter();
-    all.any(|e| e.holds_for.asks_seeds())
+    all.any(|e| e.holds_for.asks_seeds() || Expression::is_one(&e.metric))
 }
 
 /// The ground on which chance has no other source than the seed.

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
 use crate::result::RunResult;
-use crate::store::{Store, Table, Unit, plan, runs_table};
+use crate::store::{Earlier, Store, Table, Unit, plan, runs_table};
 use fullpipe_metrics::SeedRun;
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
@@ -40,8 +40,8 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Directory of the result; `None`: nothing is kept.
     pub out: Option<&'a Path>,
-    /// Take over the finished runs that the directory holds.
-    pub resume: bool,
+    /// What becomes of a result that the directory holds.
+    pub earlier: Earlier,
     /// Written beside the series; they need `out`. They change neither a run's key nor its numbers.
     pub captures: Captures,
     /// Told about every run.
@@ -58,7 +58,7 @@ impl Default for Options<'_> {
         Self {
             jobs: 0,
             out: None,
-            resume: false,
+            earlier: Earlier::Remade,
             captures: Captures::default(),
             progress: &Silent,
             interrupt: &NEVER,
@@ -136,7 +136,7 @@ fn made_on(
     }
     let mut store = match options.out {
         Some(dir) => Some(
-            Store::create(dir, scenario, ground, &units, &possible, options.resume)?
+            Store::create(dir, scenario, ground, &units, &possible, options.earlier)?
                 .with_captures(options.captures)?,
         ),
         None => None,
@@ -150,7 +150,10 @@ fn made_on(
             .filter(|u| !done.contains_key(&(u.case, u.seed)))
             .cloned()
             .collect();
-        if let Some(store) = store.as_ref().filter(|_| options.resume) {
+        if let Some(store) = store
+            .as_ref()
+            .filter(|_| options.earlier != Earlier::Remade)
+        {
             reused += take_over(store, &new, &mut done, options.progress)?;
         }
         if !begun {

@@ -10,6 +10,25 @@ use crate::result::{Params, VERSION};
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 
+/// What becomes of an earlier result in the directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// Made again if it is of the same runs, otherwise refused.
+    #[default]
+    Remade,
+    /// Its finished runs stay; one that is not asked for any more is a refusal.
+    Resumed,
+    /// Its finished runs that are asked for again stay, everything else of it goes.
+    Replaced,
+}
+
+impl Earlier {
+    /// With `--resume`, or without.
+    pub fn resumed(resume: bool) -> Self {
+        if resume { Self::Resumed } else { Self::Remade }
+    }
+}
+
 /// What is to be run into a directory.
 pub(super) struct Claim<'a> {
     pub(super) scenario: &'a Scenario,
@@ -19,7 +38,7 @@ pub(super) struct Claim<'a> {
     pub(super) units: &'a [Unit],
     /// All that a precision may ask for.
     pub(super) possible: &'a [Unit],
-    pub(super) resume: bool,
+    pub(super) earlier: Earlier,
 }
 
 impl Claim<'_> {
@@ -39,11 +58,12 @@ impl Claim<'_> {
         }
         let earlier = match Manifest::read(dir) {
             // What is left of a damaged manifest does not say whose the directory is.
-            Err(StoreError::Damaged { .. }) if self.resume => return Ok(()),
+            Err(StoreError::Damaged { .. }) if self.earlier != Earlier::Remade => return Ok(()),
             other => other?,
         };
         match self.other(dir, &earlier) {
             None => Ok(()),
+            Some(_) if self.earlier == Earlier::Replaced => Ok(()),
             Some(other) => Err(StoreError::OtherResult {
                 dir: dir.to_owned(),
                 other,
@@ -67,7 +87,7 @@ impl Claim<'_> {
         }
         match self.lost(dir, earlier) {
             Some(lost) => Some(lost),
-            None if self.resume => None,
+            None if self.earlier == Earlier::Resumed => None,
             None => Some(Other::Unresumed),
         }
     }

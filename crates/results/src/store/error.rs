@@ -127,7 +127,7 @@ impl Other {
             }
             Other::Cases { .. } => {
                 format!(
-                    "finished runs are never taken away: ask for their cases too with `--resume`, {elsewhere}"
+                    "finished runs are never taken away: ask for their cases too with `--resume`, let `--replace` drop them, or {elsewhere}"
                 )
             }
             Other::Unresumed => {

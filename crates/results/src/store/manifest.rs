@@ -36,6 +36,10 @@ pub struct Manifest {
     /// Run with what the scenario's `[quick]` sets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
+    /// Keys and values that `--set` changed in the scenario; absent in results of versions that
+    /// did not keep them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<Vec<(String, String)>>,
     /// Path and text of the files that the scenario refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<(String, String)>,

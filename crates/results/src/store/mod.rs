@@ -48,6 +48,7 @@ mod tables;
 mod writer;
 
 pub use cache::Cache;
+pub use claim::Earlier;
 pub use columns::{Column, Table};
 pub use error::{Other, StoreError};
 pub use files::sha256;

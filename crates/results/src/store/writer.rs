@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fullpipe_run::Outcome;
 use serde::{Deserialize, Serialize};
 
-use super::claim::Claim;
+use super::claim::{Claim, Earlier};
 use super::files::{self, sha256};
 use super::layout::REPORT;
 use super::layout::{
@@ -36,8 +36,7 @@ pub struct Store {
 
 impl Store {
     /// Takes the directory for these runs, and for further ones among the `possible`
-    /// ([`Store::extend`]). Without `resume` what an earlier run of the same scenario left is
-    /// removed; with it the finished runs stay.
+    /// ([`Store::extend`]); `earlier` says what becomes of a result that is there.
     ///
     /// # Errors
     /// If the directory cannot be written, is in use, or holds something else.
@@ -47,7 +46,7 @@ impl Store {
         ground: &dyn Ground,
         units: &[Unit],
         possible: &[Unit],
-        resume: bool,
+        earlier: Earlier,
     ) -> Result<Store, StoreError> {
         files::make_dir(dir)?;
         let lock = files::Lock::take(dir)?;
@@ -58,7 +57,7 @@ impl Store {
             ground,
             units,
             possible,
-            resume,
+            earlier,
         };
         claim.check(dir)?;
         let manifest = Manifest {
@@ -73,6 +72,7 @@ impl Store {
             scenario_text: scenario.text.clone(),
             scenario_sha256: sha256(scenario.text.as_bytes()),
             quick: scenario.quick,
+            set: Some(scenario.set.clone()),
             inputs: scenario.files.clone(),
             seeds: scenario.seeds.clone(),
             cases,
@@ -95,7 +95,7 @@ impl Store {
         for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
             files::remove(&dir.join(name))?;
         }
-        store.sweep(|path| resume && !path.starts_with('.'))?;
+        store.sweep(|path| earlier != Earlier::Remade && !path.starts_with('.'))?;
         Ok(store)
     }
 

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_on};
+use fullpipe_results::store::Earlier;
 
 use crate::small::{MATRIX, scenario};
 use crate::store_support::{Dice, assert_same, contents, never, run, run_in};
@@ -41,7 +42,7 @@ fn child() {
     let options = Options {
         jobs: 2,
         out: Some(Path::new(&dir)),
-        resume: true,
+        earlier: Earlier::Resumed,
         captures: fullpipe_results::capture::Captures::default(),
         progress: &Loud,
         interrupt: &interrupt,
@@ -203,6 +204,39 @@ fn a_refused_directory_says_what_it_holds_and_the_remedy() {
     assert!(hint.contains("--out"), "{hint}");
 }
 
+/// One value of an axis is another one: the runs of the others stay, and nothing else does.
+#[test]
+fn a_replaced_result_keeps_what_is_asked_for_again() {
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let other = scenario(&MATRIX.replace("9000]", "3000]"));
+    let replace = |s: &_| {
+        let options = Options {
+            out: Some(root.path()),
+            earlier: Earlier::Replaced,
+            ..Options::default()
+        };
+        run_on(s, &options, &fullpipe_sim::run).unwrap()
+    };
+    let ran = replace(&other);
+    assert_eq!((ran.made, ran.reused), (4, 4));
+    let fresh = tempfile::tempdir().unwrap();
+    run(&other, Some(fresh.path()), 2, false).unwrap();
+    assert_same(&contents(fresh.path()), &contents(root.path()));
+    // Another scenario takes the directory, too.
+    let ran = replace(&scenario(&MATRIX.replace("\"small\"", "\"other\"")));
+    assert_eq!(ran.reused, 4);
+    // What is no result stays where it is.
+    let foreign = tempfile::tempdir().unwrap();
+    std::fs::write(foreign.path().join("thesis.tex"), "x").unwrap();
+    let options = Options {
+        out: Some(foreign.path()),
+        earlier: Earlier::Replaced,
+        ..Options::default()
+    };
+    assert!(run_on(&other, &options, &fullpipe_sim::run).is_err());
+}
+
 /// A copy without its series: resuming makes exactly these runs again.
 #[test]
 fn a_result_without_its_series_is_made_whole_by_resuming() {
@@ -234,7 +268,7 @@ fn an_interrupt_keeps_what_is_finished() {
     let options = Options {
         jobs: 1,
         out: Some(root.path()),
-        resume: false,
+        earlier: Earlier::Remade,
         captures: fullpipe_results::capture::Captures::default(),
         progress: &progress,
         interrupt: &interrupt,

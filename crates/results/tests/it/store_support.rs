@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_results::run::{Options, Progress, Ran, RunError, RunFinished, RunStarted, run_on};
+use fullpipe_results::store::Earlier;
 use fullpipe_run::Ground;
 use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_scenario::{Overrides, Scenario};
@@ -60,7 +61,7 @@ pub fn run_in(
     let options = Options {
         jobs,
         out,
-        resume,
+        earlier: Earlier::resumed(resume),
         captures: fullpipe_results::capture::Captures::default(),
         progress: &log,
         interrupt: &interrupt,

@@ -170,6 +170,7 @@ pub(super) fn scenario(
                 text: text.to_owned(),
                 origin: origin.to_owned(),
                 quick: overrides.quick,
+                set: overrides.set.clone(),
                 seeds,
                 cases,
                 expectations,

@@ -4,7 +4,7 @@ use super::table::Referring;
 use crate::document::shorten;
 use crate::keys::Expect;
 use crate::value::{Reader, did_you_mean};
-use fullpipe_metrics::{Metric, Scope};
+use fullpipe_metrics::{Expression, Metric, Scope, scope_of};
 
 const ASYMMETRY: &Metric = Metric::case("asymmetry");
 const JAIN: &Metric = Metric::case("jain");
@@ -17,6 +17,16 @@ pub(super) fn subject(
 ) -> (Option<String>, Option<String>) {
     let flow = table.flow.clone();
     let link: Option<String> = table.record.get(&Expect::link);
+    // An expression over metrics of a flow and of a link is of both.
+    let metric = table.metric.as_deref().unwrap_or_default();
+    let expression = Expression::parse(metric)
+        .ok()
+        .filter(|_| scope_of(metric).is_none());
+    let names = expression.iter().flat_map(|e| e.metrics());
+    let with_link =
+        scope != Scope::Link && names.into_iter().any(|m| scope_of(m) == Some(Scope::Link));
+    let link = link.filter(|_| !with_link);
+    let of_link = with_link.then(|| table.link.clone());
     let superfluous = match scope {
         Scope::Flow | Scope::Traffic => link
             .is_some()
@@ -36,13 +46,13 @@ pub(super) fn subject(
     }
     match scope {
         // Without a name the only row of this kind is meant.
-        Scope::Traffic if flow.is_none() => (None, None),
+        Scope::Traffic if flow.is_none() => (None, of_link),
         Scope::Flow | Scope::Traffic => match (flow, table.known.names.flows.as_slice()) {
             (Some(flow), _) => {
                 table.flow(reader, &Expect::flow, &flow);
-                (Some(flow), None)
+                (Some(flow), of_link)
             }
-            (None, [only]) => (Some(only.clone()), None),
+            (None, [only]) => (Some(only.clone()), of_link),
             (None, [first, _, ..]) if !table.is_given(&Expect::flow) => {
                 let hint = format!("write for example flow = \"{first}\"");
                 table.lacks(reader, &Expect::flow, "which flow is meant?", hint);

@@ -8,7 +8,7 @@ use crate::document::shorten;
 use crate::matrix::{Axis, Names};
 use crate::value::{At, Key, Reader, did_you_mean, nearest};
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::Scope;
+use fullpipe_metrics::{Expression, Scope};
 
 /// What expectations and reports may refer to.
 pub(crate) struct Known<'a> {
@@ -57,6 +57,9 @@ impl<T> Referring<'_, T> {
         if let Some(scope) = metrics::scope_of(name) {
             return Some(scope);
         }
+        if name.contains(|c: char| " +-*/()".contains(c)) {
+            return self.expression(reader, key, name);
+        }
         let names = metrics::names;
         let hint = match nearest(name, names()) {
             Some(near) => format!("did you mean \"{near}\"? see `fullpipe list metrics`"),
@@ -64,6 +67,19 @@ impl<T> Referring<'_, T> {
         };
         self.refuse(reader, key, "unknown metric", hint);
         None
+    }
+
+    /// The same of an expression over metrics.
+    fn expression(&self, reader: &mut Reader<'_>, key: &Key, text: &str) -> Option<Scope> {
+        match Expression::parse(text) {
+            Ok(expression) => Some(expression.scope()),
+            Err(error) => {
+                let hint = error.hint.clone();
+                let hint = hint.unwrap_or_else(|| EXPRESSIONS.to_owned());
+                self.refuse(reader, key, error.to_string(), hint);
+                None
+            }
+        }
     }
 
     /// Sees to it that there is a flow or traffic of this name.
@@ -94,3 +110,5 @@ impl<T> Referring<'_, T> {
         }
     }
 }
+
+const EXPRESSIONS: &str = "write for example \"utilization - 0.1 * rtt_inflation\"";

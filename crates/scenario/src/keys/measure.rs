@@ -59,7 +59,8 @@ keys! {
     /// `[[expect]]`.
     Expect {
         @fixed metric: text ~ r#""goodput_mbps""#, "goodput_mbps",
-            "metric, see `fullpipe list metrics`";
+            "metric, see `fullpipe list metrics`, or an expression over metrics, as \
+             `utilization - 0.1 * rtt_inflation`";
         @fixed flow: text [or "the only flow"], "main", "flow it is taken from";
         @fixed link: text [= "bottleneck".to_owned()], "bottleneck",
             "link it is taken from, for metrics of links";

@@ -4,8 +4,7 @@ mod agreement;
 
 use std::path::Path;
 
-use fullpipe_metrics as metrics;
-use fullpipe_metrics::METRICS;
+use fullpipe_metrics::{Expression, METRICS};
 use fullpipe_report::figure;
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_results::compare::{
@@ -84,8 +83,15 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         .iter()
         .chain(thresholds.filter(|t| !measure(t)))
     {
-        if metrics::scope_of(name).is_none() {
-            return Err(unknown("metric", name, METRICS.iter().map(|m| m.name)));
+        if let Err(error) = Expression::parse(name) {
+            return Err(match name.contains(|c: char| " +-*/()".contains(c)) {
+                false => unknown("metric", name, METRICS.iter().map(|m| m.name)),
+                true => {
+                    let message = format!("--metric {name}: {error}");
+                    let failure = Failure::new(Exit::Usage, message);
+                    error.hint.into_iter().fold(failure, Failure::hint)
+                }
+            });
         }
     }
     Ok(options)

@@ -72,7 +72,7 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
                 summary
                     .partial
                     .get_or_insert_with(|| failure.message.clone());
-                summary.show(args.format)?;
+                summary.show(args.format())?;
             }
             Err(failure)
         }
@@ -80,7 +80,7 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
             Err(of_copy(&CopyError::Here(failed[0].clone())))
         }
         Ok(()) => {
-            summary.show(args.format)?;
+            summary.show(args.format())?;
             failed.iter().for_each(|why| output::error(why));
             match failed.len() {
                 0 => Ok(Exit::Ok),
@@ -315,7 +315,7 @@ fn run(
         mss: flow.sender.mss,
         size: Some(bytes),
     }];
-    let shown = match args.format {
+    let shown = match args.format() {
         Format::Ndjson => {
             let interval = memory::span(&args.interval, "--interval")?;
             Shown::Objects(interval)

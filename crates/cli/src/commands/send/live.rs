@@ -18,6 +18,8 @@ pub enum Shown {
     Nothing,
     /// A line that changes, on a terminal.
     Line,
+    /// A line per interval.
+    Lines(Span),
     /// An object per interval on stdout.
     Objects(Span),
 }
@@ -48,7 +50,7 @@ pub fn watch(shown: Shown, live: &Live, flows: &[Named], done: &AtomicBool) {
     let every = match shown {
         Shown::Nothing => return,
         Shown::Line => LINE,
-        Shown::Objects(every) => every,
+        Shown::Lines(every) | Shown::Objects(every) => every,
     };
     let mut before = Snapshot::default();
     let mut next = Instant::now();
@@ -58,6 +60,7 @@ pub fn watch(shown: Shown, live: &Live, flows: &[Named], done: &AtomicBool) {
         if now.at > before.at && (now.at - before.at >= every || ended) {
             match shown {
                 Shown::Line => draw(&line(&before, &now, flows)),
+                Shown::Lines(_) => output::say(&line(&before, &now, flows)),
                 _ => {
                     // A reader that has gone away is noticed when the result is written.
                     let _ = output::data(&format!("{}\n", object(&before, &now, flows)));

@@ -38,10 +38,14 @@ pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure>
             d.text("name", MAIN, "");
             d.plain("streams", args.streams, "--streams");
             d.text("direction", direction, "--reverse");
-            if let Some(size) = &args.size {
-                d.text("size", size, "--size");
+            sender(&mut d, args);
+            if args.bidir {
+                d.table("[[flow]]");
+                d.text("name", BACK, "");
+                d.plain("streams", args.streams, "--streams");
+                d.text("direction", "reverse", "--bidir");
+                sender(&mut d, args);
             }
-            transport(&mut d, args);
         }
     }
     for (i, text) in args.traffic.iter().enumerate() {
@@ -84,6 +88,7 @@ pub fn span(text: &str, flag: &str) -> Result<Span, Failure> {
 fn about(args: &Send, host: &str) -> String {
     match (args.reverse, args.request, args.only_traffic) {
         (_, _, true) => format!("cross traffic with {host}"),
+        (false, None, _) if args.bidir => format!("memory to memory, to {host} and back"),
         (false, None, _) => format!("memory to memory, to {host}"),
         (true, None, _) => format!("memory to memory, from {host}"),
         (false, Some(_), _) => format!("requests of {host}"),
@@ -118,7 +123,7 @@ fn path(d: &mut Document, rtt: Span) {
 }
 
 fn interval(args: &Send) -> Result<String, Failure> {
-    let interval = span(&args.interval, "--interval")?;
+    let interval = span(args.interval.as_deref().unwrap_or(INTERVAL), "--interval")?;
     // A run shorter than a few intervals has shorter ones.
     let most = match &args.time {
         Some(time) => span(time, "--time")? / 4,
@@ -128,10 +133,21 @@ fn interval(args: &Send) -> Result<String, Failure> {
     Ok(format!("{}ns", interval.as_nanos()))
 }
 
+/// What of a flow is of its sender.
+fn sender(d: &mut Document, args: &Send) {
+    if let Some(size) = &args.size {
+        d.text("size", size, "--size");
+    }
+    transport(d, args);
+}
+
 fn transport(d: &mut Document, args: &Send) {
     d.text("stack", &args.stack, "--stack");
     if let Some(window) = &args.window {
         d.text("window", window, "--window");
+    }
+    if let Some(rate) = &args.bitrate {
+        d.text("rate", rate, "--bitrate");
     }
 }
 
@@ -178,5 +194,9 @@ fn set(d: &mut Document, args: &Send) {
     }
 }
 
+/// Of `--bidir`, the flow from there.
+const BACK: &str = "back";
+/// Of what is told while a run lasts.
+pub const INTERVAL: &str = "1s";
 /// Of a transfer that ends by itself.
 const LONG: &str = "24h";

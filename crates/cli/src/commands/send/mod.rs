@@ -82,8 +82,11 @@ fn watched(
     live: &Live,
 ) -> Result<Ran, Failure> {
     let named = named(ground, scenario);
-    let shown = match args.format {
-        Format::Ndjson => Shown::Objects(memory::span(&args.interval, "--interval")?),
+    let every = args.interval.as_deref();
+    let span = memory::span(every.unwrap_or(memory::INTERVAL), "--interval")?;
+    let shown = match (args.format(), every) {
+        (Format::Ndjson, _) => Shown::Objects(span),
+        (_, Some(_)) if !args.quiet => Shown::Lines(span),
         _ => Shown::for_people(args.quiet),
     };
     let orders = args.control.as_deref().map(listen).transpose()?;
@@ -208,7 +211,7 @@ fn say_proofs(args: &Send, scenario: &Scenario, ground: &Peer<'_>) -> Result<boo
 /// Prints the result, as `run` does.
 fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Exit, Failure> {
     let result: &RunResult = &ran.result;
-    match args.format {
+    match args.format() {
         Format::Table => output::data(&format!(
             "send: {}\n\n{}",
             scenario.about,

@@ -182,7 +182,12 @@ impl Told<'_> {
                     "it has ports, and no port is given"
                 }
                 Mismatch::Port => "the port is in none of its ranges",
-                Mismatch::Side => "the other end opens its connections",
+                Mismatch::Side => match self.args.side {
+                    Opened::Active => {
+                        "the other end opens its connections (ask with `--side passive`)"
+                    }
+                    Opened::Passive => "this host opens its connections (ask with `--side active`)",
+                },
                 Mismatch::Cgroup => "it is for another control group",
                 Mismatch::Process => "it is for another process",
             };

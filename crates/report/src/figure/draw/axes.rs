@@ -33,6 +33,8 @@ pub(super) struct Axes<'a> {
     pub(super) y_label: Option<&'a str>,
     /// Wanted number of ticks, horizontally and vertically.
     pub(super) ticks: (usize, usize),
+    /// The label of the vertical axis stands closer.
+    pub(super) narrow: bool,
 }
 
 pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
@@ -85,12 +87,12 @@ pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
         let label = format!("congestion window ({words})");
         // A small panel has room for the short form only.
         let label = if text_width(&label, 13.0) > frame.height + 30.0 {
-            "cwnd (segments)".to_owned()
+            format!("cwnd ({})", words.split(' ').next().unwrap_or(words))
         } else {
             label
         };
         out.rotated(
-            frame.left - 58.0,
+            frame.left - if axes.narrow { 50.0 } else { 58.0 },
             frame.top + frame.height / 2.0,
             13.0,
             INK,
@@ -109,7 +111,7 @@ fn time_unit(seconds: f64) -> (f64, &'static str) {
 }
 
 /// Round numbers from 0 to `end`: 1, 2 or 5 times a power of ten apart, about `wanted` of them.
-fn ticks(end: f64, wanted: usize) -> Vec<f64> {
+pub(super) fn ticks(end: f64, wanted: usize) -> Vec<f64> {
     if !(end > 0.0 && end.is_finite()) {
         return vec![0.0];
     }

@@ -1,48 +1,73 @@
 //! A [`Chart`] as SVG text.
 
-use super::style::{AXIS_STROKE, GREY, INK, MARGIN_LEFT, MARGIN_RIGHT, look};
+use super::axes::ticks;
+use super::headline;
+use super::style::{AXIS_STROKE, GREY, INK};
 use super::svg::{PathText, Svg};
 use super::text::{fit, text_width, thousands, wrap};
-use crate::figure::chart::{Chart, Line, Panel};
+use crate::figure::Style;
+use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
 impl Chart {
     /// The picture.
-    pub fn svg(&self) -> String {
-        let lines = wrap(&self.subtitle, WIDTH - MARGIN_LEFT - MARGIN_RIGHT, 14.0);
-        let under = 30.0 + 20.0 * lines.len() as f64;
+    pub fn svg(&self, style: &Style) -> String {
+        let total = style.width(WIDTH);
+        let columns = match self.panels.len() {
+            0 | 1 => 1,
+            _ if self.stacked => 1,
+            _ => ((total / PANEL_WIDTH) as usize).clamp(1, COLUMNS),
+        };
+        let height_of_row = match (style.is_paper(), self.stacked) {
+            (true, true) => (0.3 * total).max(0.7 * PAPER_ROW) + FOOT,
+            (true, false) => (0.62 * total / columns as f64).max(PAPER_ROW) + FOOT,
+            (false, true) => 0.72 * ROW,
+            (false, false) => ROW,
+        };
+        let named = self.panels.iter().any(|p| !p.title.is_empty());
+        let heading = |out: &mut Svg| {
+            let y = headline(out, (&self.title, &self.subtitle), total, style);
+            self.names(out, (style.margin_left(), total - style.margin_right()), y)
+        };
         // Drawn once for its height, which the document's own depends on.
-        let top = self.names(&mut Svg::new(0.0, 0.0, ""), under + 24.0) + 14.0;
-        let rows = self.panels.len().div_ceil(COLUMNS).max(1);
-        let height = top + rows as f64 * ROW;
-        let mut out = Svg::new(WIDTH, height, &format!("{}: {}", self.title, self.subtitle));
-        out.text(MARGIN_LEFT, 30.0, "start", 20.0, INK, &self.title);
-        for (i, line) in lines.iter().enumerate() {
-            let y = 50.0 + 20.0 * i as f64;
-            out.text(MARGIN_LEFT, y, "start", 14.0, GREY, line);
-        }
-        self.names(&mut out, under + 24.0);
-        let width = (WIDTH - MARGIN_RIGHT) / COLUMNS as f64 - MARGIN_LEFT;
+        let top = heading(&mut Svg::new(0.0, 0.0, "", style)) + if named { 14.0 } else { 0.0 };
+        let rows = self.panels.len().div_ceil(columns).max(1);
+        let height = top + rows as f64 * height_of_row;
+        let label = format!("{}: {}", self.title, self.subtitle);
+        let mut out = Svg::new(total, height, &label, style);
+        heading(&mut out);
+        let margin = style.margin_left();
+        let width = (total - style.margin_right()) / columns as f64 - margin;
         for (i, panel) in self.panels.iter().enumerate() {
-            let column = (i % COLUMNS) as f64;
-            let left = MARGIN_LEFT + column * (width + MARGIN_LEFT);
-            panel.draw(&mut out, left, top + (i / COLUMNS) as f64 * ROW, width);
+            let left = margin + (i % columns) as f64 * (width + margin);
+            let top = top + (i / columns) as f64 * height_of_row;
+            panel.draw(&mut out, (left, top), (width, height_of_row), style);
         }
         out.finish()
     }
 
     /// Names of the lines, and the lower end of the legend.
-    fn names(&self, out: &mut Svg, mut y: f64) -> f64 {
-        let right = WIDTH - MARGIN_RIGHT;
-        let mut x = MARGIN_LEFT;
-        let lines = self.panels.first().map_or(&[][..], |p| &p.lines);
-        for (i, line) in lines.iter().enumerate() {
-            let width = 52.0 + text_width(&line.name, 13.0);
-            if x > MARGIN_LEFT && x + width - 22.0 > right {
-                (x, y) = (MARGIN_LEFT, y + 20.0);
+    fn names(&self, out: &mut Svg, (left, right): (f64, f64), mut y: f64) -> f64 {
+        let mut named: Vec<&Line> = Vec::new();
+        for line in self.panels.iter().flat_map(|p| &p.lines) {
+            let known = |l: &&Line| l.group == line.group && l.name == line.name;
+            if !line.name.is_empty() && !named.iter().any(known) {
+                named.push(line);
             }
-            let look = look(i);
-            let style = format!("stroke=\"{}\" {}", look.colour, look.line(false, 2.2));
-            out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
+        }
+        let mut x = left;
+        for line in named {
+            let width = 52.0 + text_width(&line.name, 13.0);
+            if x > left && x + width - 22.0 > right {
+                (x, y) = (left, y + 20.0);
+            }
+            let look = out.look(line.group);
+            if !line.loose {
+                let style = format!("stroke=\"{}\" {}", look.colour, look.line(false, 2.2));
+                out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
+            }
+            if line.dots {
+                out.dot(x + 12.0, y - 4.5, line.group);
+            }
             let name = fit(&line.name, right - x - 30.0, 13.0);
             out.text(x + 30.0, y, "start", 13.0, INK, &name);
             x += width;
@@ -52,86 +77,193 @@ impl Chart {
 }
 
 impl Panel {
-    fn draw(&self, out: &mut Svg, left: f64, top: f64, width: f64) {
-        out.text(left, top + 12.0, "start", 14.0, INK, &self.title);
-        let (top, height) = (top + 22.0, ROW - 22.0 - FOOT);
+    fn draw(
+        &self,
+        out: &mut Svg,
+        (left, top): (f64, f64),
+        (width, row): (f64, f64),
+        style: &Style,
+    ) {
+        let head = if self.title.is_empty() { 6.0 } else { 22.0 };
+        let title = fit(&self.title, width, 14.0);
+        if !title.is_empty() {
+            out.text(left, top + 12.0, "start", 14.0, INK, &title);
+        }
+        let narrow = style.is_paper();
+        let foot = FOOT - if narrow { 12.0 } else { 0.0 };
+        let (top, height) = (top + head, row - head - foot);
         let bottom = top + height;
-        let points = || self.lines.iter().flat_map(Line::positive);
-        let x = Decades::around(points().map(|p| p.0));
-        let y = Decades::around(points().map(|p| p.1));
+        let ends = |l: &Line| {
+            l.intervals
+                .clone()
+                .into_iter()
+                .flatten()
+                .flatten()
+                .collect::<Vec<_>>()
+        };
+        let x = Layout::of(&self.x, self.drawn().map(|p| p.0), width / 66.0);
+        let all_y = self
+            .drawn()
+            .map(|p| p.1)
+            .chain(self.lines.iter().flat_map(ends));
+        let y = Layout::of(&self.y, all_y, height / 36.0);
         let place = |p: (f64, f64)| (left + width * x.part(p.0), bottom - height * y.part(p.1));
-        for tick in y.ticks() {
+        for (tick, text) in y.ticks() {
             let at = bottom - height * y.part(tick);
             let light = "stroke=\"#e6e6e6\" stroke-width=\"1\"";
             out.line(left, at, left + width, at, light);
-            out.text(left - 8.0, at + 4.0, "end", 12.0, GREY, &number(tick));
+            out.text(left - 8.0, at + 4.0, "end", 12.0, GREY, &text);
         }
-        for tick in x.ticks() {
+        let names = matches!(self.x.scale, Scale::Names(_));
+        let room = width / x.ticks().len().max(1) as f64;
+        for (tick, text) in x.ticks() {
             let at = left + width * x.part(tick);
             out.line(at, bottom, at, bottom + 5.0, AXIS_STROKE);
-            out.text(at, bottom + 19.0, "middle", 12.0, GREY, &number(tick));
+            let lines = match names {
+                true => wrap(&text, room, 12.0),
+                false => vec![text],
+            };
+            for (i, line) in lines.iter().take(2).enumerate() {
+                let y = bottom + 18.0 + 13.0 * i as f64;
+                out.text(at, y, "middle", 12.0, GREY, line);
+            }
         }
         out.line(left, bottom, left + width, bottom, AXIS_STROKE);
         out.line(left, top, left, bottom, AXIS_STROKE);
-        let middle = left + width / 2.0;
-        out.text(middle, bottom + 38.0, "middle", 13.0, INK, &self.x_label);
-        out.rotated(left - 62.0, top + height / 2.0, 13.0, INK, &self.y_label);
-        for (i, line) in self.lines.iter().enumerate() {
-            let mut path = PathText::default();
-            for p in line.positive() {
-                let (px, py) = place(p);
-                path.to(px, py);
-            }
-            if !path.text.is_empty() {
-                let look = look(i);
-                out.path(&path.text, look.colour, &look.line(false, 1.8));
+        let (middle, under) = (left + width / 2.0, if names { 46.0 } else { 36.0 });
+        out.text(middle, bottom + under, "middle", 13.0, INK, &self.x.label);
+        let beside = left - if narrow { 50.0 } else { 62.0 };
+        let label = fit(&self.y.label, height + 40.0, 13.0);
+        out.rotated(beside, top + height / 2.0, 13.0, INK, &label);
+        for line in &self.lines {
+            self.draw_line(out, line, (&x, &y), &place);
+        }
+    }
+
+    fn draw_line(
+        &self,
+        out: &mut Svg,
+        line: &Line,
+        (x, y): (&Layout, &Layout),
+        place: &dyn Fn((f64, f64)) -> (f64, f64),
+    ) {
+        let look = out.look(line.group);
+        let drawn = |p: &(f64, f64)| x.shows(p.0) && y.shows(p.1);
+        let mut path = PathText::default();
+        for p in line.points.iter().filter(|p| drawn(p)) {
+            let (px, py) = place(*p);
+            path.to(px, py);
+        }
+        if !path.text.is_empty() && !line.loose {
+            out.path(&path.text, look.colour, &look.line(false, 1.8));
+        }
+        let stroke = format!("stroke=\"{}\" stroke-width=\"1.2\"", look.colour);
+        for (p, interval) in line.points.iter().zip(&line.intervals) {
+            let Some([low, high]) = interval.filter(|i| drawn(p) && i.iter().all(|v| y.shows(*v)))
+            else {
+                continue;
+            };
+            let ((at, from), (_, to)) = (place((p.0, low)), place((p.0, high)));
+            out.line(at, from, at, to, &stroke);
+            out.line(at - 3.0, from, at + 3.0, from, &stroke);
+            out.line(at - 3.0, to, at + 3.0, to, &stroke);
+        }
+        for p in line.points.iter().filter(|p| line.dots && drawn(p)) {
+            let (px, py) = place(*p);
+            out.dot(px, py, line.group);
+        }
+    }
+
+    /// Points that both axes can show.
+    fn drawn(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let shows = |scale: &Scale, v: f64| v.is_finite() && (v > 0.0 || *scale != Scale::Log);
+        let both = move |p: &(f64, f64)| shows(&self.x.scale, p.0) && shows(&self.y.scale, p.1);
+        let points = self.lines.iter().flat_map(|l| l.points.iter().copied());
+        points.filter(both)
+    }
+}
+
+/// An axis with its ends.
+enum Layout {
+    /// Whole powers of ten.
+    Decades { from: i32, to: i32 },
+    /// Between two numbers, with a tick at every step.
+    Even { from: f64, to: f64, step: f64 },
+    /// Names, each in the middle of its part.
+    Names(Vec<String>),
+}
+
+impl Layout {
+    /// Around all values, with about `wanted` ticks.
+    fn of(axis: &Axis, values: impl Iterator<Item = f64>, wanted: f64) -> Self {
+        let finite = values.filter(|x| x.is_finite());
+        match &axis.scale {
+            Scale::Names(names) => Self::Names(names.clone()),
+            Scale::Log => Self::decades(finite.filter(|x| *x > 0.0)),
+            Scale::Linear => {
+                let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(l, h), x| (l.min(x), h.max(x)));
+                let high = if high > low { high } else { low + 1.0 };
+                let marks = ticks(high - low, wanted.max(2.0) as usize);
+                let step = marks.get(1).copied().unwrap_or(high - low);
+                let from = (low / step - 1e-9).floor() * step;
+                Self::Even {
+                    from,
+                    to: high.max(from + step),
+                    step,
+                }
             }
         }
     }
-}
 
-impl Line {
-    fn positive(&self) -> impl Iterator<Item = (f64, f64)> {
-        let drawn = |x: f64| x > 0.0 && x.is_finite();
-        self.points
-            .iter()
-            .copied()
-            .filter(move |p| drawn(p.0) && drawn(p.1))
-    }
-}
-
-/// A logarithmic axis over whole powers of ten.
-struct Decades {
-    from: i32,
-    to: i32,
-}
-
-impl Decades {
-    fn around(values: impl Iterator<Item = f64>) -> Self {
+    fn decades(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(l, h), x| (l.min(x), h.max(x)));
         if low > high {
-            return Self { from: 0, to: 1 };
+            return Self::Decades { from: 0, to: 1 };
         }
         // A value that is a power of ten but for rounding needs no decade of its own.
         let from = (low.log10() + 1e-9).floor() as i32;
         let to = (high.log10() - 1e-9).ceil() as i32;
-        Self {
+        Self::Decades {
             from,
             to: to.max(from + 1),
         }
     }
 
-    /// Position on the axis, 0 to 1.
-    fn part(&self, x: f64) -> f64 {
-        (x.log10() - f64::from(self.from)) / f64::from(self.to - self.from)
+    /// True for what has a place on the axis.
+    fn shows(&self, x: f64) -> bool {
+        x.is_finite() && (x > 0.0 || !matches!(self, Self::Decades { .. }))
     }
 
-    /// At most eight powers of ten.
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        let step = (self.to - self.from) / 8 + 1;
-        (self.from..=self.to)
-            .step_by(step as usize)
-            .map(|e| 10_f64.powi(e))
+    /// Position on the axis, 0 to 1.
+    fn part(&self, x: f64) -> f64 {
+        match self {
+            Self::Decades { from, to } => (x.log10() - f64::from(*from)) / f64::from(to - from),
+            Self::Even { from, to, .. } => (x - from) / (to - from),
+            Self::Names(names) => (x + 0.5) / names.len().max(1) as f64,
+        }
+    }
+
+    /// Values with a mark, and what stands at them; at most eight powers of ten.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        match self {
+            Self::Decades { from, to } => {
+                let step = (to - from) / 8 + 1;
+                let powers = (*from..=*to).step_by(step as usize);
+                powers
+                    .map(|e| 10_f64.powi(e))
+                    .map(|x| (x, number(x)))
+                    .collect()
+            }
+            Self::Even { from, to, step } => {
+                let count = ((to - from) / step * (1.0 + 1e-9)).floor() as usize;
+                let ticks = (0..=count).map(|i| from + i as f64 * step);
+                ticks.map(|x| (x, thousands(x))).collect()
+            }
+            Self::Names(names) => {
+                let ticks = names.iter().enumerate();
+                ticks.map(|(i, name)| (i as f64, name.clone())).collect()
+            }
+        }
     }
 }
 
@@ -145,8 +277,12 @@ fn number(x: f64) -> String {
 
 const WIDTH: f64 = 1080.0;
 const COLUMNS: usize = 2;
+/// Least room for a panel.
+const PANEL_WIDTH: f64 = 330.0;
 /// Height of a row of panels, with heading and labels.
 const ROW: f64 = 350.0;
+/// Least height of one on paper, without labels.
+const PAPER_ROW: f64 = 150.0;
 /// Height of the labels below an axis.
 const FOOT: f64 = 62.0;
 
@@ -157,39 +293,62 @@ mod tests {
     fn chart(points: Vec<(f64, f64)>) -> Chart {
         let panel = Panel {
             title: "b(w) & more".to_owned(),
-            x_label: "window (segments)".to_owned(),
-            y_label: "fraction".to_owned(),
+            x: Axis {
+                label: "window (segments)".to_owned(),
+                scale: Scale::Log,
+            },
+            y: Axis {
+                label: "fraction".to_owned(),
+                scale: Scale::Log,
+            },
             lines: vec![Line {
                 name: "reno".to_owned(),
                 points,
+                ..Line::default()
             }],
         };
         Chart {
             title: "laws".to_owned(),
             subtitle: String::new(),
             panels: vec![panel.clone(), panel.clone(), panel],
+            stacked: false,
         }
     }
 
     #[test]
     fn axes_cover_whole_decades() {
-        let axis = Decades::around([12.0, 5_000.0].into_iter());
-        assert_eq!((axis.from, axis.to), (1, 4));
-        assert_eq!(
-            axis.ticks().collect::<Vec<_>>(),
-            [10.0, 100.0, 1_000.0, 10_000.0]
-        );
+        let axis = Layout::decades([12.0, 5_000.0].into_iter());
+        let at: Vec<f64> = axis.ticks().iter().map(|t| t.0).collect();
+        assert_eq!(at, [10.0, 100.0, 1_000.0, 10_000.0]);
         assert!((axis.part(100.0) - 1.0 / 3.0).abs() < 1e-12);
         // One value, a power of ten, has room.
-        let one = Decades::around([0.5].into_iter());
-        assert_eq!((one.from, one.to), (-1, 0));
-        assert_eq!(Decades::around([1e-12, 1.0].into_iter()).ticks().count(), 7);
+        let one = Layout::decades([0.5].into_iter());
+        assert_eq!(one.ticks().len(), 2);
+        assert_eq!(Layout::decades([1e-12, 1.0].into_iter()).ticks().len(), 7);
+    }
+
+    #[test]
+    fn a_linear_axis_begins_at_zero_or_below() {
+        let axis = |values: &[f64]| {
+            let axis = Axis {
+                scale: Scale::Linear,
+                ..Axis::default()
+            };
+            let layout = Layout::of(&axis, values.iter().copied(), 5.0);
+            layout.ticks().into_iter().map(|t| t.1).collect::<Vec<_>>()
+        };
+        assert_eq!(axis(&[3.0, 97.0]), ["0", "20", "40", "60", "80"]);
+        assert_eq!(
+            axis(&[-0.5, 0.5]),
+            ["-0.6", "-0.4", "-0.2", "0", "0.2", "0.4"]
+        );
+        assert_eq!(axis(&[]), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
     }
 
     /// Two decades on each axis: the corners of the frame are the corners of the data.
     #[test]
     fn points_lie_where_the_axes_say() {
-        let svg = chart(vec![(1.0, 1.0), (10.0, 10.0), (100.0, 100.0)]).svg();
+        let svg = chart(vec![(1.0, 1.0), (10.0, 10.0), (100.0, 100.0)]).svg(&Style::default());
         let path = svg.lines().find(|l| l.starts_with("<path")).unwrap();
         let numbers: Vec<f64> = path
             .split('"')
@@ -201,7 +360,7 @@ mod tests {
         let [x0, y0, x1, y1, x2, y2] = numbers[..] else {
             panic!("{path}")
         };
-        assert_eq!(x0, MARGIN_LEFT);
+        assert_eq!(x0, Style::default().margin_left());
         assert!((x1 - x0 - (x2 - x1)).abs() < 0.2 && (y0 - y1 - (y1 - y2)).abs() < 0.2);
         assert!(y0 > y2);
     }
@@ -214,10 +373,14 @@ mod tests {
             (f64::NAN, 1.0),
             (1.0, f64::INFINITY),
         ]);
-        for svg in [all.svg(), chart(vec![]).svg(), Chart::default().svg()] {
+        for svg in [
+            all.svg(&Style::default()),
+            chart(vec![]).svg(&Style::default()),
+            Chart::default().svg(&Style::default()),
+        ] {
             assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
-        assert!(all.svg().contains("b(w) &amp; more"));
+        assert!(all.svg(&Style::default()).contains("b(w) &amp; more"));
     }
 }

@@ -1,23 +1,24 @@
 //! What the lines and shapes of a picture mean, below its headline.
 
-use super::style::{Detail, INK, MARGIN_LEFT, level_stroke, look};
+use super::style::{Detail, INK, WARMUP, level_stroke};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands};
 use crate::figure::picture::{Curve, Figure, LevelKind, MarkKind};
 
-/// Draws the legend of some figures below `y`, at most `right` wide, and returns its lower end.
+/// Draws the legend of some figures below `y`, between `left` and `right`, and returns its lower
+/// end.
 pub(super) fn legend(
     out: &mut Svg,
     figures: &[&Figure],
     detail: &Detail,
-    right: f64,
+    (left, right): (f64, f64),
     mut y: f64,
 ) -> f64 {
-    let mut x = MARGIN_LEFT;
+    let mut x = left;
     let mut place = |out: &mut Svg, text: &str, sample: &mut dyn FnMut(&mut Svg, f64, f64)| {
         let width = 30.0 + text_width(text, 13.0) + 22.0;
-        if x > MARGIN_LEFT && x + width - 22.0 > right {
-            x = MARGIN_LEFT;
+        if x > left && x + width - 22.0 > right {
+            x = left;
             y += 20.0;
         }
         sample(out, x, y);
@@ -45,7 +46,7 @@ pub(super) fn legend(
         groups.len().min(LEGEND_GROUPS)
     };
     for (group, name, band) in &groups[..shown] {
-        let look = look(*group);
+        let look = out.look(*group);
         // In several figures a flow's stack may differ.
         let name = if figures.len() > 1 {
             name.split(": ").next().unwrap_or(name)
@@ -72,6 +73,11 @@ pub(super) fn legend(
         place(out, "ssthresh", &mut |out, x, y| {
             let style = "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"";
             out.line(x, y - 4.5, x + 24.0, y - 4.5, style);
+        });
+    }
+    if figures.iter().any(|f| f.warmup > 0.0) {
+        place(out, "warm-up, not in the tables", &mut |out, x, y| {
+            out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
         });
     }
     if !detail.level_labels {

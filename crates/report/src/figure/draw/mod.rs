@@ -4,56 +4,73 @@ mod axes;
 mod chart;
 mod curve;
 mod legend;
+mod matrix;
 mod overview;
+#[cfg(feature = "pdf")]
+mod pdf;
 #[cfg(feature = "png")]
 mod png;
 mod style;
 mod svg;
 mod text;
 
+use super::Style;
 use super::picture::{Curve, Figure};
 use axes::{Axes, Frame, axes};
 use curve::{thinned, threshold_path, window_path};
 use legend::legend;
-use style::{Detail, GREY, INK, MARGIN_LEFT, MARGIN_RIGHT, level_stroke, look};
+use style::{Detail, GREY, INK, WARMUP, level_stroke};
 use svg::Svg;
 use text::{text_width, wrap};
 
+pub use matrix::{Matrix, MatrixCell};
 pub use overview::{OVERVIEW_PANELS, overview_svg};
+#[cfg(feature = "pdf")]
+pub use pdf::pdf;
 #[cfg(feature = "png")]
-pub use png::{RasterError, png};
+pub use png::{FontError, RasterError, png};
 
 pub(super) use text::thousands;
 
 impl Figure {
     /// The picture of one case.
-    pub fn svg(&self) -> String {
-        let mut out = Svg::new(WIDTH, HEIGHT, &format!("{}: {}", self.title, self.subtitle));
-        let mut y = 30.0;
-        out.text(MARGIN_LEFT, y, "start", 20.0, INK, &self.title);
-        for line in wrap(&self.subtitle, WIDTH - MARGIN_LEFT - MARGIN_RIGHT, 14.0) {
-            y += 20.0;
-            out.text(MARGIN_LEFT, y, "start", 14.0, GREY, &line);
-        }
-        y = legend(
-            &mut out,
-            &[self],
-            &Detail::FULL,
-            WIDTH - MARGIN_RIGHT,
-            y + 24.0,
-        );
+    pub fn svg(&self, style: &Style) -> String {
+        let width = style.width(WIDTH);
+        let detail = match style.is_paper() {
+            true => Detail::PAPER,
+            false => Detail::FULL,
+        };
+        // Drawn once for its lower end, on which the height of paper depends.
+        let draft = &mut Svg::new(0.0, 0.0, "", style);
+        let head = self.head(draft, width, &detail, style) + 6.0;
+        let height = match style.is_paper() {
+            true => head + PAPER_RATIO * width + MARGIN_BOTTOM,
+            false => HEIGHT,
+        };
+        let label = format!("{}: {}", self.title, self.subtitle);
+        let mut out = Svg::new(width, height, &label, style);
+        self.head(&mut out, width, &detail, style);
         let labels = self
             .levels
             .iter()
+            .filter(|_| detail.level_labels)
             .map(|l| text_width(&l.label, 12.0) + 10.0);
-        let right = labels.fold(MARGIN_RIGHT, f64::max).min(WIDTH / 4.0);
+        let right = labels.fold(style.margin_right(), f64::max).min(width / 4.0);
+        let left = style.margin_left();
         let frame = Frame {
-            left: MARGIN_LEFT,
-            top: y + 6.0,
-            width: WIDTH - MARGIN_LEFT - right,
-            height: HEIGHT - MARGIN_BOTTOM - y - 6.0,
+            left,
+            top: head,
+            width: width - left - right,
+            height: height - MARGIN_BOTTOM - head,
             x_end: self.duration,
             y_end: self.top(),
+        };
+        let ticks = match style.is_paper() {
+            true => (
+                (frame.width / 50.0) as usize,
+                (frame.height / 32.0) as usize,
+            ),
+            false => (10, 7),
         };
         axes(
             &mut out,
@@ -61,11 +78,19 @@ impl Figure {
             &Axes {
                 x_label: true,
                 y_label: Some(&self.window_unit),
-                ticks: (10, 7),
+                ticks,
+                narrow: style.is_paper(),
             },
         );
-        self.draw(&mut out, &frame, &Detail::FULL);
+        self.draw(&mut out, &frame, &detail);
         out.finish()
+    }
+
+    /// Headline and legend, and their lower end.
+    fn head(&self, out: &mut Svg, width: f64, detail: &Detail, style: &Style) -> f64 {
+        let (left, right) = (style.margin_left(), style.margin_right());
+        let y = headline(out, (&self.title, &self.subtitle), width, style);
+        legend(out, &[self], detail, (left, width - right), y)
     }
 
     /// Largest window of the axis.
@@ -77,10 +102,17 @@ impl Figure {
             .iter()
             .map(|l| l.window)
             .filter(|l| *l < 1.3 * highest);
-        (level.fold(highest, f64::max) * 1.08).max(4.0)
+        match level.fold(highest, f64::max) * 1.08 {
+            0.0 => 4.0,
+            top => top,
+        }
     }
 
     fn draw(&self, out: &mut Svg, frame: &Frame, detail: &Detail) {
+        if self.warmup > 0.0 {
+            let width = frame.x(self.warmup.min(frame.x_end)) - frame.left;
+            out.rect(frame.left, frame.top, width, frame.height, WARMUP);
+        }
         for level in self.levels.iter().filter(|l| l.window < frame.y_end) {
             let y = frame.y(level.window);
             let (x1, x2) = (frame.left, frame.left + frame.width);
@@ -100,7 +132,7 @@ impl Figure {
             for curve in &self.curves {
                 let d = threshold_path(curve, frame, step);
                 if !d.is_empty() {
-                    let look = look(curve.group);
+                    let look = out.look(curve.group);
                     out.path(
                         &d,
                         look.colour,
@@ -110,13 +142,13 @@ impl Figure {
             }
         }
         for curve in &self.curves {
-            let look = look(curve.group);
+            let look = out.look(curve.group);
             let d = window_path(curve, frame, step);
             out.path(&d, look.colour, &look.line(curve.band, detail.stroke));
         }
         out.close_group();
         for curve in &self.curves {
-            let look = look(curve.group);
+            let look = out.look(curve.group);
             let distance = detail.mark_distance * (curves as f64 / 6.0).max(1.0);
             for mark in thinned(curve, frame, distance) {
                 out.mark(
@@ -131,8 +163,25 @@ impl Figure {
     }
 }
 
+/// Title and subtitle, and the line on which a legend can begin.
+fn headline(out: &mut Svg, (title, subtitle): (&str, &str), width: f64, style: &Style) -> f64 {
+    if !style.title {
+        return 16.0;
+    }
+    let left = style.margin_left();
+    let mut y = 30.0;
+    out.text(left, y, "start", 20.0, INK, title);
+    for line in wrap(subtitle, width - left - style.margin_right(), 14.0) {
+        y += 20.0;
+        out.text(left, y, "start", 14.0, GREY, &line);
+    }
+    y + 24.0
+}
+
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 540.0;
+/// Height of the axes on paper, by the picture's width.
+const PAPER_RATIO: f64 = 0.52;
 const MARGIN_BOTTOM: f64 = 56.0;
 
 #[cfg(test)]
@@ -177,7 +226,9 @@ mod tests {
             title: "first-run".to_owned(),
             subtitle: "flow.main.stack = reno".to_owned(),
             duration: 100.0,
+            warmup: 0.0,
             window_unit: "segments of 1448 B".to_owned(),
+            mss: Some(1448.0),
             curves,
             levels: vec![Level {
                 window: 800.0,
@@ -199,19 +250,19 @@ mod tests {
             ..figure(vec![sawtooth(500, 100.0, 3.0, 100.0, 900.0)])
         };
         let capped = [with(LevelKind::Cap, 690.0), with(LevelKind::Cap, 300.0)];
-        let svg = overview_svg("wincap", "", &capped);
+        let svg = overview_svg(("wincap", ""), &Style::default(), &capped);
         assert!(
             svg.contains("cap of the window") && !svg.contains("BDP"),
             "{svg}"
         );
         // Far above every curve it is not drawn.
         let far = [with(LevelKind::Cap, 690.0), with(LevelKind::Bdp, 8333.0)];
-        assert!(!overview_svg("wincap", "", &far).contains("BDP"));
+        assert!(!overview_svg(("wincap", ""), &Style::default(), &far).contains("BDP"));
         let near = [
             with(LevelKind::WithBuffer, 880.0),
             with(LevelKind::Bdp, 600.0),
         ];
-        let svg = overview_svg("wincap", "", &near);
+        let svg = overview_svg(("wincap", ""), &Style::default(), &near);
         assert!(
             svg.contains(">BDP<") && svg.contains(">BDP + buffer<"),
             "{svg}"
@@ -220,7 +271,8 @@ mod tests {
 
     #[test]
     fn long_runs_and_many_flows_stay_small() {
-        let one = figure(vec![sawtooth(2_000_000, 100.0, 5_000.0, 100.0, 900.0)]).svg();
+        let one =
+            figure(vec![sawtooth(2_000_000, 100.0, 5_000.0, 100.0, 900.0)]).svg(&Style::default());
         assert!(one.len() < 200_000, "{}", one.len());
         let many: Vec<Curve> = (0..100)
             .map(|i| Curve {
@@ -228,7 +280,7 @@ mod tests {
                 ..sawtooth(5_000, 100.0, 400.0 + i as f64, 100.0, 900.0)
             })
             .collect();
-        let many = figure(many).svg();
+        let many = figure(many).svg(&Style::default());
         assert!(many.len() < 200_000, "{}", many.len());
         let cases: Vec<Figure> = (0..20)
             .map(|i| {
@@ -241,28 +293,32 @@ mod tests {
                 )])
             })
             .collect();
-        let all = overview_svg("first-run", "", &cases);
+        let all = overview_svg(("first-run", ""), &Style::default(), &cases);
         assert!(all.len() < 200_000, "{}", all.len());
         assert!(all.contains("first 16 of 20 cases"));
     }
 
     #[test]
     fn the_same_input_gives_the_same_bytes() {
-        let draw = || figure(vec![sawtooth(10_000, 100.0, 7.0, 400.0, 800.0)]).svg();
+        let draw =
+            || figure(vec![sawtooth(10_000, 100.0, 7.0, 400.0, 800.0)]).svg(&Style::default());
         assert_eq!(draw(), draw());
         #[cfg(feature = "png")]
-        assert_eq!(png(&draw(), 1.0).unwrap(), png(&draw(), 1.0).unwrap());
+        assert_eq!(
+            png(&draw(), 1.0, &Style::default()).unwrap(),
+            png(&draw(), 1.0, &Style::default()).unwrap()
+        );
     }
 
     #[test]
     fn text_is_text_and_escaped() {
         let mut f = figure(vec![sawtooth(100, 100.0, 3.0, 400.0, 800.0)]);
         f.title = "a<b & \"c\"\u{7}".to_owned();
-        let svg = f.svg();
+        let svg = f.svg(&Style::default());
         assert!(svg.contains(">a&lt;b &amp; &quot;c&quot; </text>"), "{svg}");
         assert!(svg.contains("2 congestion events</text>"));
         #[cfg(feature = "png")]
-        png(&svg, 1.0).unwrap();
+        png(&svg, 1.0, &Style::default()).unwrap();
     }
 
     #[test]
@@ -272,16 +328,16 @@ mod tests {
             ..figure(vec![Curve::default()])
         };
         for svg in [
-            empty.svg(),
-            Figure::default().svg(),
-            overview_svg("", "", &[]),
+            empty.svg(&Style::default()),
+            Figure::default().svg(&Style::default()),
+            overview_svg(("", ""), &Style::default(), &[]),
         ] {
             assert!(
                 svg.starts_with("<svg") && svg.ends_with("</svg>\n"),
                 "{svg}"
             );
             #[cfg(feature = "png")]
-            png(&svg, 1.0).unwrap();
+            png(&svg, 1.0, &Style::default()).unwrap();
         }
     }
 
@@ -290,8 +346,11 @@ mod tests {
     fn the_bundled_font_has_every_letter_that_the_axes_use() {
         // Without a font the text vanishes: a title must change the picture.
         let mut f = figure(vec![]);
-        let with = png(&f.svg(), 1.0).unwrap();
+        let with = png(&f.svg(&Style::default()), 1.0, &Style::default()).unwrap();
         f.title = String::new();
-        assert_ne!(with, png(&f.svg(), 1.0).unwrap());
+        assert_ne!(
+            with,
+            png(&f.svg(&Style::default()), 1.0, &Style::default()).unwrap()
+        );
     }
 }

@@ -1,25 +1,28 @@
 //! All cases of a scenario in one picture.
 
 use super::axes::{Axes, Frame, axes};
+use super::headline;
 use super::legend::legend;
-use super::style::{Detail, GREY, INK, MARGIN_LEFT};
+use super::style::{Detail, GREY, INK};
 use super::svg::Svg;
 use super::text::wrap;
+use crate::figure::Style;
 use crate::figure::picture::Figure;
 
 /// All cases of a scenario in one picture, on common axes; at most [`OVERVIEW_PANELS`] of them.
-pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
-    let shown = &figures[..figures.len().min(OVERVIEW_PANELS)];
+pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[Figure]) -> String {
+    let shown = on_one_axis(&figures[..figures.len().min(OVERVIEW_PANELS)]);
+    let total = style.width(OVERVIEW_WIDTH);
     let columns = match shown.len() {
         0 | 1 => 1,
         2 | 4 => 2,
         3 | 5..=9 => 3,
         _ => 4,
     };
+    let columns = columns.min((total / PANEL_WIDTH) as usize).max(1);
     let rows = shown.len().div_ceil(columns).max(1);
-    let (left, right, gap_x, foot) = (MARGIN_LEFT, 24.0, 32.0, 10.0);
-    let panel_width =
-        (OVERVIEW_WIDTH - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
+    let (left, right, gap_x, foot) = (style.margin_left(), 24.0, 32.0, 10.0);
+    let panel_width = (total - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
     let names: Vec<Vec<String>> = shown
         .iter()
         .map(|f| {
@@ -31,27 +34,24 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
         .collect();
     let head = 17.0 + 17.0 * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
     let panel_height = (panel_width * 0.62).clamp(130.0, 300.0);
-    let subtitle_lines = wrap(subtitle, OVERVIEW_WIDTH - left - right, 14.0);
     let detail = Detail {
         budget: OVERVIEW_COLUMNS / shown.len().max(1) as f64,
         level_labels: false,
         ..Detail::PANEL
     };
-    let legend_top = 54.0 + 20.0 * subtitle_lines.len() as f64;
     let all: Vec<&Figure> = shown.iter().collect();
-    let legend = |out: &mut Svg| legend(out, &all, &detail, OVERVIEW_WIDTH - right, legend_top);
+    let heading = |out: &mut Svg| {
+        let y = headline(out, (title, subtitle), total, style);
+        legend(out, &all, &detail, (left, total - right), y)
+    };
     // Drawn once for its height, which the document's own depends on.
-    let top = legend(&mut Svg::new(0.0, 0.0, "")) + 6.0;
+    let top = heading(&mut Svg::new(0.0, 0.0, "", style)) + 6.0;
     let height = top + rows as f64 * (head + panel_height + foot) + 46.0;
-    let mut out = Svg::new(OVERVIEW_WIDTH, height, title);
-    out.text(left, 30.0, "start", 20.0, INK, title);
-    for (i, line) in subtitle_lines.iter().enumerate() {
-        out.text(left, 50.0 + 20.0 * i as f64, "start", 14.0, GREY, line);
-    }
-    legend(&mut out);
+    let mut out = Svg::new(total, height, title, style);
+    heading(&mut out);
     let x_end = shown.iter().map(|f| f.duration).fold(0.0, f64::max);
-    let y_end = shown.iter().map(Figure::top).fold(4.0, f64::max);
-    let unit = match shown {
+    let y_end = shown.iter().map(Figure::top).fold(0.0, f64::max);
+    let unit = match shown.as_slice() {
         [first, rest @ ..] if rest.iter().all(|f| f.window_unit == first.window_unit) => {
             first.window_unit.as_str()
         }
@@ -75,6 +75,7 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
                 (panel_width / 70.0) as usize,
                 (panel_height / 36.0) as usize,
             ),
+            narrow: style.is_paper(),
         };
         axes(&mut out, &frame, &axes_of);
         for (line, up) in names[i].iter().rev().zip(0..) {
@@ -85,15 +86,29 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
     }
     if figures.len() > shown.len() {
         let note = format!("first {} of {} cases", shown.len(), figures.len());
-        out.text(OVERVIEW_WIDTH - right, 30.0, "end", 14.0, GREY, &note);
+        out.text(total - right, 30.0, "end", 14.0, GREY, &note);
     }
     out.finish()
+}
+
+/// Windows of segments of different sizes are drawn in megabytes.
+fn on_one_axis(figures: &[Figure]) -> Vec<Figure> {
+    let first = figures.first().and_then(|f| f.mss);
+    let mixed = figures.iter().any(|f| f.mss != first);
+    let sized = figures.iter().all(|f| f.mss.is_some());
+    let drawn = figures.iter().cloned();
+    match mixed && sized {
+        true => drawn.map(Figure::in_megabytes).collect(),
+        false => drawn.collect(),
+    }
 }
 
 /// Cases that fit into one overview.
 pub const OVERVIEW_PANELS: usize = 16;
 
 const OVERVIEW_WIDTH: f64 = 1200.0;
+/// Least room for a panel.
+const PANEL_WIDTH: f64 = 260.0;
 
 /// Columns of reduced curve in a whole overview, which keep its file below 200 kB.
 const OVERVIEW_COLUMNS: f64 = 3500.0;

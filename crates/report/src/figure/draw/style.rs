@@ -1,5 +1,6 @@
 //! Colours, strokes, margins, and how much is drawn.
 
+use crate::figure::Style;
 use crate::figure::picture::LevelKind;
 
 /// How a curve is thinned and stroked: in a picture of its own, or in a panel of the overview.
@@ -25,6 +26,13 @@ impl Detail {
         level_labels: true,
         mark_distance: 7.0,
         mark_size: 4.5,
+    };
+    /// On a journal's paper.
+    pub(super) const PAPER: Self = Self {
+        stroke: 1.3,
+        level_labels: false,
+        mark_size: 3.4,
+        ..Self::FULL
     };
     /// Of a panel among others.
     pub(super) const PANEL: Self = Self {
@@ -58,17 +66,39 @@ impl Look {
 }
 
 /// Colour by group; a second round through the palette is dashed, so that colour is not the only
-/// difference.
-pub(super) fn look(group: usize) -> Look {
+/// difference. In grey each shade has four kinds of dashes.
+pub(super) fn look(group: usize, grey: bool) -> Look {
     const DASHES: [&str; 3] = ["", "7 3", "2 3"];
+    if grey {
+        return Look {
+            colour: GREYS[group % GREYS.len()],
+            dash: ["", "6 2.5", "1.5 2", "8 2 1.5 2"][group / GREYS.len() % 4],
+        };
+    }
     Look {
         colour: PALETTE[group % PALETTE.len()],
         dash: DASHES[group / PALETTE.len() % DASHES.len()],
     }
 }
 
+/// Greys that paper keeps apart.
+const GREYS: [&str; 2] = ["#000000", "#8f8f8f"];
+
+impl Style {
+    /// Room for an axis on the left.
+    pub(super) fn margin_left(&self) -> f64 {
+        if self.is_paper() { 66.0 } else { MARGIN_LEFT }
+    }
+
+    /// Room for half of a number on the right.
+    pub(super) fn margin_right(&self) -> f64 {
+        if self.is_paper() { 14.0 } else { 28.0 }
+    }
+}
+
 pub(super) const MARGIN_LEFT: f64 = 84.0;
-pub(super) const MARGIN_RIGHT: f64 = 28.0;
+/// Behind what is drawn and not measured.
+pub(super) const WARMUP: &str = "#f0f0ee";
 pub(super) const INK: &str = "#1a1a1a";
 pub(super) const GREY: &str = "#444";
 pub(super) const AXIS_STROKE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";

@@ -3,24 +3,45 @@
 use std::fmt::Write as _;
 
 use super::Frame;
+use super::style::{Look, look};
+use crate::figure::Style;
 use crate::figure::picture::MarkKind;
 
 /// The document being written.
 pub(super) struct Svg {
     text: String,
     clips: usize,
+    grey: bool,
+    /// The one size of letters on paper.
+    letters: Option<f64>,
 }
 
 impl Svg {
-    pub(super) fn new(width: f64, height: f64, label: &str) -> Self {
+    pub(super) fn new(width: f64, height: f64, label: &str, style: &Style) -> Self {
         let (w, h) = (px(width), px(height));
+        let size = |units: f64, text: &str| match style.is_paper() {
+            true => format!("{:.2}mm", units * style.unit_mm()),
+            false => text.to_owned(),
+        };
+        let (wide, high) = (size(width, &w), size(height, &h));
         let text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
-             aria-label=\"{}\" font-family=\"Ubuntu, 'Helvetica Neue', Arial, sans-serif\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+             aria-label=\"{}\" font-family=\"{}\">\n\
              <rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>\n",
             escape(label),
+            escape(&families(style)),
         );
-        Self { text, clips: 0 }
+        Self {
+            text,
+            clips: 0,
+            grey: style.grey,
+            letters: style.is_paper().then_some(12.0),
+        }
+    }
+
+    /// How curves of a group look.
+    pub(super) fn look(&self, group: usize) -> Look {
+        look(group, self.grey)
     }
 
     fn put(&mut self, line: &str) {
@@ -37,13 +58,22 @@ impl Svg {
         colour: &str,
         words: &str,
     ) {
+        let size = self.letters.unwrap_or(size);
         let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
         self.put(&format!(
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{size}\" fill=\"{colour}\">{words}</text>"
         ));
     }
 
+    pub(super) fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, colour: &str) {
+        let (x, y, w, h) = (px(x), px(y), px(width), px(height));
+        self.put(&format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"{colour}\"/>"
+        ));
+    }
+
     pub(super) fn rotated(&mut self, x: f64, y: f64, size: f64, colour: &str, words: &str) {
+        let size = self.letters.unwrap_or(size);
         let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
         self.put(&format!(
             "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"middle\" font-size=\"{size}\" \
@@ -75,6 +105,25 @@ impl Svg {
 
     pub(super) fn close_group(&mut self) {
         self.put("</g>");
+    }
+
+    /// A point of a group: its shape tells it from others without colour.
+    pub(super) fn dot(&mut self, x: f64, y: f64, group: usize) {
+        let colour = self.look(group).colour;
+        let s = 3.4;
+        let d = match group % 4 {
+            0 => format!(
+                "M{} {}a{s} {s} 0 1 0 {} 0a{s} {s} 0 1 0 -{} 0z",
+                px(x - s),
+                px(y),
+                px(2.0 * s),
+                px(2.0 * s)
+            ),
+            1 => format!("M{} {}h6v6h-6z", px(x - 3.0), px(y - 3.0)),
+            2 => format!("M{} {}l4 7h-8z", px(x), px(y - 4.4)),
+            _ => format!("M{} {}l4.2 4.2l-4.2 4.2l-4.2 -4.2z", px(x), px(y - 4.2)),
+        };
+        self.put(&format!("<path d=\"{d}\" fill=\"{colour}\"/>"));
     }
 
     /// The shape of an event, its lower tip at the point.
@@ -182,6 +231,18 @@ fn tenths(text: &mut String, n: i64) {
     } else {
         write!(text, "{sign}{}.{}", n / 10, n % 10)
     };
+}
+
+/// The style's families, and what stands in for them.
+fn families(style: &Style) -> String {
+    if style.font.is_none() || style.font_file().is_some() {
+        return "Ubuntu, 'Helvetica Neue', Arial, sans-serif".to_owned();
+    }
+    let named = style.families();
+    let quoted = named
+        .iter()
+        .map(|name| format!("'{}'", name.replace('\'', "")));
+    quoted.collect::<Vec<_>>().join(", ")
 }
 
 /// A number of pixels as text.

@@ -12,8 +12,8 @@
 //! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy
 //!   before is taken to be lost. What the path really dropped is `fullpipe:packet_dropped`, an
 //!   event of our own.
-//! - `recovery:metrics_updated` comes from the run's time series, as dense as the scenario's
-//!   `trace` asks for; only what changed is repeated. Windows in bytes of payload, times in
+//! - `recovery:congestion_state_updated` and `recovery:metrics_updated` come from the run's time
+//!   series, as dense as the scenario's `trace` asks for; only what changed is repeated. Windows in bytes of payload, times in
 //!   milliseconds, `pacing_rate` in bit/s.
 //!
 //! Only the standard's names are used beside that; qvis draws sequence, congestion and
@@ -24,7 +24,7 @@ mod record;
 
 use std::io::{self, Write};
 
-use fullpipe_flow::Events;
+use fullpipe_flow::{Events, TraceRow};
 use fullpipe_run::{CaptureRow, FlowSpec, Series};
 use fullpipe_trace::{FlowMeta, Trace};
 use fullpipe_units::Span;
@@ -56,12 +56,13 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
     record(out, &header(subject))?;
     let mut log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
     let (metrics, mut series) = (&subject.series.rows, 0);
+    let mut told = Told::default();
     let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
     let mut first = true;
     for row in of_flow {
         // Metrics of an instant follow what happened in it.
         while series < metrics.len() && metrics[series].time < row.at {
-            log.metrics(&metrics[series])?;
+            told.row(&mut log, &metrics[series])?;
             series += 1;
         }
         if std::mem::take(&mut first) {
@@ -69,7 +70,37 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
         }
         log.row(row)?;
     }
-    metrics[series..].iter().try_for_each(|r| log.metrics(r))
+    let rest = &metrics[series..];
+    rest.iter().try_for_each(|r| told.row(&mut log, r))
+}
+
+/// What was said of a sender's state.
+#[derive(Default)]
+struct Told {
+    phase: Option<&'static str>,
+}
+
+impl Told {
+    /// What happened up to a row, the phase if it is another one, and the metrics.
+    fn row(&mut self, log: &mut Log<'_>, row: &TraceRow) -> io::Result<()> {
+        for (event, name) in TRACED {
+            if row.events.has(event) {
+                let data =
+                    json!({ "retransmits": row.retransmits, "loss_events": row.loss_events });
+                log.event(row.time, name, data)?;
+            }
+        }
+        let new = row.phase_name();
+        if self.phase != Some(new) {
+            // The first phase has none before it.
+            let data = match self.phase.replace(new) {
+                Some(old) => json!({ "old": old, "new": new }),
+                None => json!({ "new": new }),
+            };
+            log.event(row.time, "recovery:congestion_state_updated", data)?;
+        }
+        log.metrics(row)
+    }
 }
 
 /// Writes one flow of a trace: its metrics, at most one record per `every`, the phases of its
@@ -93,26 +124,12 @@ pub fn write_trace(
     );
     record(out, &preamble(&title, &about.name, &description))?;
     let mut log = Log::new(out, about.mss, false);
-    let mut phase = "";
+    let mut told = Told::default();
     for (i, kept) in thin(trace, flow, every).iter().enumerate() {
-        let row = &kept.row;
         if i == 0 {
-            log.opening(row.time, flow)?;
+            log.opening(kept.row.time, flow)?;
         }
-        for (event, name) in TRACED {
-            if row.events.has(event) {
-                let data =
-                    json!({ "retransmits": row.retransmits, "loss_events": row.loss_events });
-                log.event(row.time, name, data)?;
-            }
-        }
-        if row.phase_name() != phase {
-            let new = row.phase_name();
-            let data = json!({ "old": phase, "new": new });
-            log.event(row.time, "recovery:congestion_state_updated", data)?;
-            phase = new;
-        }
-        log.metrics(row)?;
+        told.row(&mut log, &kept.row)?;
     }
     Ok(())
 }
@@ -164,7 +181,6 @@ mod tests {
     use super::*;
     use crate::capture::testing::{ack, ack_row, dropped, flow, received, segment, sent};
     use fullpipe_cc::Phase;
-    use fullpipe_flow::TraceRow;
     use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
     use fullpipe_units::Time;
 
@@ -277,14 +293,20 @@ mod tests {
             ..Series::default()
         };
         let log = logged(&[], &series);
-        assert_eq!(log.len(), 3, "the third row brings nothing new");
+        assert_eq!(log.len(), 4, "the third row brings nothing new");
+        assert_eq!(log[1]["name"], "recovery:congestion_state_updated");
         assert_eq!(
-            log[1],
+            log[1]["data"],
+            json!({ "new": "start-up" }),
+            "nothing before the first"
+        );
+        assert_eq!(
+            log[2],
             json!({ "time": 0.0, "name": "recovery:metrics_updated",
                 "data": { "congestion_window": 14_480, "bytes_in_flight": 0 } })
         );
         assert_eq!(
-            log[2]["data"],
+            log[3]["data"],
             json!({ "min_rtt": 80.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
                 "bytes_in_flight": 14_480, "ssthresh": 28_960, "pacing_rate": 1_500_000 })
         );

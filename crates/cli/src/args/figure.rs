@@ -1,0 +1,142 @@
+//! `fullpipe figure`: what is drawn of a result, and how it is printed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_report::figure::Style;
+
+use super::parse::{key_value, millimetres};
+
+/// `fullpipe figure`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub struct Figure {
+    /// Result directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// What is drawn
+    #[arg(value_enum, value_name = "KIND")]
+    pub kind: FigureKind,
+
+    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
+
+    /// Flow, traffic or link that is drawn
+    #[arg(long, value_name = "NAME")]
+    pub of: Option<String>,
+
+    /// Only cases with this parameter, as `path.rtt=20ms` or `rtt=20ms`; may be repeated
+    #[arg(long = "where", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub only: Vec<(String, String)>,
+
+    /// Seed of what is drawn over time [default: the first]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// File; its ending says the form: .svg, .pdf, .png, .csv, and of tables and matrices .tex and
+    /// .md [default: KIND.svg in DIR/figures, a table on stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub print: Print,
+}
+
+/// How a picture is printed.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Print {
+    /// Width on paper, as `84mm`, `3.3in` or `17.4cm`; the letters are of one size then
+    #[arg(long, value_name = "WIDTH", value_parser = millimetres)]
+    pub width: Option<f64>,
+
+    /// Font: a family such as Times or Helvetica, one of its metrics taking its place, or a file
+    /// [default: the bundled Ubuntu]
+    #[arg(long, value_name = "FAMILY|FILE")]
+    pub font: Option<String>,
+
+    /// Size of the letters, points
+    #[arg(long, value_name = "POINTS", default_value_t = 9.0, value_parser = points)]
+    pub font_size: f64,
+
+    /// Without headline: a paper has a caption
+    #[arg(long)]
+    pub no_title: bool,
+
+    /// Greys and dashes instead of colours
+    #[arg(long)]
+    pub grey: bool,
+}
+
+impl Print {
+    /// The same as the drawing takes it.
+    pub fn style(&self) -> Style {
+        Style {
+            width_mm: self.width,
+            font: self.font.clone(),
+            size_pt: self.font_size,
+            title: !self.no_title,
+            grey: self.grey,
+        }
+    }
+}
+
+/// Argument of `fullpipe figure`; the last three are tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FigureKind {
+    /// Congestion windows over time, stacks laid over one another
+    Window,
+    /// Goodput over time
+    #[value(alias = "throughput")]
+    Goodput,
+    /// Round-trip times over time
+    Rtt,
+    /// Queues over time
+    Queue,
+    /// Goodput of every flow and pings beside them, one below the other
+    Load,
+    /// A metric of every case as a coloured table
+    Matrix,
+    /// A metric over the values of an axis, with its 95 % interval
+    Bars,
+    /// Completion times of short flows, or with --metric a metric over the seeds
+    Distribution,
+    /// Mean window over the rate of losses, beside each law alone
+    Response,
+    /// The table of flows, as `run` prints it
+    Table,
+    /// The table of short flows, datagrams and pings
+    Traffic,
+    /// The expectations with what was observed
+    Expectations,
+}
+
+fn points(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches("pt").parse::<f64>() {
+        Ok(points) if (4.0..=40.0).contains(&points) => Ok(points),
+        _ => Err("expected 4 to 40 points, as `8`".to_owned()),
+    }
+}
+
+/// Description of `fullpipe figure`.
+pub(super) const ABOUT: &str = "\
+Draw one figure or table of a result, for a paper, a page or a spreadsheet.
+
+What competes (the stacks, as a rule) gives the lines of a picture and the rows of a table; every \
+combination of the other keys of [matrix] gives a panel or a column. `--where` chooses among the \
+cases. `--out` decides the form: SVG, PDF and PNG are pictures, CSV has their numbers, one row for \
+each point. In a PDF lines are lines, text is text, and the font is embedded.";
+
+const EXAMPLES: &str = "\
+Examples:
+  fullpipe figure results window
+  fullpipe figure results matrix --metric rtt_ms.p95 --out rtt.csv
+  fullpipe figure results bars --metric utilization --where mtu=9000 --out utilization.png
+  fullpipe figure results table --out table.tex
+
+For a column of a paper, 84 mm wide, in Times of 8 points
+  fullpipe figure results window --width 84mm --font Times --font-size 8 --no-title --out window.pdf
+  fullpipe figure results matrix --width 84mm --font Times --font-size 8 --no-title --out matrix.pdf
+  fullpipe figure results distribution --width 84mm --font Times --font-size 8 --no-title --grey --out times.pdf
+  fullpipe figure results response --width 84mm --font Times --font-size 8 --no-title --out response.pdf";

@@ -1,0 +1,120 @@
+//! A file that a picture is written into: its ending decides the form.
+
+use std::path::{Path, PathBuf};
+
+use fullpipe_report::figure::Style;
+#[cfg(feature = "png")]
+use fullpipe_report::figure::{self, FontError, RasterError};
+use fullpipe_results::store::ResultDir;
+
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Such a file, checked before anything is computed.
+pub struct Picture {
+    dir: PathBuf,
+    name: String,
+    pub form: Form,
+}
+
+/// What is written into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Svg,
+    #[cfg(feature = "png")]
+    Png,
+    #[cfg(feature = "pdf")]
+    Pdf,
+    Csv,
+    Tex,
+    Markdown,
+}
+
+impl Form {
+    /// Every form with its ending; pictures before tables.
+    const ALL: &[(&str, Form)] = &[
+        ("svg", Form::Svg),
+        #[cfg(feature = "pdf")]
+        ("pdf", Form::Pdf),
+        #[cfg(feature = "png")]
+        ("png", Form::Png),
+        ("csv", Form::Csv),
+        ("tex", Form::Tex),
+        ("md", Form::Markdown),
+    ];
+
+    /// True for rows of text.
+    pub fn is_table(self) -> bool {
+        matches!(self, Form::Csv | Form::Tex | Form::Markdown)
+    }
+}
+
+impl Picture {
+    /// The file that `flag` names, if `fits` says that its form can be had; `example` is one that
+    /// could have been written.
+    pub fn named(
+        flag: &str,
+        file: &Path,
+        example: &str,
+        fits: impl Fn(Form) -> bool,
+    ) -> Result<Self, Failure> {
+        let ending = file.extension().and_then(|e| e.to_str());
+        let mut known = Form::ALL.iter().filter(|(_, form)| fits(*form));
+        let Some((_, form)) = known.find(|(e, _)| Some(*e) == ending) else {
+            let endings = Form::ALL.iter().filter(|(_, form)| fits(*form));
+            let endings: Vec<String> = endings.map(|(e, _)| format!(".{e}")).collect();
+            let (last, others) = endings.split_last().expect("an SVG at least");
+            let message = format!(
+                "{flag} {}: not a name with {} or {last}",
+                file.display(),
+                others.join(", ")
+            );
+            let hint = format!("write for example {example}");
+            return Err(Failure::new(Exit::Usage, message).hint(hint));
+        };
+        // A file with an extension has a name.
+        let name = file.file_name().unwrap_or_default();
+        let dir = file.parent().filter(|p| !p.as_os_str().is_empty());
+        Ok(Self {
+            dir: dir.unwrap_or(Path::new(".")).to_owned(),
+            name: name.to_string_lossy().into_owned(),
+            form: *form,
+        })
+    }
+
+    /// Writes the picture in its form.
+    pub fn draw(&self, svg: &str, style: &Style) -> Result<(), Failure> {
+        let bytes = match self.form {
+            #[cfg(feature = "png")]
+            Form::Png => figure::png(svg, PNG_SCALE, style).map_err(|e| refused(&e))?,
+            #[cfg(feature = "pdf")]
+            Form::Pdf => figure::pdf(svg, style).map_err(|e| refused(&e))?,
+            _ => svg.as_bytes().to_vec(),
+        };
+        self.write(&bytes)
+    }
+
+    /// Writes what is there already.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = ResultDir::write_beside(&self.dir, &self.name, bytes)?;
+        output::say(&format!("written: {}", written.display()));
+        Ok(())
+    }
+}
+
+#[cfg(feature = "png")]
+fn refused(error: &RasterError) -> Failure {
+    let message = error.to_string();
+    match error {
+        RasterError::Svg(_) => Failure::new(Exit::Internal, message),
+        RasterError::Font(FontError::Missing(_)) => Failure::new(Exit::Environment, message).hint(
+            "install one of them (Liberation Serif, Sans and Mono are in Debian's fonts-liberation), \
+             or name a file: `--font FILE.ttf`; an SVG needs no font here",
+        ),
+        RasterError::Font(FontError::Unusable(_)) => Failure::new(Exit::Usage, message),
+    }
+}
+
+/// Pixels of a PNG per unit of its SVG, 96 to the inch: 300 dots per inch on paper.
+#[cfg(feature = "png")]
+const PNG_SCALE: f32 = 3.125;

@@ -1,0 +1,317 @@
+//! `fullpipe figure`: every kind in every form, own metrics, and what is refused.
+
+use std::fs;
+use std::path::Path;
+
+use crate::process::{Finished, fullpipe, write};
+
+/// Two stacks, two distances, three seeds, short flows beside.
+const STUDY: &str = r#"name = "study"
+duration = "6s"
+seeds = 3
+
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+buffer = "1BDP"
+loss = 0.002
+
+[[flow]]
+name = "main"
+stack = "reno"
+
+[[traffic]]
+name = "web"
+kind = "short-flows"
+interval = "500ms"
+size = "10 segments"
+stack = "reno"
+
+[matrix]
+"flow.main.stack" = ["reno", "cubic"]
+"path.rtt" = ["20ms", "40ms"]
+
+[measure]
+warmup = "1s"
+
+[[expect]]
+metric = "goodput_mbps / 10 - 0.01 * rtt_inflation"
+where = { "flow.main.stack" = "cubic" }
+at_least = 0.5
+source = "own metric"
+
+[[expect]]
+metric = "utilization + goodput_mbps"
+at_least = 100
+source = "more than there is"
+"#;
+
+fn study(dir: &Path) {
+    write(dir, "study.toml", STUDY);
+    let run = fullpipe(dir, &["run", "study.toml", "--out", "r", "--quiet"]);
+    // The second expectation cannot come true.
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let line = |words: &str| {
+        run.stdout
+            .lines()
+            .find(|l| l.contains(words))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(line("rtt_inflation").starts_with("pass"), "{}", run.stdout);
+    assert!(line("utilization +").starts_with("FAIL"), "{}", run.stdout);
+}
+
+fn figure(dir: &Path, args: &[&str]) -> Finished {
+    fullpipe(dir, &[&["figure", "r"], args].concat())
+}
+
+fn drawn(dir: &Path, args: &[&str], file: &str) -> String {
+    let ended = figure(dir, &[args, &["--out", file]].concat());
+    assert_eq!(ended.code, 0, "{args:?}: {}", ended.stderr);
+    fs::read_to_string(dir.join(file)).unwrap()
+}
+
+#[test]
+fn every_kind_is_drawn_and_told_in_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    for (kind, words, heads) in [
+        (
+            "window",
+            &[">reno<", ">cubic<", "rtt 20ms"][..],
+            "curve,time_s,cwnd,cwnd_min,cwnd_max",
+        ),
+        (
+            "goodput",
+            &[">goodput (Mbit/s)<", "rtt 40ms"],
+            "curve,time_s,goodput",
+        ),
+        ("rtt", &[">round-trip time (ms)<"], "curve,time_s,rtt"),
+        ("queue", &[">queue (packets)<"], "curve,time_s,queue"),
+        (
+            "matrix",
+            &[">goodput (Mbit/s)<", ">rtt 20ms<", ">cubic<"],
+            "row,column,mean,ci95_low,ci95_high",
+        ),
+        (
+            "bars",
+            &[">rtt (s)<"],
+            "panel,line,value,mean,ci95_low,ci95_high",
+        ),
+        (
+            "distribution",
+            &[">completion time (s)<"],
+            "panel,curve,value,fraction",
+        ),
+        (
+            "response",
+            &[">loss events per segment<"],
+            "stack,kind,loss_event_rate,window_segments",
+        ),
+    ] {
+        let svg = drawn(dir, &[kind], "f.svg");
+        for word in words {
+            assert!(svg.contains(word), "{kind} {word}: {svg}");
+        }
+        assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{kind}");
+        let csv = drawn(dir, &[kind], "f.csv");
+        assert_eq!(csv.lines().next(), Some(heads), "{kind}");
+        assert!(csv.lines().count() > 4, "{kind}: {csv}");
+    }
+    // Without a file it goes beside the other pictures.
+    assert_eq!(figure(dir, &["window"]).code, 0);
+    assert!(dir.join("r/figures/window.svg").exists());
+}
+
+/// What is drawn of a window is what `--where` leaves; a single panel lays both stacks over one
+/// another.
+#[test]
+fn a_column_of_a_paper_is_as_wide_as_it_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let paper = [
+        "--width",
+        "84mm",
+        "--font-size",
+        "8",
+        "--no-title",
+        "--font",
+        "Times",
+    ];
+    let args = [&["window", "--where", "rtt=20ms"], &paper[..]].concat();
+    let svg = drawn(dir, &args, "w.svg");
+    assert!(
+        svg.contains("width=\"84.00mm\"") && svg.contains("'Times New Roman'"),
+        "{svg}"
+    );
+    assert!(!svg.contains(">study<") && !svg.contains("rtt 20ms"));
+    assert_eq!(svg.matches("stroke-width=\"1.3\"").count(), 2, "two curves");
+    // The letters of all texts are of one size.
+    let sizes: std::collections::BTreeSet<&str> = svg
+        .split("font-size=\"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    assert_eq!(sizes.into_iter().collect::<Vec<_>>(), ["12"]);
+    let grey = drawn(dir, &[&args[..], &["--grey"]].concat(), "g.svg");
+    let coloured = |svg: &str| svg.contains("#0072B2") || svg.contains("#D55E00");
+    assert!(coloured(&svg) && !coloured(&grey));
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn a_pdf_has_text_and_its_font() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let ended = figure(dir, &["window", "--width", "84mm", "--out", "w.pdf"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let pdf = fs::read(dir.join("w.pdf")).unwrap();
+    let text = String::from_utf8_lossy(&pdf);
+    assert!(
+        text.starts_with("%PDF-") && text.contains("/FontFile2") && text.contains("/ToUnicode")
+    );
+    // 84 mm are 238.11 points.
+    let wide = text.split("/MediaBox [0 0 ").nth(1).unwrap();
+    let wide: f64 = wide.split(' ').next().unwrap().parse().unwrap();
+    assert!((wide - 238.11).abs() < 0.05, "{wide}");
+    let missing = figure(
+        dir,
+        &["window", "--font", "No Such Family", "--out", "n.pdf"],
+    );
+    assert_eq!(missing.code, 3);
+    assert!(
+        missing.stderr.contains("no font `No Such Family`"),
+        "{}",
+        missing.stderr
+    );
+    assert!(
+        missing.stderr.contains("hint: install one of them"),
+        "{}",
+        missing.stderr
+    );
+}
+
+#[test]
+fn tables_are_printed_and_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let printed = figure(dir, &["table"]);
+    assert_eq!(printed.code, 0);
+    assert!(printed.stdout.starts_with("stack"), "{}", printed.stdout);
+    let tex = drawn(dir, &["table", "--where", "stack=cubic"], "t.tex");
+    assert!(
+        tex.starts_with("\\begin{tabular}{llr") && !tex.contains("reno"),
+        "{tex}"
+    );
+    assert!(tex.contains("$\\pm$") && tex.ends_with("\\end{tabular}\n"));
+    let csv = drawn(dir, &["expectations"], "e.csv");
+    assert!(csv.contains("own metric") && csv.contains("FAIL"), "{csv}");
+    let matrix = drawn(dir, &["matrix", "--metric", "rtt_ms.p95"], "m.md");
+    assert!(
+        matrix.starts_with("| stack | rtt 20ms | rtt 40ms |\n|---|---:|---:|\n"),
+        "{matrix}"
+    );
+    assert!(drawn(dir, &["traffic"], "web.md").contains("web"));
+}
+
+/// An own metric is what its parts say: 2 x goodput, from the same seeds, with its interval.
+#[test]
+fn own_metrics_are_drawn_and_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let numbers = |metric: &str| -> Vec<[f64; 3]> {
+        let csv = drawn(dir, &["matrix", "--metric", metric], "m.csv");
+        let row = |line: &str| {
+            let cells: Vec<f64> = line
+                .split(',')
+                .rev()
+                .take(3)
+                .map(|c| c.parse().unwrap())
+                .collect();
+            [cells[2], cells[1], cells[0]]
+        };
+        csv.lines().skip(1).map(row).collect()
+    };
+    let (once, twice) = (numbers("goodput_mbps"), numbers("2 * goodput_mbps"));
+    assert_eq!(once.len(), 4);
+    for (a, b) in once.iter().flatten().zip(twice.iter().flatten()) {
+        assert!((2.0 * a - b).abs() < 1e-9, "{a} {b}");
+    }
+    let same = fullpipe(
+        dir,
+        &[
+            "compare",
+            "r",
+            "r",
+            "--metric",
+            "utilization - 0.1 * rtt_inflation",
+            "--all",
+        ],
+    );
+    assert_eq!(same.code, 0, "{}", same.stderr);
+    assert!(
+        same.stdout.contains("utilization - 0.1 * rtt_inflation"),
+        "{}",
+        same.stdout
+    );
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_a_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    for (args, words) in [
+        (
+            &["window", "--out", "f.gif"][..],
+            "write for example window.svg",
+        ),
+        (&["window", "--out", "f.tex"], "not a name with"),
+        (
+            &["window", "--metric", "jain"],
+            "matrix, bars and distribution take a metric",
+        ),
+        (
+            &["matrix", "--metric", "goodput"],
+            "did you mean `goodput_mbps`?",
+        ),
+        (
+            &["matrix", "--metric", "2 *"],
+            "column 4: a number or a metric is missing",
+        ),
+        (&["matrix", "--of", "mein"], "there are main, web"),
+        (
+            &["matrix", "--where", "rtt=30ms"],
+            "`path.rtt` is 20ms, 40ms",
+        ),
+        (
+            &["matrix", "--where", "mtu=9000"],
+            "the keys that vary are flow.main.stack, path.rtt",
+        ),
+        (&["matrix", "--width", "84"], "as `84mm`"),
+        (
+            &["matrix", "--width", "20mm", "--font-size", "12"],
+            "--width",
+        ),
+        (
+            &["table", "--where", "rtt=30ms"],
+            "without --where shows all cases",
+        ),
+    ] {
+        let ended = figure(dir, args);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+    }
+    let wrong = STUDY.replace("goodput_mbps / 10", "goodput / 10");
+    write(dir, "wrong.toml", &wrong);
+    let ended = fullpipe(dir, &["check", "wrong.toml"]);
+    assert_eq!(ended.code, 2);
+    let message = "wrong.toml:31: expect[1].metric = \"goodput / 10 - 0.01 * rtt_inflation\": column 1: unknown metric `goodput`";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
+}

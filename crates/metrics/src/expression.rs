@@ -1,0 +1,358 @@
+//! Own metrics: arithmetic over the metrics of one run, as `utilization - 0.1 * rtt_inflation`.
+
+use std::fmt;
+
+use crate::metric::Scope;
+use crate::table::{find, names, scope_of};
+
+/// An arithmetic expression over metrics. A metric's name alone is one, too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    root: Term,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Term {
+    Number(f64),
+    Metric(String),
+    Negative(Box<Term>),
+    Binary(char, Box<[Term; 2]>),
+    Call(&'static str, Vec<Term>),
+}
+
+/// What is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    /// Where, in bytes from its beginning.
+    pub at: usize,
+    /// In words, without the place.
+    pub message: String,
+    /// The remedy, if there is one to name.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}", self.at + 1, self.message)
+    }
+}
+
+impl std::error::Error for ExpressionError {}
+
+impl Expression {
+    /// Reads an expression: numbers, metrics, `+ - * /`, brackets, `min`, `max`, `abs`, `sqrt`,
+    /// `log10`.
+    ///
+    /// # Errors
+    /// Where it is wrong, and how to mend it.
+    pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
+        let mut parser = Parser { text, at: 0 };
+        let root = parser.sum()?;
+        match parser.peek() {
+            None => Ok(Expression { root }),
+            Some(c) => Err(parser.error(format!("`{c}` after the end"), None)),
+        }
+    }
+
+    /// True if the text is a computation and not the name of a metric.
+    pub fn is_one(text: &str) -> bool {
+        scope_of(text).is_none() && Expression::parse(text).is_ok()
+    }
+
+    /// The metrics in it, each once, in order.
+    pub fn metrics(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.root.collect(&mut names);
+        names
+    }
+
+    /// What its value is of: a flow or traffic if any of its metrics is, otherwise a link if any
+    /// is, otherwise the case.
+    pub fn scope(&self) -> Scope {
+        let scopes = || self.metrics().into_iter().filter_map(scope_of);
+        let order = [Scope::Flow, Scope::Traffic, Scope::Link];
+        let first = order.into_iter().find(|s| scopes().any(|t| t == *s));
+        first.unwrap_or(Scope::Case)
+    }
+
+    /// Its value, from the values of metrics; `None` where one of them or the result is undefined.
+    pub fn value(&self, of: &mut dyn FnMut(&str) -> Option<f64>) -> Option<f64> {
+        self.root.value(of).filter(|v| v.is_finite())
+    }
+}
+
+impl Term {
+    fn collect<'a>(&'a self, names: &mut Vec<&'a str>) {
+        match self {
+            Term::Number(_) => {}
+            Term::Metric(name) => {
+                if !names.contains(&name.as_str()) {
+                    names.push(name);
+                }
+            }
+            Term::Negative(term) => term.collect(names),
+            Term::Binary(_, both) => both.iter().for_each(|t| t.collect(names)),
+            Term::Call(_, terms) => terms.iter().for_each(|t| t.collect(names)),
+        }
+    }
+
+    fn value(&self, of: &mut dyn FnMut(&str) -> Option<f64>) -> Option<f64> {
+        Some(match self {
+            Term::Number(x) => *x,
+            Term::Metric(name) => of(name)?,
+            Term::Negative(term) => -term.value(of)?,
+            Term::Binary(sign, both) => {
+                let (a, b) = (both[0].value(of)?, both[1].value(of)?);
+                match sign {
+                    '+' => a + b,
+                    '-' => a - b,
+                    '*' => a * b,
+                    _ => a / b,
+                }
+            }
+            Term::Call(name, terms) => {
+                let values: Option<Vec<f64>> = terms.iter().map(|t| t.value(of)).collect();
+                let values = values?;
+                let first = values.first().copied()?;
+                match *name {
+                    "min" => values.into_iter().fold(first, f64::min),
+                    "max" => values.into_iter().fold(first, f64::max),
+                    "abs" => first.abs(),
+                    "sqrt" => first.sqrt(),
+                    _ => libm::log10(first),
+                }
+            }
+        })
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&mut self) -> Option<char> {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+        self.text[self.at..].chars().next()
+    }
+
+    fn take(&mut self, wanted: &[char]) -> Option<char> {
+        let c = self.peek().filter(|c| wanted.contains(c))?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn error(&self, message: String, hint: Option<String>) -> ExpressionError {
+        ExpressionError {
+            at: self.at,
+            message,
+            hint,
+        }
+    }
+
+    fn sum(&mut self) -> Result<Term, ExpressionError> {
+        let mut term = self.product()?;
+        while let Some(sign) = self.take(&['+', '-']) {
+            term = Term::Binary(sign, Box::new([term, self.product()?]));
+        }
+        Ok(term)
+    }
+
+    fn product(&mut self) -> Result<Term, ExpressionError> {
+        let mut term = self.factor()?;
+        while let Some(sign) = self.take(&['*', '/']) {
+            term = Term::Binary(sign, Box::new([term, self.factor()?]));
+        }
+        Ok(term)
+    }
+
+    fn factor(&mut self) -> Result<Term, ExpressionError> {
+        if self.take(&['-']).is_some() {
+            return Ok(Term::Negative(Box::new(self.factor()?)));
+        }
+        if self.take(&['(']).is_some() {
+            let term = self.sum()?;
+            self.close()?;
+            return Ok(term);
+        }
+        match self.peek() {
+            Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
+            Some(c) if c.is_ascii_alphabetic() => self.name(),
+            Some(c) => Err(self.error(
+                format!("`{c}` where a number or a metric is expected"),
+                Some("there are + - * / ( ), min, max, abs, sqrt and log10".to_owned()),
+            )),
+            None => Err(self.error("a number or a metric is missing".to_owned(), None)),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), ExpressionError> {
+        match self.take(&[')']) {
+            Some(_) => Ok(()),
+            None => Err(self.error("`)` is missing".to_owned(), None)),
+        }
+    }
+
+    fn number(&mut self) -> Result<Term, ExpressionError> {
+        let rest = &self.text[self.at..];
+        let mut end = 0;
+        let mut before = ' ';
+        for c in rest.chars() {
+            let exponent = matches!(before, 'e' | 'E') && matches!(c, '+' | '-');
+            if !(c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E') || exponent) {
+                break;
+            }
+            end += 1;
+            before = c;
+        }
+        let number = rest[..end].parse();
+        let number =
+            number.map_err(|_| self.error(format!("`{}` is no number", &rest[..end]), None))?;
+        self.at += end;
+        Ok(Term::Number(number))
+    }
+
+    fn name(&mut self) -> Result<Term, ExpressionError> {
+        let rest = &self.text[self.at..];
+        let ends = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+        let name = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        let start = self.at;
+        self.at += name.len();
+        if let Some((function, count)) = FUNCTIONS.iter().find(|(f, _)| *f == name)
+            && self.take(&['(']).is_some()
+        {
+            let mut terms = vec![self.sum()?];
+            while self.take(&[',']).is_some() {
+                terms.push(self.sum()?);
+            }
+            self.close()?;
+            if *count != 0 && terms.len() != *count {
+                self.at = start;
+                return Err(self.error(format!("`{name}` takes one value"), None));
+            }
+            return Ok(Term::Call(function, terms));
+        }
+        if scope_of(name).is_none() {
+            self.at = start;
+            let hint = nearest(name).map(|near| format!("did you mean `{near}`?"));
+            let all = || "`fullpipe list metrics` shows all".to_owned();
+            return Err(self.error(
+                format!("unknown metric `{name}`"),
+                Some(hint.unwrap_or_else(all)),
+            ));
+        }
+        Ok(Term::Metric(name.to_owned()))
+    }
+}
+
+/// The metric that was probably meant: one that contains the word, or begins like it.
+fn nearest(name: &str) -> Option<&'static str> {
+    let begins = |n: &str| {
+        n.bytes()
+            .zip(name.bytes())
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
+    let within = names().find(|n| n.contains(name) || name.contains(n));
+    within.or_else(|| {
+        let best = names().max_by_key(|n| begins(n))?;
+        (begins(best) >= 4).then_some(best)
+    })
+}
+
+/// What a metric or an expression is of; `None` if it is neither.
+pub fn scope(metric: &str) -> Option<Scope> {
+    scope_of(metric).or_else(|| Some(Expression::parse(metric).ok()?.scope()))
+}
+
+/// The unit of a metric; nothing of an expression.
+pub fn unit(metric: &str) -> &'static str {
+    let scope = scope_of(metric);
+    scope.and_then(|s| find(s, metric)).map_or("", |m| m.unit)
+}
+
+/// Functions, and how many values they take; 0: any number.
+const FUNCTIONS: [(&str, usize); 5] = [
+    ("min", 0),
+    ("max", 0),
+    ("abs", 1),
+    ("sqrt", 1),
+    ("log10", 1),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Option<f64> {
+        let mut of = |name: &str| match name {
+            "utilization" => Some(0.9),
+            "rtt_inflation" => Some(1.5),
+            "rtt_ms.p95" => Some(80.0),
+            _ => None,
+        };
+        Expression::parse(text).unwrap().value(&mut of)
+    }
+
+    #[test]
+    fn arithmetic_is_as_at_school() {
+        for (text, result) in [
+            ("utilization - 0.1 * rtt_inflation", 0.9 - 0.1 * 1.5),
+            ("2-3-4", -5.0),
+            ("12/3/2", 2.0),
+            ("2*(3+4)", 14.0),
+            ("-2*-3", 6.0),
+            ("1e-3 * 2E+3", 2.0),
+            ("min(3, rtt_inflation, 2) + max(1,4)", 5.5),
+            ("sqrt(abs(0-16)) + log10(1000)", 7.0),
+            (" rtt_ms.p95/ 2 ", 40.0),
+        ] {
+            let got = value(text).unwrap();
+            assert!((got - result).abs() < 1e-12, "{text}: {got}");
+        }
+    }
+
+    #[test]
+    fn what_is_undefined_stays_so() {
+        assert_eq!(value("jain + 1"), None);
+        assert_eq!(value("utilization / 0"), None);
+        assert_eq!(value("sqrt(0 - 1)"), None);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_column() {
+        for (text, said, hint) in [
+            ("", "column 1: a number or a metric is missing", ""),
+            ("utilization -", "column 14: a number", ""),
+            (
+                "2 * utilisation",
+                "column 5: unknown metric `utilisation`",
+                "utilization",
+            ),
+            ("2 * goodput", "unknown metric `goodput`", "goodput_mbps"),
+            ("(1 + 2", "column 7: `)` is missing", ""),
+            ("1 2", "column 3: `2` after the end", ""),
+            ("2 % 3", "column 3: `%` after the end", ""),
+            ("* 3", "column 1: `*` where a number", "sqrt"),
+            ("abs(1, 2)", "column 1: `abs` takes one value", ""),
+            ("1.2.3", "column 1: `1.2.3` is no number", ""),
+        ] {
+            let error = Expression::parse(text).unwrap_err();
+            assert!(error.to_string().contains(said), "{text}: {error}");
+            assert!(error.hint.unwrap_or_default().contains(hint), "{text}");
+        }
+    }
+
+    #[test]
+    fn it_is_of_the_narrowest_of_its_metrics() {
+        let scope = |text: &str| Expression::parse(text).unwrap().scope();
+        assert_eq!(scope("utilization - rtt_inflation"), Scope::Flow);
+        assert_eq!(scope("utilization * jain"), Scope::Link);
+        assert_eq!(scope("jain + 1"), Scope::Case);
+        let all = Expression::parse("jain + utilization / jain").unwrap();
+        assert_eq!(all.metrics(), ["jain", "utilization"]);
+        assert!(Expression::is_one("2 * jain") && !Expression::is_one("jain"));
+    }
+}

@@ -1,0 +1,130 @@
+//! A metric over the values of an axis, with 95 % intervals: the report's error bars.
+
+use super::view::{Part, View, metric_words};
+use super::{Asked, AskedError, Drawing, Drawn, Rows};
+use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use crate::page::data;
+
+pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
+    let (metric, of) = view.metric(asked, "goodput_mbps")?;
+    // Along the axis with the most numbers; without one along what competes.
+    let others = view.axes.iter().filter(|a| !a.competes);
+    let along = others.max_by_key(|a| (a.numbers.is_some(), a.values.len()));
+    let lines = match along {
+        Some(_) => view.competitors(),
+        None => None,
+    };
+    let along = along.or(view.competitors());
+    let used = |a: &&data::Axis| ![along, lines].iter().flatten().any(|u| u.key == a.key);
+    let inner: Vec<&data::Axis> = view.axes.iter().filter(used).collect();
+    let mut tidy = Rows {
+        heads: ["panel", "line", "value", "mean", "ci95_low", "ci95_high"]
+            .map(str::to_owned)
+            .to_vec(),
+        align: "lllrrr".to_owned(),
+        ..Rows::default()
+    };
+    let mut panels = Vec::new();
+    for Part { title, members } in view.parts(lines, &inner) {
+        let mut panel = Panel {
+            title: title.clone(),
+            x: axis_of(along),
+            y: Axis {
+                label: metric_words(&metric, of.as_deref()),
+                scale: Scale::Linear,
+            },
+            lines: Vec::new(),
+        };
+        for member in members {
+            let Some(estimate) = view.estimate(member.case, &metric, of.as_deref()) else {
+                continue;
+            };
+            let Some(mean) = estimate.mean else { continue };
+            let value = along.and_then(|a| {
+                let text = view.case(member.case).params.text(&a.key)?;
+                let at = a.values.iter().position(|v| *v == text)?;
+                Some((at, text))
+            });
+            let (at, text) = value.unwrap_or_default();
+            let x = match along.and_then(|a| a.numbers.as_ref()) {
+                Some(numbers) => numbers[at],
+                None => at as f64,
+            };
+            let end = |i: usize| estimate.ci95.map_or_else(String::new, |e| e[i].to_string());
+            tidy.rows.push(vec![
+                title.clone(),
+                member.name.clone(),
+                text,
+                mean.to_string(),
+                end(0),
+                end(1),
+            ]);
+            let known = panel.lines.iter().position(|l| l.name == member.name);
+            let line = match known {
+                Some(i) => &mut panel.lines[i],
+                None => {
+                    panel.lines.push(Line {
+                        name: member.name,
+                        group: member.group,
+                        dots: true,
+                        loose: along.is_none_or(|a| a.numbers.is_none()),
+                        ..Line::default()
+                    });
+                    panel.lines.last_mut().expect("just pushed")
+                }
+            };
+            line.points.push((x, mean));
+            line.intervals.push(estimate.ci95);
+        }
+        for line in &mut panel.lines {
+            let mut both: Vec<_> = line
+                .points
+                .iter()
+                .copied()
+                .zip(line.intervals.clone())
+                .collect();
+            both.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+            (line.points, line.intervals) = both.into_iter().unzip();
+        }
+        panels.push(panel);
+    }
+    Ok(Drawn {
+        drawing: Drawing::Chart(Chart {
+            stacked: false,
+            title: view.subtitle(),
+            subtitle: String::new(),
+            panels,
+        }),
+        printed: None,
+        tidy,
+    })
+}
+
+/// Numbers over more than a decade are laid out by their logarithm.
+fn axis_of(along: Option<&data::Axis>) -> Axis {
+    let Some(along) = along else {
+        return Axis {
+            label: String::new(),
+            scale: Scale::Names(vec![String::new()]),
+        };
+    };
+    let name = along.label.replace('_', " ");
+    let Some(numbers) = &along.numbers else {
+        return Axis {
+            label: name,
+            scale: Scale::Names(along.values.clone()),
+        };
+    };
+    let ends = |f: fn(f64, f64) -> f64| numbers.iter().copied().reduce(f).unwrap_or(1.0);
+    let (low, high) = (ends(f64::min), ends(f64::max));
+    Axis {
+        label: match along.unit {
+            None | Some("1") => name,
+            Some(unit) => format!("{name} ({unit})"),
+        },
+        scale: match low > 0.0 && high / low > 10.0 {
+            true => Scale::Log,
+            false => Scale::Linear,
+        },
+    }
+}

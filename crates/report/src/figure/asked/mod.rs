@@ -1,0 +1,175 @@
+//! Figures and tables of a stored result by name: what `fullpipe figure` draws.
+//!
+//! The axis whose values compete gives the lines or rows, every combination of the other axes a
+//! panel or a column. Each drawing comes with its numbers ([`Rows`]).
+
+mod bars;
+mod distribution;
+mod load;
+mod matrix;
+mod over_time;
+mod response;
+mod view;
+mod window;
+
+use fullpipe_results::store::{ResultDir, StoreError};
+
+use super::draw::{self, Matrix};
+use super::{Chart, Figure, Rows, Style};
+use view::View;
+
+/// What can be drawn of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Congestion window over time.
+    Window,
+    /// Goodput over time.
+    Goodput,
+    /// Round-trip time over time.
+    Rtt,
+    /// Queue length over time.
+    Queue,
+    /// Goodput of every flow and the pings beside them, one below the other.
+    Load,
+    /// A metric of every case as a coloured table.
+    Matrix,
+    /// A metric over the values of an axis, with its 95 % interval.
+    Bars,
+    /// Completion times of short flows, or a metric over the seeds, as distributions.
+    Distribution,
+    /// Mean window over the rate of losses, beside what each law does alone.
+    Response,
+}
+
+/// Selection from a result; the default takes all of it.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Metric of a matrix, of bars or of a distribution.
+    pub metric: Option<String>,
+    /// Flow, traffic or link it is taken of.
+    pub of: Option<String>,
+    /// Only cases with these parameters.
+    pub only: Vec<(String, String)>,
+    /// Seed of what is drawn over time; the first by default.
+    pub seed: Option<u64>,
+}
+
+/// A drawing and its numbers.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    drawing: Drawing,
+    /// The numbers, one row for each point or cell.
+    pub tidy: Rows,
+    /// The same as it would be printed, where that is a table.
+    pub printed: Option<Rows>,
+}
+
+#[derive(Clone, Debug)]
+enum Drawing {
+    Windows {
+        title: String,
+        subtitle: String,
+        figures: Vec<Figure>,
+    },
+    Chart(Chart),
+    Matrix(Matrix),
+}
+
+impl Drawn {
+    /// The picture.
+    ///
+    /// # Errors
+    /// If it does not fit into the width that the style prescribes.
+    pub fn svg(&self, style: &Style) -> Result<String, AskedError> {
+        match &self.drawing {
+            Drawing::Windows { figures, .. } if figures.len() == 1 => Ok(figures[0].svg(style)),
+            Drawing::Windows {
+                title,
+                subtitle,
+                figures,
+            } => Ok(draw::overview_svg((title, subtitle), style, figures)),
+            Drawing::Chart(chart) => Ok(chart.svg(style)),
+            Drawing::Matrix(matrix) => matrix.svg(style).map_err(AskedError::TooWide),
+        }
+    }
+}
+
+/// Draws a result.
+///
+/// # Errors
+/// If it cannot be read, if nothing or too much of it fits what is asked for.
+pub fn ask(dir: &ResultDir, kind: Kind, asked: &Asked) -> Result<Drawn, AskedError> {
+    let view = View::new(dir, asked)?;
+    match kind {
+        Kind::Window => window::draw(&view, asked),
+        Kind::Goodput => over_time::draw(&view, asked, &over_time::GOODPUT),
+        Kind::Rtt => over_time::draw(&view, asked, &over_time::RTT),
+        Kind::Queue => over_time::draw(&view, asked, &over_time::QUEUE),
+        Kind::Load => load::draw(&view, asked),
+        Kind::Matrix => matrix::draw(&view, asked),
+        Kind::Bars => bars::draw(&view, asked),
+        Kind::Distribution => distribution::draw(&view, asked),
+        Kind::Response => response::draw(&view, asked),
+    }
+}
+
+/// Why a result could not be drawn.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskedError {
+    /// The result could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No case has this parameter.
+    #[error("no case has `{key} = {value}`: {known}")]
+    NoCase {
+        /// Key.
+        key: String,
+        /// Value that was asked for.
+        value: String,
+        /// Keys or values of the cases, in words.
+        known: String,
+    },
+    /// There is nothing of the kind in the result.
+    #[error("{what}")]
+    Nothing {
+        /// In words, without the remedy.
+        what: String,
+        /// The remedy.
+        hint: String,
+    },
+    /// A metric stands for several things.
+    #[error("`{metric}` is of several: {of}")]
+    Several {
+        /// Metric.
+        metric: String,
+        /// Their names.
+        of: String,
+    },
+    /// More panels than a picture has room for.
+    #[error("{count} panels: {axes}")]
+    TooMany {
+        /// Panels.
+        count: usize,
+        /// Keys with their values.
+        axes: String,
+    },
+    /// A table is wider than the paper.
+    #[error("the table is {0:.0} mm wide at this size of letters")]
+    TooWide(f64),
+}
+
+impl AskedError {
+    /// The remedy.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Store(_) | Self::NoCase { .. } => None,
+            Self::Nothing { hint, .. } => Some(hint.clone()),
+            Self::Several { .. } => Some("name one with `--of NAME`".to_owned()),
+            Self::TooMany { .. } => Some("choose with `--where KEY=VALUE`".to_owned()),
+            Self::TooWide(_) => {
+                Some("choose columns with `--where KEY=VALUE`, or a larger `--width`".to_owned())
+            }
+        }
+    }
+}

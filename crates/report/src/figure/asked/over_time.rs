@@ -1,0 +1,159 @@
+//! Goodput, round-trip time and queue over time.
+
+use fullpipe_results::store::SeriesKind;
+
+use super::view::View;
+use super::window::no_series;
+use super::{Asked, AskedError, Drawing, Drawn, Rows};
+use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use crate::page::curves::{self, Grid};
+
+/// What is drawn over time.
+pub(super) struct Quantity {
+    kind: SeriesKind,
+    /// As the page's curves call it.
+    what: &'static str,
+    name: &'static str,
+    pub label: &'static str,
+}
+
+pub(super) const GOODPUT: Quantity = Quantity {
+    kind: SeriesKind::Samples,
+    what: "goodput",
+    name: "goodput",
+    label: "goodput (Mbit/s)",
+};
+pub(super) const RTT: Quantity = Quantity {
+    kind: SeriesKind::Flows,
+    what: "rtt",
+    name: "round-trip times",
+    label: "round-trip time (ms)",
+};
+pub(super) const PING: Quantity = Quantity {
+    kind: SeriesKind::Pings,
+    what: "ping",
+    name: "pings",
+    label: "ping (ms)",
+};
+pub(super) const QUEUE: Quantity = Quantity {
+    kind: SeriesKind::Links,
+    what: "queue",
+    name: "queue lengths",
+    label: "queue (packets)",
+};
+
+pub(super) fn draw(
+    view: &View<'_>,
+    asked: &Asked,
+    quantity: &Quantity,
+) -> Result<Drawn, AskedError> {
+    let mut tidy = Rows {
+        heads: ["curve", "time_s", quantity.what]
+            .map(str::to_owned)
+            .to_vec(),
+        align: "lrr".to_owned(),
+        ..Rows::default()
+    };
+    let mut panels = Vec::new();
+    for part in view.panels()? {
+        let mut panel = Panel {
+            title: part.title.clone(),
+            x: Axis {
+                label: "time (s)".to_owned(),
+                scale: Scale::Linear,
+            },
+            y: Axis {
+                label: quantity.label.to_owned(),
+                scale: Scale::Linear,
+            },
+            lines: Vec::new(),
+        };
+        for member in &part.members {
+            let of_case = lines(view, asked, quantity, member.case)?;
+            let count = of_case.len();
+            for (i, (of, points)) in of_case.into_iter().enumerate() {
+                let name = match (member.name.as_str(), count) {
+                    ("", _) => of,
+                    (name, 1) => name.to_owned(),
+                    (name, _) => format!("{name}, {of}"),
+                };
+                let head = match part.title.as_str() {
+                    "" => name.clone(),
+                    title => format!("{title}, {name}"),
+                };
+                let row = |(t, v): &(f64, f64)| vec![head.clone(), t.to_string(), v.to_string()];
+                tidy.rows.extend(points.iter().map(row));
+                panel.lines.push(Line {
+                    name,
+                    group: member.group * count + i,
+                    points,
+                    ..Line::default()
+                });
+            }
+        }
+        panels.push(panel);
+    }
+    if panels.iter().all(|p| p.lines.is_empty()) {
+        return Err(no_series(quantity.name));
+    }
+    Ok(Drawn {
+        drawing: Drawing::Chart(Chart {
+            stacked: false,
+            title: view.subtitle(),
+            subtitle: String::new(),
+            panels,
+        }),
+        tidy,
+        printed: None,
+    })
+}
+
+/// A name and its points, extremes kept.
+type Named = (String, Vec<(f64, f64)>);
+
+/// What a case has of the quantity: of flows, links or pings, by name.
+pub(super) fn lines(
+    view: &View<'_>,
+    asked: &Asked,
+    quantity: &Quantity,
+    index: usize,
+) -> Result<Vec<Named>, AskedError> {
+    let case = view.case(index);
+    let seed = asked.seed.or(case.seeds.first().copied());
+    let series = match seed {
+        Some(seed) if case.simulated_s > 0.0 => view.dir.series(index, seed, quantity.kind)?,
+        _ => None,
+    };
+    let Some(series) = series else {
+        return Ok(Vec::new());
+    };
+    let grid = Grid::new(case.simulated_s, COLUMNS);
+    let drawn = match quantity.kind {
+        SeriesKind::Samples => curves::samples(grid, &series),
+        SeriesKind::Links => curves::links(grid, &series),
+        SeriesKind::Pings => curves::pings(grid, &series),
+        _ => curves::flows(grid, &series),
+    };
+    let wanted = |of: &str| asked.of.as_deref().is_none_or(|name| name == of);
+    let mut out: Vec<Named> = Vec::new();
+    for (head, values) in drawn {
+        if head.what != quantity.what || !wanted(&head.of) {
+            continue;
+        }
+        let points = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
+        let points = points.map(|(row, v)| ((row as f64 + 0.5) * grid.step, *v));
+        match out.iter_mut().find(|(of, _)| *of == head.of) {
+            // The largest value of a row stands beside the smallest.
+            Some((_, known)) => {
+                known.extend(points);
+                known.sort_by(|a, b| a.0.total_cmp(&b.0));
+                known.dedup();
+            }
+            None => out.push((head.of, points.collect())),
+        }
+    }
+    Ok(out)
+}
+
+/// Columns of a drawing.
+const COLUMNS: usize = 400;

@@ -1,0 +1,375 @@
+//! A result as the drawings ask for it: cases, their axes, lines and panels.
+
+use std::cell::OnceCell;
+
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::{Expression, Scope};
+use fullpipe_results::compare::Runs;
+use fullpipe_results::label;
+use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult};
+use fullpipe_results::store::ResultDir;
+
+use super::{Asked, AskedError};
+use crate::page::File;
+use crate::page::axes::axes;
+use crate::page::data::Axis;
+
+/// The cases that are drawn.
+pub(super) struct View<'a> {
+    pub dir: &'a ResultDir,
+    pub result: RunResult,
+    /// Indices of the cases.
+    pub cases: Vec<usize>,
+    /// Parameters of each of them.
+    params: Vec<Vec<(String, String)>>,
+    /// Keys that vary among them.
+    pub axes: Vec<Axis>,
+    /// The values of single runs, once they were asked for.
+    runs: OnceCell<Runs>,
+}
+
+/// A case as a line of a panel or a row of a table.
+pub(super) struct Member {
+    /// Name among the others; empty where there is one only.
+    pub name: String,
+    /// Place among the values that compete.
+    pub group: usize,
+    /// Index of the case.
+    pub case: usize,
+}
+
+/// Cases that differ in what competes only.
+pub(super) struct Part {
+    /// What tells it from the others; empty where there is one only.
+    pub title: String,
+    pub members: Vec<Member>,
+}
+
+impl<'a> View<'a> {
+    pub fn new(dir: &'a ResultDir, asked: &Asked) -> Result<View<'a>, AskedError> {
+        let result = dir.result()?;
+        let all: Vec<_> = result.cases.iter().map(|c| c.params.texts()).collect();
+        let mut cases: Vec<usize> = (0..all.len()).collect();
+        for (key, value) in &asked.only {
+            let full = full_key(&all, key);
+            let fits = |i: &usize| {
+                full.is_some_and(|full| label::find(&all[*i], full) == Some(value.as_str()))
+            };
+            let left: Vec<usize> = cases.iter().copied().filter(fits).collect();
+            if left.is_empty() {
+                return Err(no_case(&all, &cases, key, full, value));
+            }
+            cases = left;
+        }
+        let params: Vec<_> = cases.iter().map(|&i| all[i].clone()).collect();
+        let axes = axes(&params, &File::of(&dir.manifest().scenario_text).matrix);
+        Ok(View {
+            dir,
+            result,
+            cases,
+            params,
+            axes,
+            runs: OnceCell::new(),
+        })
+    }
+
+    pub fn case(&self, index: usize) -> &CaseResult {
+        &self.result.cases[index]
+    }
+
+    /// Value of an axis in the `i`-th of the cases.
+    fn value(&self, i: usize, axis: &Axis) -> &str {
+        label::find(&self.params[i], &axis.key).unwrap_or_default()
+    }
+
+    /// The axis of the lines: the one that competes.
+    pub fn competitors(&self) -> Option<&Axis> {
+        self.axes.iter().find(|a| a.competes)
+    }
+
+    /// The two axes that hold every competitor against every other, and the rest.
+    pub fn pair(&self) -> Option<(&Axis, &Axis)> {
+        let same = |a: &Axis, b: &Axis| {
+            let all = a.values.iter().all(|v| b.values.contains(v));
+            a.values.len() > 1 && a.values.len() == b.values.len() && all
+        };
+        let flows = self.result.cases.first().map_or(0, |c| c.flows.len());
+        let pairs = self.axes.iter().enumerate().flat_map(|(i, a)| {
+            let others = self.axes[i + 1..].iter();
+            others.map(move |b| (a, b))
+        });
+        let mut pairs = pairs.filter(|&(a, b)| flows > 1 && same(a, b));
+        pairs.next()
+    }
+
+    /// Every combination of the values of `inner` is a part, in the order of the cases; within it
+    /// each value of `lines` is a member.
+    pub fn parts(&self, lines: Option<&Axis>, inner: &[&Axis]) -> Vec<Part> {
+        let mut parts: Vec<(Vec<&str>, Part)> = Vec::new();
+        for (i, &case) in self.cases.iter().enumerate() {
+            let at: Vec<&str> = inner.iter().map(|a| self.value(i, a)).collect();
+            let value = lines.map(|axis| (axis, self.value(i, axis)));
+            let member = Member {
+                name: value.map_or_else(String::new, |(axis, v)| words(axis, v)),
+                group: value.map_or(0, |(axis, v)| {
+                    axis.values.iter().position(|x| x == v).unwrap_or(0)
+                }),
+                case,
+            };
+            match parts.iter_mut().find(|(known, _)| *known == at) {
+                Some((_, part)) => part.members.push(member),
+                None => {
+                    let heads = inner.iter().zip(&at).map(|(a, v)| words(a, v));
+                    let title = heads.collect::<Vec<_>>().join(", ");
+                    let members = vec![member];
+                    parts.push((at, Part { title, members }));
+                }
+            }
+        }
+        parts.into_iter().map(|(_, part)| part).collect()
+    }
+
+    /// Lines of what competes, a panel for every combination of the other axes.
+    pub fn panels(&self) -> Result<Vec<Part>, AskedError> {
+        let lines = self.competitors();
+        let others: Vec<&Axis> = self.axes.iter().filter(|a| !a.competes).collect();
+        let parts = self.parts(lines, &others);
+        if parts.len() > PANELS {
+            return Err(AskedError::TooMany {
+                count: parts.len(),
+                axes: listed(others.into_iter()),
+            });
+        }
+        Ok(parts)
+    }
+
+    /// What all cases have in common, in words.
+    pub fn subtitle(&self) -> String {
+        let about = self.result.scenario.clone();
+        match self.result.partial() {
+            Some(why) => format!("{about}; PARTIAL: {why}"),
+            None => about,
+        }
+    }
+
+    /// A metric of a case, of the flow, traffic or link that is asked for.
+    pub fn estimate(&self, case: usize, metric: &str, of: Option<&str>) -> Option<Estimate> {
+        if metrics::scope_of(metric).is_none() {
+            let values = self.of_seeds(case, metric, of).ok()?;
+            return Some(Estimate::of(&values)).filter(|e| e.mean.is_some());
+        }
+        let case = self.case(case);
+        let flow = of.filter(|name| case.flow(name).is_some() || case.traffic(name).is_some());
+        let link = of.filter(|name| case.link(name).is_some());
+        let estimate = case.estimate(metric, flow, link)?;
+        estimate.mean.is_some().then_some(estimate)
+    }
+
+    /// The same metric of each seed.
+    pub fn of_seeds(
+        &self,
+        case: usize,
+        metric: &str,
+        of: Option<&str>,
+    ) -> Result<Vec<Option<f64>>, AskedError> {
+        let Some(scope) = metrics::scope(metric) else {
+            return Ok(Vec::new());
+        };
+        if self.runs.get().is_none() {
+            let _ = self.runs.set(Runs::of(self.dir)?);
+        }
+        let of_case = self.case(case);
+        let expression = Expression::parse(metric).ok();
+        let own = expression.iter().flat_map(|e| e.metrics());
+        let own: Vec<&str> = own
+            .filter(|m| metrics::scope_of(m) == Some(scope))
+            .collect();
+        let has = |m: &Estimates| own.iter().all(|name| m.contains_key(*name));
+        let flows = of_case.flows.iter().map(|f| (&f.name, &f.metrics));
+        let traffic = of_case.traffic.iter().map(|t| (&t.name, &t.metrics));
+        let links = of_case.links.iter().map(|l| (&l.name, &l.metrics));
+        let mut rows = flows.chain(traffic).chain(links);
+        let name = match scope {
+            Scope::Case => None,
+            _ => of.or_else(|| rows.find(|(_, m)| has(m)).map(|(name, _)| name.as_str())),
+        };
+        let runs = self.runs.get().map(|r| r.values(case, scope, name, metric));
+        let values = runs.into_iter().flatten();
+        Ok(values.map(|(_, value)| value).collect())
+    }
+
+    /// Checks the metric and whom it is taken of: the first flow where two compete.
+    pub fn metric(
+        &self,
+        asked: &Asked,
+        otherwise: &str,
+    ) -> Result<(String, Option<String>), AskedError> {
+        let metric = asked.metric.clone().unwrap_or_else(|| otherwise.to_owned());
+        if let Err(error) = Expression::parse(&metric) {
+            return Err(AskedError::Nothing {
+                what: format!("metric `{metric}`: {error}"),
+                hint: error
+                    .hint
+                    .unwrap_or_else(|| "`fullpipe list metrics` shows all".to_owned()),
+            });
+        }
+        let names = self.names();
+        if let Some(of) = &asked.of
+            && !names.contains(of)
+        {
+            return Err(AskedError::Nothing {
+                what: format!("no flow, traffic or link is called `{of}`"),
+                hint: format!("there are {}", names.join(", ")),
+            });
+        }
+        let has = |of: Option<&str>| {
+            let mut cases = self.cases.iter();
+            cases.any(|&c| self.estimate(c, &metric, of).is_some())
+        };
+        let of = match (&asked.of, self.pair()) {
+            (Some(of), _) => Some(of.clone()),
+            (None, Some((first, _))) if !has(None) => first.flow.clone(),
+            (None, _) => None,
+        };
+        if has(of.as_deref()) {
+            return Ok((metric, of));
+        }
+        let having: Vec<String> = names
+            .into_iter()
+            .filter(|n| has(Some(n.as_str())))
+            .collect();
+        match having.as_slice() {
+            [] => Err(AskedError::Nothing {
+                what: format!("no case has a value of `{metric}`"),
+                hint: "`fullpipe list metrics` says what each is taken of".to_owned(),
+            }),
+            _ => Err(AskedError::Several {
+                metric,
+                of: having.join(", "),
+            }),
+        }
+    }
+
+    /// Flows, traffic and links.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for case in self.cases.iter().map(|&c| self.case(c)) {
+            let flows = case.flows.iter().map(|f| &f.name);
+            let traffic = case.traffic.iter().map(|t| &t.name);
+            let links = case.links.iter().map(|l| &l.name);
+            for name in flows.chain(traffic).chain(links) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names
+    }
+}
+
+/// `goodput (Mbit/s)`, `main` before it where a name was asked for.
+pub(super) fn metric_words(metric: &str, of: Option<&str>) -> String {
+    let unit = metrics::unit(metric);
+    if metrics::scope_of(metric).is_none() {
+        return metric.to_owned();
+    }
+    let mut words = metric.to_owned();
+    for suffix in ["_mbps", "_ms", "_s", "_segments", "_packets"] {
+        let (head, rest) = words.split_once('.').unwrap_or((&words, ""));
+        if let Some(plain) = head.strip_suffix(suffix) {
+            words = format!("{plain} {rest}").trim_end().to_owned();
+            break;
+        }
+    }
+    let words = words.replace(['_', '.'], " ");
+    let words = match unit {
+        "" | "1" => words,
+        unit if words.ends_with(unit) => words,
+        unit => format!("{words} ({unit})"),
+    };
+    match of {
+        Some(of) => format!("{of}: {words}"),
+        None => words,
+    }
+}
+
+/// A value of an axis: stacks and names of cases stand for themselves.
+pub(super) fn words(axis: &Axis, value: &str) -> String {
+    let named = axis.key.ends_with(".stack") || !axis.key.contains('.');
+    match named {
+        true => value.to_owned(),
+        false => format!("{} {value}", axis.label.replace('_', " ")),
+    }
+}
+
+/// `path.rtt (20ms, 80ms), path.mtu (1500, 9000)`.
+fn listed<'b>(axes: impl Iterator<Item = &'b Axis>) -> String {
+    let all: Vec<String> = axes
+        .map(|a| format!("{} ({})", a.key, a.values.join(", ")))
+        .collect();
+    all.join(", ")
+}
+
+/// The key that is meant: itself, or the only one that ends in it.
+fn full_key<'b>(all: &'b [Vec<(String, String)>], key: &str) -> Option<&'b str> {
+    let keys = || all.first().into_iter().flatten().map(|(k, _)| k.as_str());
+    let ends = |k: &&str| k.rsplit('.').next() == Some(key);
+    keys().find(|k| *k == key).or_else(|| {
+        let mut ending = keys().filter(ends);
+        ending.next().filter(|_| ending.next().is_none())
+    })
+}
+
+fn no_case(
+    all: &[Vec<(String, String)>],
+    cases: &[usize],
+    key: &str,
+    full: Option<&str>,
+    value: &str,
+) -> AskedError {
+    let known = match full {
+        None => {
+            let keys: Vec<&str> = label::varying(all).iter().map(|(k, _)| *k).collect();
+            match keys.is_empty() {
+                true => "there is one case only".to_owned(),
+                false => format!("the keys that vary are {}", keys.join(", ")),
+            }
+        }
+        Some(full) => {
+            let mut values: Vec<&str> = Vec::new();
+            for value in cases.iter().filter_map(|&i| label::find(&all[i], full)) {
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            format!("`{full}` is {}", values.join(", "))
+        }
+    };
+    AskedError::NoCase {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        known,
+    }
+}
+
+/// Panels that fit into a picture.
+const PANELS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_has_words_and_its_unit() {
+        for (name, words) in [
+            ("goodput_mbps", "goodput (Mbit/s)"),
+            ("rtt_ms.p95", "rtt p95 (ms)"),
+            ("jain", "jain"),
+            ("loss_events", "loss events"),
+            ("cwnd_segments.mean", "cwnd mean (segments)"),
+        ] {
+            assert_eq!(metric_words(name, None), words);
+        }
+        assert_eq!(metric_words("jain", Some("a")), "a: jain");
+    }
+}

@@ -1,0 +1,160 @@
+//! Congestion windows over time: what competes laid over one another.
+
+use fullpipe_results::result::Params;
+use fullpipe_results::store::{SeriesKind, Table};
+use fullpipe_scenario::{Overrides, Scenario};
+
+use super::view::{Part, View};
+use super::{Asked, AskedError, Drawing, Drawn, Rows};
+use crate::figure::overlay::curve;
+use crate::figure::stored::{ByFlow, levels, same_mss};
+use crate::figure::{Curve, Figure};
+
+pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
+    let scenario = resolved(view);
+    let mut figures = Vec::new();
+    let mut tidy = Rows {
+        heads: ["curve", "time_s", "cwnd", "cwnd_min", "cwnd_max"]
+            .map(str::to_owned)
+            .to_vec(),
+        align: "lrrrr".to_owned(),
+        ..Rows::default()
+    };
+    for part in view.panels()? {
+        let figure = figure(view, asked, &part, scenario.as_ref())?;
+        for c in &figure.curves {
+            let name = match part.title.as_str() {
+                "" => c.name.clone(),
+                title => format!("{title}, {}", c.name),
+            };
+            for i in 0..c.time.len() {
+                let row = [c.time[i], c.window[i], c.low[i], c.high[i]].map(|x| x.to_string());
+                tidy.rows.push([vec![name.clone()], row.to_vec()].concat());
+            }
+        }
+        figures.push(figure);
+    }
+    if figures.iter().all(|f| f.curves.is_empty()) {
+        return Err(no_series("windows"));
+    }
+    Ok(Drawn {
+        drawing: Drawing::Windows {
+            title: view.result.scenario.clone(),
+            subtitle: String::new(),
+            figures,
+        },
+        tidy,
+        printed: None,
+    })
+}
+
+fn figure(
+    view: &View<'_>,
+    asked: &Asked,
+    part: &Part,
+    scenario: Option<&Scenario>,
+) -> Result<Figure, AskedError> {
+    let mut figure = Figure {
+        title: view.result.scenario.clone(),
+        subtitle: part.title.clone(),
+        window_unit: "segments".to_owned(),
+        ..Figure::default()
+    };
+    let mut of_each = Vec::new();
+    for member in &part.members {
+        let case = view.case(member.case);
+        let Some(seed) = asked.seed.or(case.seeds.first().copied()) else {
+            continue;
+        };
+        let Some(series) = view.dir.series(member.case, seed, SeriesKind::Flows)? else {
+            continue;
+        };
+        let events = view.dir.series(member.case, seed, SeriesKind::Events)?;
+        let events: Table = events.unwrap_or_default();
+        let parts = (&series, &ByFlow::new(&series), &ByFlow::new(&events));
+        figure.duration = figure.duration.max(case.simulated_s);
+        let resolved = scenario.and_then(|s| s.cases.get(member.case));
+        let mut curves: Vec<Curve> = Vec::new();
+        for (i, flow) in case.flows.iter().enumerate() {
+            if asked.of.as_ref().is_some_and(|of| *of != flow.name) {
+                continue;
+            }
+            let curve = curve(parts, &flow.name);
+            if curve.time.is_empty() {
+                continue;
+            }
+            let name = match (member.name.as_str(), case.flows.len()) {
+                ("", 1) => flow.stack.clone(),
+                ("", _) => format!("{}: {}", flow.name, flow.stack),
+                (name, 1) => name.to_owned(),
+                (name, _) => format!("{name}, {}", flow.name),
+            };
+            curves.push(Curve {
+                name,
+                group: member.group * case.flows.len() + i,
+                ..curve
+            });
+        }
+        let mss = resolved.and_then(|c| same_mss(&c.flows));
+        if let Some(case) = resolved {
+            figure.warmup = figure.warmup.max(case.warmup.as_secs_f64());
+        }
+        let levels = resolved.map_or_else(Vec::new, |c| levels(c, seed));
+        of_each.push((curves, mss, levels));
+    }
+    // One axis: in segments where they are of one size, else in megabytes.
+    let first = of_each.first().and_then(|(_, mss, _)| *mss);
+    let same = of_each.iter().all(|(_, mss, _)| *mss == first);
+    let sized = of_each.iter().all(|(_, mss, _)| mss.is_some());
+    let first_levels = of_each.first().map_or_else(Vec::new, |(.., l)| l.clone());
+    let same_path = of_each.iter().all(|(.., l)| *l == first_levels);
+    for (curves, mss, _) in of_each {
+        let alone = Figure {
+            curves,
+            mss,
+            ..Figure::default()
+        };
+        let scaled = match !same && sized {
+            true => alone.in_megabytes(),
+            false => alone,
+        };
+        figure.curves.extend(scaled.curves);
+    }
+    match (same, first) {
+        (true, Some(mss)) => {
+            figure.window_unit = format!("segments of {mss} B");
+            figure.mss = Some(mss);
+        }
+        (false, _) if sized => figure.window_unit = "MB".to_owned(),
+        _ => {}
+    }
+    // What the path holds is drawn where it is one path and one unit.
+    if same && same_path {
+        figure.levels = first_levels;
+    }
+    Ok(figure)
+}
+
+/// The scenario as it ran, if the manifest says all of it and the path was its own.
+fn resolved(view: &View<'_>) -> Option<Scenario> {
+    let manifest = view.dir.manifest();
+    if manifest.peer.is_some() {
+        return None;
+    }
+    let overrides = Overrides {
+        set: manifest.set.clone()?,
+        quick: manifest.quick,
+        ..Overrides::default()
+    };
+    let scenario = Scenario::parse(&manifest.scenario_text, &manifest.origin, &overrides).ok()?;
+    let same = scenario.cases.iter().map(Params::of);
+    same.eq(manifest.cases.iter().cloned()).then_some(scenario)
+}
+
+/// The refusal of a result without series.
+pub(super) fn no_series(what: &str) -> AskedError {
+    AskedError::Nothing {
+        what: format!("the result holds no {what} over time"),
+        hint: "`[measure] trace = \"on\"` keeps them".to_owned(),
+    }
+}
