@@ -130,7 +130,7 @@ fn run(ground: &dyn Ground, out: &std::path::Path) -> Ran {
     let options = Options {
         jobs: 1,
         out: Some(out),
-        resume: true,
+        earlier: fullpipe_results::store::Earlier::Resumed,
         ..Options::default()
     };
     run_on(&scenario, &options, ground).unwrap()

@@ -23,7 +23,7 @@ stack = "reno"
 [[traffic]]
 name = "web"
 kind = "short-flows"
-interval = "500ms"
+every = "500ms"
 size = "10 segments"
 stack = "reno"
 
@@ -312,6 +312,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
     write(dir, "wrong.toml", &wrong);
     let ended = fullpipe(dir, &["check", "wrong.toml"]);
     assert_eq!(ended.code, 2);
-    let message = "wrong.toml:31: expect[1].metric = \"goodput / 10 - 0.01 * rtt_inflation\": column 1: unknown metric `goodput`";
+    let message = "wrong.toml:30: `expect[1].metric = \"goodput / 10 - 0.01 * rtt_inflation\"`: \
+                   column 1: unknown metric `goodput`";
     assert!(ended.stderr.contains(message), "{}", ended.stderr);
 }

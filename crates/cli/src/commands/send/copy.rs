@@ -317,7 +317,10 @@ fn run(
     }];
     let shown = match args.format() {
         Format::Ndjson => {
-            let interval = memory::span(&args.interval, "--interval")?;
+            let interval = memory::span(
+                args.interval.as_deref().unwrap_or(memory::INTERVAL),
+                "--interval",
+            )?;
             Shown::Objects(interval)
         }
         _ => Shown::for_people(args.quiet),

@@ -205,10 +205,11 @@ impl Layout {
                 let high = if high > low { high } else { low + 1.0 };
                 let marks = ticks(high - low, wanted.max(2.0) as usize);
                 let step = marks.get(1).copied().unwrap_or(high - low);
-                let from = (low / step - 1e-9).floor() * step;
+                let from = (low / step + 1e-9).floor() * step;
                 Self::Even {
                     from,
-                    to: high.max(from + step),
+                    // The highest point does not touch the edge.
+                    to: (high + 0.03 * (high - from)).max(from + step),
                     step,
                 }
             }
