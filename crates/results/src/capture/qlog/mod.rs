@@ -13,8 +13,8 @@
 //!   before is taken to be lost. What the path really dropped is `fullpipe:packet_dropped`, an
 //!   event of our own.
 //! - `recovery:congestion_state_updated` and `recovery:metrics_updated` come from the run's time
-//!   series, as dense as the scenario's `trace` asks for; only what changed is repeated. Windows in bytes of payload, times in
-//!   milliseconds, `pacing_rate` in bit/s.
+//!   series, as dense as the scenario's `trace` asks for; only what changed is repeated. Windows
+//!   in bytes of payload, times in milliseconds, `pacing_rate` in bit/s.
 //!
 //! Only the standard's names are used beside that; qvis draws sequence, congestion and
 //! packetization views from them.
