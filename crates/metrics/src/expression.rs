@@ -249,6 +249,9 @@ impl Parser<'_> {
 
 /// The metric that was probably meant: one that contains the word, or begins like it.
 fn nearest(name: &str) -> Option<&'static str> {
+    if name.len() < 4 {
+        return None;
+    }
     let begins = |n: &str| {
         n.bytes()
             .zip(name.bytes())
@@ -332,6 +335,7 @@ mod tests {
                 "utilization",
             ),
             ("2 * goodput", "unknown metric `goodput`", "goodput_mbps"),
+            ("x + 1", "unknown metric `x`", "list metrics"),
             ("(1 + 2", "column 7: `)` is missing", ""),
             ("1 2", "column 3: `2` after the end", ""),
             ("2 % 3", "column 3: `%` after the end", ""),
