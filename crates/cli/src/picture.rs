@@ -17,7 +17,7 @@ pub struct Picture {
     pub form: Form,
 }
 
-/// What is written into it.
+/// Format of the file, told by the ending of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Svg,

@@ -41,12 +41,21 @@ impl std::error::Error for ExpressionError {}
 
 impl Expression {
     /// Reads an expression: numbers, metrics, `+ - * /`, brackets, `min`, `max`, `abs`, `sqrt`,
-    /// `log10`.
+    /// `log10`. At most 1,000 bytes and 50 brackets and signs within one another: the text may be a
+    /// stranger's, and both reading and computing recurse.
     ///
     /// # Errors
     /// Where it is wrong, and how to mend it.
     pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser {
+            text,
+            at: 0,
+            depth: 0,
+        };
+        if text.len() > MOST_BYTES {
+            parser.at = MOST_BYTES;
+            return Err(parser.error(format!("more than {MOST_BYTES} bytes"), None));
+        }
         let root = parser.sum()?;
         match parser.peek() {
             None => Ok(Expression { root }),
@@ -126,9 +135,16 @@ impl Term {
     }
 }
 
+/// Longest expression, and so the longest chain of terms.
+const MOST_BYTES: usize = 1000;
+/// Deepest nesting.
+const MOST_DEPTH: usize = 50;
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Brackets and signs around this place.
+    depth: usize,
 }
 
 impl Parser<'_> {
@@ -169,6 +185,16 @@ impl Parser<'_> {
     }
 
     fn factor(&mut self) -> Result<Term, ExpressionError> {
+        if self.depth == MOST_DEPTH {
+            return Err(self.error(format!("more than {MOST_DEPTH} within one another"), None));
+        }
+        self.depth += 1;
+        let factor = self.nested();
+        self.depth -= 1;
+        factor
+    }
+
+    fn nested(&mut self) -> Result<Term, ExpressionError> {
         if self.take(&['-']).is_some() {
             return Ok(Term::Negative(Box::new(self.factor()?)));
         }
@@ -297,6 +323,18 @@ mod tests {
             _ => None,
         };
         Expression::parse(text).unwrap().value(&mut of)
+    }
+
+    #[test]
+    fn what_a_stranger_nests_is_refused_before_the_stack_ends() {
+        for text in ["(", "-", "abs("] {
+            let error = Expression::parse(&text.repeat(1000 / text.len())).unwrap_err();
+            assert_eq!(error.message, "more than 50 within one another", "{text}");
+        }
+        let long = Expression::parse(&"1+".repeat(100_000)).unwrap_err();
+        assert_eq!(long.message, "more than 1000 bytes");
+        let chain = Expression::parse(&format!("{}1", "1+".repeat(499))).unwrap();
+        assert_eq!(chain.value(&mut |_| None), Some(500.0));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct Figure {
     pub print: Print,
 }
 
-/// How a picture is printed.
+/// Options of size, letters and colours, of every command that writes a picture.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Print {
     /// Width on paper, as `84mm`, `3.3in` or `17.4cm`; the letters are of one size then

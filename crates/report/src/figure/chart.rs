@@ -31,11 +31,11 @@ pub struct Panel {
 pub struct Axis {
     /// Quantity and unit.
     pub label: String,
-    /// How values are laid out.
+    /// Logarithmic, linear or of names.
     pub scale: Scale,
 }
 
-/// How values are laid out on an axis.
+/// Scale of an axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Scale {
     /// Whole decades; what is not positive is left out.

@@ -1,6 +1,6 @@
 //! How a picture is printed: width, font, colours.
 
-/// How a picture is printed. The default is for a screen.
+/// Size, letters and colours of a picture. The default is for a screen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Style {
     /// Width in millimetres, as a journal prescribes it; `None`: that of a screen.

@@ -63,7 +63,7 @@ impl Memory {
         let sockets = 2 * (send + receive) as u64;
         let file = match content {
             Content::Put { .. } | Content::Get { .. } => self.waiting(),
-            // What it lists is borrowed.
+            // Its entries are borrowed one by one as the walk finds them.
             Content::Fetch { .. } => self.waiting(),
             Content::Store { items, .. } => {
                 let names = items.iter().map(|item| walk::OF_ENTRY + item.name.len());

@@ -8,7 +8,7 @@ use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::curves::{self, Grid};
 
-/// What is drawn over time.
+/// A quantity with a series in a result, and its axis.
 pub(super) struct Quantity {
     kind: SeriesKind,
     /// As the page's curves call it.

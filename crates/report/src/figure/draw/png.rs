@@ -51,7 +51,8 @@ pub fn png(svg: &str, scale: f32, style: &Style) -> Result<Vec<u8>, RasterError>
         .map_err(|e| RasterError::Svg(e.to_string()))
 }
 
-/// How letters are laid out.
+/// Settings under which text becomes outlines: these fonts, and their sans-serif for a family that
+/// is missing.
 pub(super) fn options(fonts: Arc<fontdb::Database>) -> usvg::Options<'static> {
     let family = fonts.family_name(&fontdb::Family::SansSerif).to_owned();
     usvg::Options {
