@@ -361,6 +361,11 @@ mod tests {
         let awake = host(80, 200);
         assert!(hosts(5, awake, awake).valid);
         assert!(!hosts(2, awake, awake).valid);
+        // A twentieth of 3 ms is 0.15.
+        for (each_us, valid) in [(74, true), (76, false)] {
+            let each = host(each_us, 200);
+            assert_eq!(hosts(3, each, each).valid, valid, "{each_us}");
+        }
         let network = fullpipe_run::Fidelity {
             near: awake,
             far: awake,
@@ -369,7 +374,7 @@ mod tests {
         let f = judged(1, network.clone());
         assert!(f.valid);
         // A host that is busy with a gigabit per second; one that is in nobody's time slice.
-        for (mean, p99, valid) in [(450, 2_000, true), (550, 2_000, false), (100, 3_000, false)] {
+        for (mean, p99, valid) in [(490, 2_400, true), (510, 2_400, false), (100, 2_600, false)] {
             let busy = host(mean, p99);
             let over = |f| {
                 judged(
@@ -385,13 +390,13 @@ mod tests {
             assert!(!over(path(10, 0)).valid, "on a path of the scenario");
         }
         // A queue of 40 ms is a part of the path.
-        let busy = host(900, 9_000);
+        let busy = host(980, 9_800);
         let f = fullpipe_run::Fidelity {
             near: busy,
             far: busy,
             ..network.clone()
         };
-        assert!(judged(40, f.clone()).valid && !judged(10, f).valid);
+        assert!(judged(40, f.clone()).valid && !judged(39, f).valid);
         let f = judged(1, network);
         assert_eq!((f.late_p99_ms, f.path_added_ms), (None, None));
         let said = f.sentence();

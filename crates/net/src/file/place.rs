@@ -416,7 +416,9 @@ impl Place {
             // Nothing of ours, but for a first state that was never complete.
             let leaf = self.named(UNFINISHED_STATE);
             return match self.file(&leaf, OFlag::O_RDONLY) {
-                Ok(file) if is_old(&file)? => self.unlink(&leaf).map(|()| Some(0)),
+                Ok(file) if is_old(&file)? && self.may_be_state(&leaf)? => {
+                    self.unlink(&leaf).map(|()| Some(0))
+                }
                 Ok(_) => Ok(None),
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
                 Err(e) => Err(e),
@@ -456,6 +458,39 @@ impl Place {
             return Err(io::Error::new(ErrorKind::InvalidInput, what));
         }
         Ok(file)
+    }
+
+    /// What an unfinished transfer left word of; `None` if there is none, and whoever begins one
+    /// may take the names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] if a file of somebody else has one of them: an unfinished file
+    /// that no state tells of, or a state that is none.
+    pub(super) fn state_if_ours(&self) -> io::Result<Option<State>> {
+        for ending in [STATE, UNFINISHED_STATE] {
+            if !self.may_be_state(&self.named(ending))? {
+                return Err(not_ours(ending));
+            }
+        }
+        match self.state() {
+            None if self.has_part()? => Err(not_ours(PART)),
+            state => Ok(state),
+        }
+    }
+
+    /// False if `leaf` cannot be what a transfer wrote, or began to write when the power went.
+    fn may_be_state(&self, leaf: &OsStr) -> io::Result<bool> {
+        let file = match self.file(leaf, OFlag::O_RDONLY | OFlag::O_NONBLOCK) {
+            Ok(file) => file,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
+            // A link, a directory, a pipe, or what only others may read.
+            Err(_) => return Ok(false),
+        };
+        let mut first = Vec::new();
+        file.take(State::MAGIC.len() as u64)
+            .read_to_end(&mut first)?;
+        let is_lost = first.iter().all(|byte| *byte == 0);
+        Ok(is_lost || State::MAGIC.as_bytes().starts_with(&first))
     }
 
     /// What an unfinished transfer left word of; `None` if there is none, or none that can be read.
@@ -655,9 +690,9 @@ fn free(directory: impl AsFd) -> io::Result<u64> {
     Ok(blocks.saturating_mul(system.fragment_size()))
 }
 
-/// A file of somebody else has the name of the unfinished one.
-pub(super) fn not_ours() -> io::Error {
-    let what = "a file or directory of this name with `.part` is there and is not ours";
+/// A file of somebody else has the name of the unfinished one, or of its state.
+fn not_ours(ending: &str) -> io::Error {
+    let what = format!("a file or directory of this name with `{ending}` is there and is not ours");
     io::Error::new(ErrorKind::AlreadyExists, what)
 }
 

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use super::hash::{Cancel, hash_range, hashed};
-use super::place::{Place, not_ours};
+use super::place::Place;
 use super::room::Room;
 use super::state::{Identity, State};
 use crate::lender::Lender;
@@ -104,11 +104,8 @@ impl Part {
         room: &Room,
         cancel: &Cancel,
     ) -> io::Result<Self> {
-        let is_new = place.state().is_none();
+        let is_new = place.state_if_ours()?.is_none();
         if is_new {
-            if place.has_part()? {
-                return Err(not_ours());
-            }
             // Before the first byte it is known whose it is: what nobody goes on with can be told
             // from files of others.
             place.write_state(&State {

@@ -53,6 +53,8 @@ pub struct State {
 }
 
 impl State {
+    /// What its text begins with.
+    pub const MAGIC: &str = "fullpipe-part ";
     /// Bytes of its text, at most.
     pub const MOST: u64 = 8000;
     /// Ranges that it lists, at most: what lies behind them is sent again.
@@ -82,7 +84,7 @@ impl State {
     pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
-        let has_owner = match value("fullpipe-part")? {
+        let has_owner = match value(Self::MAGIC.trim_end())? {
             VERSION => true,
             WITHOUT_OWNER => false,
             _ => return None,
@@ -116,7 +118,7 @@ impl State {
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "fullpipe-part {VERSION}")?;
+        writeln!(f, "{}{VERSION}", Self::MAGIC)?;
         writeln!(f, "size {}", self.source.size)?;
         writeln!(f, "changed {}", self.source.changed)?;
         writeln!(f, "prefix {}", self.prefix)?;

@@ -15,7 +15,7 @@ use std::time::Instant;
 use fullpipe_flow::{Range, RangeSet};
 
 use super::hash::Cancel;
-use super::place::{Place, not_ours};
+use super::place::Place;
 use super::plan::Plan;
 use super::room::Room;
 use super::sink::{BETWEEN_STATES, FileSink, Piece, Shared, allocate};
@@ -96,7 +96,7 @@ impl Target {
     /// # Errors
     /// As [`look`](Self::look).
     pub fn may_begin(&self) -> io::Result<()> {
-        self.state_there().map(drop)
+        self.place.state_if_ours().map(drop)
     }
 
     /// True if the blocks are those of a file that has the final name.
@@ -134,7 +134,7 @@ impl Target {
     /// [`ErrorKind::AlreadyExists`] if a file of somebody else has the name of the unfinished one;
     /// [`ErrorKind::ResourceBusy`] if another transfer writes it; as the system says.
     pub fn look(&mut self, cancel: &Cancel) -> io::Result<bool> {
-        let Some(state) = self.state_there()? else {
+        let Some(state) = self.place.state_if_ours()? else {
             return Ok(false);
         };
         let Some(file) = self.place.open_left()? else {
@@ -148,16 +148,6 @@ impl Target {
         self.seen = Some(seen(&file)?);
         self.blocks.read(&file, &spans, cancel)?;
         Ok(!self.blocks.present().is_empty())
-    }
-
-    /// # Errors
-    /// There is an unfinished file that no state tells of: it is not ours.
-    fn state_there(&self) -> io::Result<Option<State>> {
-        match self.place.state() {
-            Some(state) => Ok(Some(state)),
-            None if self.place.has_part()? => Err(not_ours()),
-            None => Ok(None),
-        }
     }
 
     /// Leaves word of what is there, for whoever goes on with it.
@@ -174,7 +164,7 @@ impl Target {
 
     /// Leaves word that it is to come, unless somebody else writes it.
     fn begin(&mut self, owner: u64) -> io::Result<Before> {
-        let state = self.state_there()?;
+        let state = self.place.state_if_ours()?;
         let left = self.place.open_left()?;
         // What was read at the first look is still there.
         if !self.blocks.present().is_empty() {

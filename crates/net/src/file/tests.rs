@@ -188,18 +188,49 @@ fn more_than_the_disk_holds_is_refused_at_once_and_takes_nothing() {
 }
 
 #[test]
-fn a_part_of_somebody_else_is_left_alone() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("to.part"), "mine").unwrap();
+fn what_somebody_else_has_under_our_names_is_left_alone() {
     let identity = Identity {
         size: 100,
         changed: 0,
     };
+    for (ending, text) in [
+        (".part", "mine"),
+        (".part.state", "mine"),
+        (".part.state", "fullpipe-par"),
+        (".part.state", "fullpipe-parts of a whole"),
+        (".part.state~", "mine"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let foreign = dir.path().join(format!("to{ending}"));
+        fs::write(&foreign, text).unwrap();
+        let place = || Place::local(&dir.path().join("to")).unwrap();
+        let is_lost = "fullpipe-part ".starts_with(text);
+        let opened = Part::open(
+            place().into(),
+            identity,
+            &Room::default(),
+            &Cancel::default(),
+        );
+        // The first letters of a state are what a loss of power leaves of one.
+        assert_eq!(opened.is_ok(), is_lost, "{ending} {text}");
+        if let Err(error) = opened {
+            assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+            assert!(
+                error.to_string().contains(&format!("`{ending}`")),
+                "{error}"
+            );
+            assert_eq!(fs::read(&foreign).unwrap(), text.as_bytes());
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        }
+    }
+    // A link is not replaced by what it leads to.
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("to.part.state");
+    std::os::unix::fs::symlink("elsewhere", &link).unwrap();
     let place = Place::local(&dir.path().join("to")).unwrap();
     let opened = Part::open(place.into(), identity, &Room::default(), &Cancel::default());
     assert_eq!(opened.unwrap_err().kind(), ErrorKind::AlreadyExists);
-    assert_eq!(fs::read(dir.path().join("to.part")).unwrap(), b"mine");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert!(link.is_symlink());
 }
 
 #[test]

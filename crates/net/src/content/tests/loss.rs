@@ -191,6 +191,10 @@ fn of_many_files_none_is_published_that_another_copy_has_taken_over() {
         Fault::Cut(0),
     );
     taken.unwrap();
+    // Its thread may write a moment longer.
+    let part = fs::File::open(here.path().join("d/007.part")).unwrap();
+    part.lock().unwrap();
+    drop(part);
     let error = agreed(&mut job, &mut batch, true, Fault::Nothing).unwrap_err();
     assert!(error.to_string().contains("007.part"), "{error}");
     assert!(!here.path().join("d/007").exists());
