@@ -86,9 +86,11 @@ calibrate: ## Compare the simulator with Linux: build kernels, run every cell, r
 web: ## Build and test the report page (needs node 20, chromium, a built fullpipe)
 	cd web && npm ci --ignore-scripts && npm run --silent check && npm run --silent build && npm test --silent && npm run --silent test:page
 
-lint: ## Check format, prose, circles of files, lints, licences
+lint: ## Check format, prose, circles of files, docs/published.md, lints, licences
 	$(CARGO) fmt --all --check
 	scripts/lint.py
+	python3 -B scripts/published_test.py
+	scripts/published.py --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@for f in '' registry linux guests serde; do echo "check fullpipe-cc with features '$$f' alone"; \
 	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done

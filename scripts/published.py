@@ -5,10 +5,14 @@
     scripts/published.py --quick NAME ...   these scenarios with their [quick] settings
     scripts/published.py --quick            all of them
     scripts/published.py --only net100      print one document's table, write nothing
-    scripts/published.py --check            fail if a verdict of the page no longer holds
+    scripts/published.py --check            run nothing, fail unless the page says what its own
+                                            numbers and published/*.toml say, and README the
+                                            counts (part of `make lint`)
+    scripts/published.py --again            run everything, fail if a verdict no longer holds
     scripts/published.py --keep             keep time series and figures too, resume broken studies
     scripts/published.py --as-it-stands     run nothing: rows without a result stay as the page has
-                                            them, if their item is the same
+                                            them, if their item is the same;
+                                            their verdicts are computed from what it shows
 
 Results are kept as JSON in --cache; a second run takes them from there if program and scenario are
 the same (--any-program: or only the scenario).
@@ -47,20 +51,23 @@ A document's [[rank]] puts printed and seen values of several items into one ran
 `about`, and `items`, which have `cells` or `published`, the printed number.
 
 published/causes.toml says why what is not reproduced is not, by experiment: [[cause]] has `claim`,
-`what` is suspected, `here` and `switched`, each a `show`, and the `published` number between which
-the page says how much of the gap the switch closes; or `untested`, why nothing can be switched. A
-claim that is not reproduced needs one.
+`what` is suspected, `here` and `switched`, each a `show`, and the `published` number (or band, like
+`band`, where the document prints no number: its point nearest to the switched value) between which
+the page says how much of the gap the switch closes, and in a word of GRADES what that shows; or
+`untested`, why nothing can be switched. A claim that is not reproduced needs one, others have none.
 
 published/claims.toml has the documents' claims as entries, each with the items that show it. An
 entry is as good as the worst of its items; not applicable ones count only where there is nothing
 else.
 
 A value in `ideal` alone without a sentence of difference is an error. Exit status: 0; 1 if --check
-fails; 2 for an error in the items or a run that failed.
+or --again fails; 2 for an error in the items or a run that failed.
 """
 
 import argparse
+import difflib
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -73,6 +80,18 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = "docs/published.md"
+# What a switch shows, by the part of the gap to the printed number that it closes: the least part,
+# the word, and the sentence that the page explains it with.
+GRADES = [
+    (float("-inf"), "moves it away", "below -30 %: the number goes the other way"),
+    (-0.3, "does not matter", "-30 to 30 %"),
+    (0.3, "moves it part of the way", "30 to 70 %: it may be one cause of several"),
+    (0.7, "explains it", "70 to 130 %: the switched value is where the printed one is; whether the "
+     "document's experiment had this cause, no switch can tell"),
+    (1.3, "moves it past", "above 130 %: the number depends on it, but the document did not have it "
+     "to this extent, if at all: no proof of the cause"),
+]
+UNCLEAR = "unclear"
 VERDICTS = ["reproduced", "with a stated difference", "not reproduced", "not applicable"]
 KEYS = {
     "id", "where", "claim", "show", "band", "band_from", "ideal", "ideal_from", "difference",
@@ -185,11 +204,13 @@ class Program:
     """fullpipe, and what it has answered before."""
 
     frozen = False  # nothing may run
+    blank = False  # nothing is kept either
 
     def __init__(self, path, cache, nice, quick, keep=False, any_program=False):
         self.path, self.cache, self.nice, self.quick = path, pathlib.Path(cache), nice, quick
         self.keep, self.any_program = keep, any_program
         self.known, self.used, self.builds, self.sets = {}, {}, {}, {}
+        self.standing = set()  # scenarios of which the page is the only result
 
     def is_quick(self, scenario):
         return self.quick == "all" or scenario in self.quick
@@ -208,6 +229,8 @@ class Program:
         """Result of a scenario, taken from the cache if program and scenario are the same."""
         words = self.arguments(show)
         text = " ".join(words)
+        more = [f"on ground {show['ground']}"] if "ground" in show else []
+        self.sets.setdefault(show["run"], set()).update(show.get("set", []) + more)
         if text not in self.known:
             slug = re.sub(r"[^A-Za-z0-9]+", "-", show["run"].removesuffix(".toml"))
             if len(words) > 2:
@@ -218,8 +241,6 @@ class Program:
             self.known[text] = self.stored(slug, words, "seeds" in show)
         if show["run"] not in self.used:
             self.used[show["run"]] = self.known[text]
-        more = [f"on ground {show['ground']}"] if "ground" in show else []
-        self.sets.setdefault(show["run"], set()).update(show.get("set", []) + more)
         return self.known[text]
 
     def law(self, show):
@@ -239,8 +260,10 @@ class Program:
         return self.known[text]
 
     def stored(self, slug, words, by_seed=False):
+        if self.blank:
+            raise NotKept(text_of(words))
         kept = self.cache / f"{slug}.json"
-        stamp = {"arguments": words, "program": digest(self.path)}
+        stamp = {"arguments": words, "program": self.path and digest(self.path)}
         if words[0] == "run":
             stamp["scenario"] = digest(scenario_file(words[1]))
         if kept.exists():
@@ -623,13 +646,19 @@ def command(show, program):
 
 def row(item, program, page=None):
     """What the page says of an item; `page` is the page so far, for a result that is not kept."""
+    stands = None
     try:
         seen = values(item, program) if "show" in item else []
     except NotKept as missing:
-        return row_as_it_stands(item, program, page, missing)
+        stands = Standing(item, program, page, missing)
+        seen = stands.seen
     verdict, remark = judge(item, seen)
+    if stands:
+        verdict, remark = stands.limited(verdict, remark)
     if not seen:
         shows, value, accepted = "", "", ""
+    elif stands and "cells" not in item:
+        shows, value, accepted = stands.shows, stands.value, bounds(item)
     else:
         shows = command(item["show"], program)
         if "test" in item["show"]:
@@ -652,32 +681,76 @@ def row(item, program, page=None):
             "value": value, "accepted": accepted}
 
 
-def row_as_it_stands(item, program, page, missing):
-    """The row of the page so far, if it shows what the item asks for, in the same way."""
-    lines = page.split("\n")
-    found = [i for i, l in enumerate(lines) if l.startswith(f"| `{item['id']}` |")]
-    shows = command(item["show"], program)
-    if not found or f"| {cell(shows)} |" not in lines[found[0]]:
-        raise Error(f"{item['id']}: neither kept nor on the page: `{missing}`")
-    line = lines[found[0]]
-    claim, value, accepted = (line.split(" | ")[i] for i in (1, 3, 4))
-    wanted = {"accepted": bounds(item), "claim": f"{item['claim']} ({item['where']})"}
-    for what, text in wanted.items():
-        if cell(text) != {"accepted": accepted, "claim": claim}[what]:
-            raise Error(f"{item['id']}: not kept, and the page has another {what}: `{missing}`")
-    if "run" in item["show"]:
-        program.sets.setdefault(item["show"]["run"], set()).update(item["show"].get("set", []))
-    verdict = ROW.match(line.replace("\\|", "/"))[2]
-    remark = line.split(f"**{verdict}**", 1)[1].removesuffix(" |").removeprefix(": ")
-    cells = []
-    if "cells" in item:
-        start = lines.index(f"Cells of `{item['id']}`:")
-        end = next(i for i in range(start + 4, len(lines)) if not lines[i].startswith("|"))
-        cells = lines[start:end]
-        if lines[end + 1].startswith("Spearman"):
-            cells += lines[end:end + 2]
-    return {"item": item, "seen": [], "verdict": verdict, "remark": remark, "shows": shows,
-            "value": value, "accepted": accepted, "cells": cells, "run": item["show"].get("run")}
+NUMBER = r"-?[\d,]*\.?\d+(?:e[-+]?\d+)?"
+VALUE = re.compile(rf"({NUMBER})(?: \[({NUMBER}), ({NUMBER})\])?(?: (?!to\b)[^\d\[].*)?")
+SEVERAL = re.compile(rf"({NUMBER}) to ({NUMBER}) \(\d+ cases\)(?: .*)?")
+
+
+def read_number(text):
+    return float(text.replace(",", ""))
+
+
+def read_value(text):
+    """(mean, low, high) as `shown` writes them; None for an undefined value."""
+    found = VALUE.fullmatch(text)
+    if text.startswith("undefined"):
+        return None
+    if not found:
+        raise Error(f"the page has a value that cannot be read: `{text}`")
+    mean, low, high = (g and read_number(g) for g in found.groups())
+    return (mean, mean, mean) if low is None else (mean, low, high)
+
+
+class Standing:
+    """What the page shows of an item: its row, and its values read back from it."""
+
+    def __init__(self, item, program, page, missing):
+        lines = (page or "").split("\n")
+        found = [l for l in lines if l.startswith(f"| `{item['id']}` |")]
+        self.shows = command(item["show"], program)
+        if not found or f"| {cell(self.shows)} |" not in found[0]:
+            raise Error(f"{item['id']}: neither kept nor on the page: `{missing}`")
+        _, _, _, self.value, accepted, last = found[0].removesuffix(" |").split(" | ")
+        self.verdict, _, self.remark = last.removeprefix("**").partition("**")
+        self.remark = self.remark.removeprefix(": ")
+        self.partly = bool(SEVERAL.fullmatch(self.value))
+        if self.partly and cell(bounds(item)) != accepted:
+            raise Error(f"{item['id']}: neither kept nor on the page, which has the ends of several "
+                        f"cases alone, is what another band needs: `{missing}`")
+        self.seen = self.cells(item, lines) if "cells" in item else self.values(item["show"])
+        if "run" in item["show"]:
+            program.standing.add(item["show"]["run"])
+
+    def values(self, show):
+        """Of several cases the page has the least and the largest mean alone."""
+        if "test" in show:
+            return [("", None, (float(self.value == "passes"),) * 3)]
+        if "expectations" in show:
+            part = 1 if self.value == "all hold" else read_number(self.value.split("%")[0]) / 100
+            return [("", None, (part,) * 3)]
+        if self.partly:
+            ends = map(read_number, SEVERAL.fullmatch(self.value).groups())
+            return [("", None, (v, v, v)) for v in ends]
+        return [("", None, read_value(self.value))]
+
+    def cells(self, item, lines):
+        start = lines.index(f"Cells of `{item['id']}`:") + 4
+        end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
+        out = []
+        for line in lines[start:end]:
+            name, _, value, _ = line.removeprefix("| ").removesuffix(" |").split(" | ")
+            out.append((name, value))
+        for (_, wanted), (name, _) in itertools.zip_longest(item["cells"], out, fillvalue=("", "")):
+            if wanted == "" or any(str(v) not in name for v in wanted.values()):
+                raise Error(f"{item['id']}: neither kept nor on the page: the cell {wanted or name}")
+        return [(name, published, read_value(value))
+                for (published, _), (name, value) in zip(item["cells"], out)]
+
+    def limited(self, verdict, remark):
+        """A verdict on two of several cases is no better than that of all of them."""
+        if self.partly and self.verdict == VERDICTS[2]:
+            return self.verdict, self.remark
+        return verdict, remark
 
 
 def bounds(item):
@@ -710,15 +783,12 @@ def table(document, rows):
     for r in rows:
         if "cells" not in r["item"]:
             continue
-        if "cells" in r:
-            out += ["", *r["cells"]]
-            continue
         out += ["", f"Cells of `{r['item']['id']}`:", "",
                 "| case | published | seen | in the band |", "|---|---|---|---|"]
         for name, published, value in r["seen"]:
             good = "yes" if inside(value, band_of(r["item"], published)) else "no"
             out.append(f"| {cell(name)} | {published} | {shown(value)} | {good} |")
-        rho = rank_correlation([(p, v[0]) for _, p, v in r["seen"] if v is not None])
+        rho = rank_correlation(pairs_of(r))
         if rho is not None:
             out += ["", f"Spearman's rank correlation of published and seen: {rho:.2f}."]
     return out
@@ -742,17 +812,12 @@ def rank_lines(document, rows):
 
 
 def pairs_of(row):
-    """(printed, seen) of an item's values; of a row that the page keeps, from its text."""
+    """(printed, seen as the page shows it) of an item's values."""
     item = row["item"]
     if "cells" not in item and "published" not in item:
         raise Error(f"{item['id']}: a rank needs `cells` or `published`")
-    if row["seen"]:
-        return [(item.get("published", p), v[0]) for _, p, v in row["seen"] if v is not None]
-    first = lambda text: float(text.split()[0].replace(",", ""))  # noqa: E731
-    if "cells" not in item:
-        return [(item["published"], first(row["value"]))]
-    lines = [l.strip("| ").split(" | ") for l in row.get("cells", []) if l.startswith("| ")]
-    return [(first(l[-3]), first(l[-2])) for l in lines if l[-1] in ("yes", "no")]
+    return [(item.get("published", p), read_value(shown(v))[0])
+            for _, p, v in row["seen"] if v is not None]
 
 
 def cause_lines(claims, causes, verdicts, program, on_page=""):
@@ -761,12 +826,20 @@ def cause_lines(claims, causes, verdicts, program, on_page=""):
     lines += textwrap.wrap(
         "Of each claim that is not reproduced: what was suspected, and what became of the number when "
         "that alone was switched. Gap: the part of the way from the value as it is to the printed one "
-        "that the switch goes; 100 % explains it, less than 30 % does not. Nothing here is fitted: a "
-        "switch is on or off, and no row of the page uses one.", 100)
-    lines += ["", "| claim | suspected | as it is | switched | printed | gap |",
-              "|---|---|---|---|---|---|"]
+        "that the switch goes. Nothing here is fitted: a switch is on or off, and no row of the page "
+        "uses one. What it shows is computed from the gap:", 100)
+    lines += [""]
+    for _, word, meaning in GRADES:
+        lines += textwrap.wrap(f"- *{word}*: {meaning}", 100, subsequent_indent="  ")
+    lines += textwrap.wrap(f"- *{UNCLEAR}*: the 95 % intervals of both values let the gap reach over "
+                           "a whole grade", 100, subsequent_indent="  ")
+    lines += ["", "| claim | suspected | as it is | switched | printed | gap | the switch |",
+              "|---|---|---|---|---|---|---|"]
     for claim in claims:
         if judge_claim(claim, verdicts) != VERDICTS[2]:
+            if any(c["claim"] == claim["claim"] for c in causes):
+                raise Error(f"`{claim['claim']}` is reproduced, and published/causes.toml has a "
+                            "cause why it is not: remove it")
             continue
         mine = [c for c in causes if c["claim"] == claim["claim"]]
         if not mine:
@@ -775,30 +848,49 @@ def cause_lines(claims, causes, verdicts, program, on_page=""):
         for cause in mine:
             start = f"| {cell(claim['claim'])} | {cell(cause['what'])} | "
             if "untested" in cause:
-                lines.append(f"{start}not tested: {cell(cause['untested'])} | | | |")
+                lines.append(f"{start}not tested: {cell(cause['untested'])} | | | | |")
                 continue
-            try:
-                here, there = (one(cause, cause[key], program) for key in ("here", "switched"))
-            except NotKept as missing:
-                line = next((l for l in on_page.split("\n") if l.startswith(start)), None)
-                if line is None:
-                    raise Error(f"cause `{cause['what']}`: not kept: `{missing}`")
-                lines.append(line)
-                continue
-            gap = (there[0] - here[0]) / (cause["published"] - here[0])
-            lines.append(
-                f"{start}{cell(command(cause['here'], program))}: {shown(here)} | "
-                f"{cell(command(cause['switched'], program))}: {shown(there)} | "
-                f"{number(cause['published'])} | {gap:.0%} |")
+            here, there = (one(cause, key, program, on_page, start) for key in ("here", "switched"))
+            goal = cause["published"]
+            goal = limits(goal) if isinstance(goal, list) else (goal, goal)
+            gap = gap_closed(cause["what"], here[1], there[1], goal)
+            lines.append(f"{start}{here[0]} | {there[0]} | {band_text(goal)} | {round(100 * gap[0])}% | "
+                         f"{grade(gap)} |")
     return lines
 
 
-def one(cause, show, program):
-    """The single value of a `show` outside of an item."""
-    found = values({"id": cause["what"], "show": show}, program)
-    if len(found) != 1 or found[0][2] is None:
-        raise Error(f"cause `{cause['what']}`: needs one value, has {len(found)}")
-    return found[0][2]
+def one(cause, key, program, on_page, start):
+    """(cell of the page, value in it) of one side of a cause."""
+    show = cause[key]
+    text = cell(command(show, program))
+    try:
+        found = values({"id": cause["what"], "show": show}, program)
+        if len(found) != 1 or found[0][2] is None:
+            raise Error(f"cause `{cause['what']}`: needs one value, has {len(found)}")
+        text += f": {shown(found[0][2])}"
+    except NotKept as missing:
+        line = next((l for l in on_page.split("\n") if l.startswith(start)), start + " | | ")
+        text = line.split(" | ")[{"here": 2, "switched": 3}[key]]
+        if not text.startswith(cell(command(show, program)) + ": "):
+            raise Error(f"cause `{cause['what']}`: neither kept nor on the page: `{missing}`")
+        program.standing.add(show["run"])
+    # As the page shows it, so that readers can compute the gap themselves.
+    return text, read_value(text.rpartition(": ")[2])
+
+
+def gap_closed(what, here, there, goal):
+    """The part of the way to the printed number, and the ends of its 95 % interval."""
+    if goal[0] <= here[2] and here[1] <= goal[1]:
+        raise Error(f"cause `{what}`: the value as it is, {shown(here)}, is as printed: remove it")
+    moved = difference(there, here)
+    parts = [to / (min(max(here[0] + to, goal[0]), goal[1]) - here[0]) for to in moved]
+    return parts[0], *sorted(parts[1:])
+
+
+def grade(gap):
+    """What a switch shows, in a word."""
+    at, low, high = (sum(v >= least for least, _, _ in GRADES) - 1 for v in gap)
+    return UNCLEAR if high - low > 1 else GRADES[at][1]
 
 
 def rank_correlation(pairs):
@@ -891,19 +983,21 @@ def page(documents, claims, causes, judged, program, on_page=""):
     lines += textwrap.wrap("The numbers, cells and sentences that the claims consist of.", 100)
     lines += [""] + counted(documents, lambda d: [r["verdict"] for r in judged[d["key"]]])
     lines += ["## Runs", "", "| scenario | settings | seeds | program |", "|---|---|---|---|"]
-    stand = {r["run"] for rows in judged.values() for r in rows if r.get("run")}
-    stand = {f"`{name}`": name for name in stand - set(program.used)}
-    kept = [l for l in on_page.split("\n") if RUN.match(l) and l.split(" | ")[0][2:] in stand]
-    runs = {name: None for name in program.used} | {stand[l.split(" | ")[0][2:]]: l for l in kept}
-    for name in sorted(runs):
-        if runs[name]:
-            lines.append(runs[name])
-            continue
-        seeds = {len(c["seeds"]) for c in program.used[name]["cases"]}
+    stand = program.standing - set(program.used)
+    before = {m[1]: m for m in map(RUN.match, on_page.split("\n")) if m}
+    missing = stand - set(before)
+    if missing:
+        raise Error(f"the page has values of `{min(missing)}`, and Runs does not name it")
+    for name in sorted(stand | set(program.used)):
         mode = "quick" if program.is_quick(name) else "full"
         mode += "".join(f", {s}" for s in sorted(program.sets.get(name, [])))
-        count = "/".join(map(str, sorted(seeds)))
-        lines.append(f"| `{name}` | {mode} | {count} | {program.builds.get(name, '')[:8]} |")
+        if name in stand:
+            count, build = before[name][3], before[name][4]
+        else:
+            count = {len(c["seeds"]) for c in program.used[name]["cases"]}
+            count = "/".join(map(str, sorted(count)))
+            build = program.builds.get(name, "")[:8]
+        lines.append(f"| `{name}` | {mode} | {count} | {build} |")
     lines += ["", *textwrap.wrap(
         "program: the first digits of the SHA-256 of the fullpipe that ran, or the commit it was "
         "built from. quick: the scenario's [quick] settings, much shorter and with fewer seeds.",
@@ -917,7 +1011,7 @@ def page(documents, claims, causes, judged, program, on_page=""):
 
 
 ROW = re.compile(r"^\| `([^`]+)` \|.*\| \*\*([a-z ]+)\*\*[^|]*\|$")
-RUN = re.compile(r"^\| `([^`]+)` \| (quick|full)[ ,|]")
+RUN = re.compile(r"^\| `([^`]+)` \| (quick|full)(?:,.*)? \| ([\d/]+) \| (\w*) \|$")
 
 
 def verdicts_on(text):
@@ -935,6 +1029,29 @@ def compare(old, new):
     out += [f"{i}: not on the page, now `{b[i]}`" for i in b if i not in a]
     out += [f"{i}: on the page, but no longer an item" for i in a if i not in b]
     return out
+
+
+def sentence(text):
+    """What README says of the page."""
+    counts = re.search(r"^\| \*\*all\*\* \|(.*)\|$", text, re.MULTILINE)[1]
+    good, differs, bad, other, n = (c.strip(" *") for c in counts.split("|"))
+    return (f"Of {n} claims {good} are, {differs} with a stated difference, {bad} are not, and "
+            f"{other} do not apply.")
+
+
+def check(on_page, text, readme):
+    """1 if the page, or README, is not what the page's numbers and the data make of it."""
+    lines = list(difflib.unified_diff(on_page.split("\n"), text.split("\n"), "the page",
+                                      "what its numbers and published/*.toml say", lineterm="", n=0))
+    for line in lines[:40]:
+        print(f"published: {line[:300]}", file=sys.stderr)
+    if lines:
+        print("published: correct with scripts/published.py --as-it-stands, or run the programs "
+              "anew: scripts/published.py", file=sys.stderr)
+    gone = sentence(text) not in " ".join(readme.split())
+    if gone:
+        print(f"published: README.md has to say: {sentence(text)}", file=sys.stderr)
+    return 1 if lines or gone else 0
 
 
 def find_program():
@@ -956,16 +1073,18 @@ def main():
     parser.add_argument("--as-it-stands", action="store_true")
     parser.add_argument("--only", metavar="DOCUMENT")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--again", action="store_true")
     args = parser.parse_args()
     on_page = (ROOT / PAGE).read_text() if (ROOT / PAGE).exists() else ""
-    quick = quick_on(on_page) if args.check else set(args.quick or [])
+    stands = args.check or args.as_it_stands
+    quick = quick_on(on_page) if stands or args.again else set(args.quick or [])
     if args.quick == []:
         quick = "all"
-    path = os.path.abspath(args.fullpipe or find_program())
+    path = None if stands else os.path.abspath(args.fullpipe or find_program())
     program = Program(path, args.cache, args.nice, quick,
                       args.keep, args.any_program)
-    program.frozen = args.as_it_stands
-    program.any_program |= args.as_it_stands
+    program.frozen, program.blank = stands, args.check
+    program.any_program |= stands
     documents = load(ROOT / "published")
     claims = load_claims(ROOT / "published" / "claims.toml", documents)
     causes = load_causes(ROOT / "published" / "causes.toml", claims)
@@ -981,6 +1100,8 @@ def main():
         print(text)
         return 0
     if args.check:
+        return check(on_page, text, (ROOT / "README.md").read_text())
+    if args.again:
         wrong = compare(on_page, text)
         for line in wrong:
             print(f"published: {line}", file=sys.stderr)
