@@ -20,8 +20,13 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "spreading" "spreading-rates" "spreading-mixed" "spreading-windows" "sender-host"
     "interface-stall" "tuning-daemon" "retuning" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "parking" "random-loss" "bbr"
+    "rrul" "bidirectional" "versus"
     "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"
 };
+
+/// The built-in scenarios that are a question about any path, so that `fullpipe send --test` puts
+/// it to a real one.
+pub const TESTS: [&str; 3] = ["rrul", "bidirectional", "versus"];
 
 /// The text of a built-in scenario.
 pub fn find(name: &str) -> Option<&'static str> {

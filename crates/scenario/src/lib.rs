@@ -57,6 +57,22 @@ impl Scenario {
         assemble::scenario(text, origin, overrides)
     }
 
+    /// The first case alone, measured and not judged: for a path that the file does not describe.
+    /// Its parameters, expectations, wrong worlds and figures are those of the file's own path.
+    pub fn first_case_unjudged(mut self) -> Scenario {
+        self.cases.truncate(1);
+        for case in &mut self.cases {
+            case.params.clear();
+            case.json.clear();
+            case.baseline = None;
+        }
+        self.expectations.clear();
+        self.negatives.clear();
+        self.reports.clear();
+        self.measure.precision = None;
+        self
+    }
+
     /// JSON Schema of the scenario file, for editors.
     pub fn json_schema() -> schemars::Schema {
         schema::json()

@@ -1,9 +1,12 @@
 //! `fullpipe figure`: what is drawn of a result, and how it is printed.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_report::figure::Style;
+use fullpipe_report::figure::asked::Kind;
 
 use super::parse::{key_value, millimetres};
 
@@ -17,7 +20,7 @@ pub struct Figure {
 
     /// What is drawn
     #[arg(value_enum, value_name = "KIND")]
-    pub kind: FigureKind,
+    pub kind: Drawn,
 
     /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution
     #[arg(long, value_name = "NAME")]
@@ -82,34 +85,48 @@ impl Print {
     }
 }
 
-/// Argument of `fullpipe figure`; the last three are tables.
+/// Argument of `fullpipe figure`: a picture, or a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// A figure, of crate `report`.
+    Picture(Kind),
+    /// One of the tables that `run` prints, too.
+    Table(TableKind),
+}
+
+/// The tables of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FigureKind {
-    /// Congestion windows over time, stacks laid over one another
-    Window,
-    /// Goodput over time
-    #[value(alias = "throughput")]
-    Goodput,
-    /// Round-trip times over time
-    Rtt,
-    /// Queues over time
-    Queue,
-    /// Goodput of every flow and pings beside them, one below the other
-    Load,
-    /// A metric of every case as a coloured table
-    Matrix,
-    /// A metric over the values of an axis, with its 95 % interval
-    Bars,
-    /// Completion times of short flows, or with --metric a metric over the seeds
-    Distribution,
-    /// Mean window over the rate of losses, beside each law alone
-    Response,
+pub enum TableKind {
     /// The table of flows, as `run` prints it
     Table,
     /// The table of short flows, datagrams and pings
     Traffic,
     /// The expectations with what was observed
     Expectations,
+}
+
+impl ValueEnum for Drawn {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Drawn>> = LazyLock::new(|| {
+            let pictures = Kind::ALL.iter().copied().map(Drawn::Picture);
+            let tables = TableKind::value_variants().iter().copied();
+            pictures.chain(tables.map(Drawn::Table)).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Picture(kind) => {
+                let value = PossibleValue::new(kind.word()).help(kind.about());
+                Some(match kind {
+                    Kind::Goodput => value.alias("throughput"),
+                    _ => value,
+                })
+            }
+            Self::Table(table) => table.to_possible_value(),
+        }
+    }
 }
 
 fn points(text: &str) -> Result<f64, String> {
@@ -134,6 +151,7 @@ Examples:
   fullpipe figure results matrix --metric rtt_ms.p95 --out rtt.csv
   fullpipe figure results bars --metric utilization --where mtu=9000 --out utilization.png
   fullpipe figure results table --out table.tex
+  fullpipe figure results load --out load.pdf          throughput up, down, and the ping below
 
 For a column of a paper, 84 mm wide, in Times of 8 points
   fullpipe figure results window --width 84mm --font Times --font-size 8 --no-title --out window.pdf

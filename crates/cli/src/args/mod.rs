@@ -27,7 +27,7 @@ pub use agree::Agree;
 pub use doctor::{Doctor, Examined};
 pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
-pub use figure::{Figure, FigureKind};
+pub use figure::{Drawn, Figure, TableKind};
 pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};

@@ -3,8 +3,10 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_net::session::ServerId;
+use fullpipe_scenario::builtin;
 
 use super::{Format, ShortFormat, at_least_one, key_value, seed};
 
@@ -24,8 +26,16 @@ pub struct Send {
     #[arg(value_name = "FILE|TO")]
     pub to: Vec<String>,
 
-    /// Duration of the test [default: 10s]; with --size or a file: give up after this time
-    /// [default: 24h]
+    /// Run a named test: the first case of the built-in scenario, over the path to HOST. `rrul`
+    /// (four flows each way and pings), `bidirectional` (one each way and pings), `versus` (one
+    /// stack against another)
+    #[arg(long, value_name = "NAME", value_parser = tests(), conflicts_with_all = [
+        "to", "size", "reverse", "bidir", "request", "traffic", "trace", "control"
+    ])]
+    pub test: Option<String>,
+
+    /// Duration of the test [default: 10s; that of --test]; with --size or a file: give up after
+    /// this time [default: 24h]
     #[arg(long, short, value_name = "TIME")]
     pub time: Option<String>,
 
@@ -33,19 +43,14 @@ pub struct Send {
     #[arg(long, short = 'n', value_name = "SIZE", conflicts_with = "to")]
     pub size: Option<String>,
 
-    /// Congestion control; see `fullpipe list stacks`
-    #[arg(
-        long,
-        short,
-        visible_short_alias = 'C',
-        value_name = "STACK",
-        default_value = "cubic"
-    )]
-    pub stack: String,
+    /// Congestion control; see `fullpipe list stacks` [default: cubic]; with --test: of every flow,
+    /// or, repeated, of one flow each
+    #[arg(long, short, visible_short_alias = 'C', value_name = "STACK")]
+    pub stack: Vec<String>,
 
-    /// Number of parallel connections
-    #[arg(long, short = 'P', value_name = "N", default_value_t = NonZeroU32::MIN, conflicts_with = "to", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
-    pub streams: NonZeroU32,
+    /// Number of parallel connections [default: 1; that of --test]
+    #[arg(long, short = 'P', value_name = "N", conflicts_with = "to", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
+    pub streams: Option<NonZeroU32>,
 
     /// The server sends
     #[arg(long, short = 'R', conflicts_with = "to")]
@@ -158,6 +163,16 @@ impl Send {
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
+
+    /// Congestion control of flows that no test names.
+    pub fn stack(&self) -> &str {
+        self.stack.last().map_or("cubic", String::as_str)
+    }
+}
+
+/// The named tests.
+fn tests() -> PossibleValuesParser {
+    PossibleValuesParser::new(builtin::TESTS)
 }
 
 /// How to talk to a server.
@@ -247,6 +262,11 @@ of a scenario's [[flow]] can be set. On a terminal a line shows the progress; `-
 prints an object per interval, then the result. The path is not fullpipe's, and the hosts are part \
 of what is measured: a result whose test bed is NOT VALID says so and ends with exit code 0.
 
+`--test` runs a built-in scenario that is a question about any path (`fullpipe run rrul` puts it to \
+a simulated one). The times of a shorter `--time` shrink with it; what the scenario expects of its \
+own path is not asked. With `--out` figures/load.svg has goodput in each direction and the pings, \
+one below the other.
+
 With more arguments files and directories are copied: `HOST:NAME` is in the directory that the server \
 serves (`serve --files DIR`), the others are local paths; the last one is where they go, and its \
 place decides the direction. Directories are copied with all that is below them and made where they \
@@ -263,6 +283,8 @@ Examples:
   fullpipe send dtn.example.org                        10 s of CUBIC
   fullpipe send dtn.example.org:7000 --reverse --time 30s --stack 'highspeed+limited(max_ssthresh=100)'
   fullpipe send dtn.example.org -t 30s -P 4 -i 1s -C bbr -b 200Mbit/s --bidir
+  fullpipe send dtn.example.org --test rrul --out results      latency under load; load.svg shows it
+  fullpipe send dtn.example.org --test versus --stack bbr --stack cubic --time 30s
   fullpipe send dtn.example.org --size 20GB --verify --mode bulk
   fullpipe send dtn.example.org --set delayed_ack=false --set 'drop={ segment = 40 }' --out results
   fullpipe send dtn.example.org --request 10 --every 200ms --count 100

@@ -1,10 +1,13 @@
 //! `fullpipe figure`: one figure or table of a result.
 
-use fullpipe_report::figure::Rows;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask};
+use fullpipe_report::figure::{Rows, Style};
 use fullpipe_results::store::ResultDir;
 
-use crate::args::{Figure, FigureKind};
+use crate::args::{Drawn, Figure, TableKind};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::picture::{Form, Picture};
@@ -12,37 +15,32 @@ use crate::view;
 
 /// Runs the command.
 pub fn figure(args: &Figure) -> Result<Exit, Failure> {
-    match kind(args.kind) {
-        Some(kind) => picture(args, kind)?,
-        None => table(args)?,
+    match args.kind {
+        Drawn::Picture(kind) => picture(args, kind)?,
+        Drawn::Table(kind) => table(args, kind)?,
     }
     Ok(Exit::Ok)
 }
 
-fn kind(kind: FigureKind) -> Option<Kind> {
-    Some(match kind {
-        FigureKind::Window => Kind::Window,
-        FigureKind::Goodput => Kind::Goodput,
-        FigureKind::Rtt => Kind::Rtt,
-        FigureKind::Queue => Kind::Queue,
-        FigureKind::Load => Kind::Load,
-        FigureKind::Matrix => Kind::Matrix,
-        FigureKind::Bars => Kind::Bars,
-        FigureKind::Distribution => Kind::Distribution,
-        FigureKind::Response => Kind::Response,
-        FigureKind::Table | FigureKind::Traffic | FigureKind::Expectations => return None,
-    })
+/// Draws a picture of a result among its figures, as SVG, and returns where it is.
+pub fn beside(dir: &Path, kind: Kind) -> Result<PathBuf, Failure> {
+    let drawn = ask(&ResultDir::open(dir)?, kind, &Asked::default()).map_err(refused)?;
+    let style = Style::default();
+    let file = dir.join("figures").join(format!("{}.svg", kind.word()));
+    let svg = drawn.svg(&style).map_err(refused)?;
+    fs::write(&file, svg)
+        .map_err(|e| Failure::io(format_args!("cannot write {}", file.display()), &e))?;
+    Ok(file)
 }
 
 fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
-    let word = clap::ValueEnum::to_possible_value(&args.kind);
-    let word = word.map_or_else(String::new, |v| v.get_name().to_owned());
-    let takes = [Kind::Matrix, Kind::Bars, Kind::Distribution].contains(&kind);
-    if args.metric.is_some() && !takes {
+    let word = kind.word();
+    if args.metric.is_some() && !kind.takes_a_metric() {
         let message = format!("--metric: `{word}` draws what its name says");
-        return Err(
-            Failure::new(Exit::Usage, message).hint("matrix, bars and distribution take a metric")
-        );
+        let taking = Kind::ALL.iter().filter(|k| k.takes_a_metric());
+        let taking: Vec<&str> = taking.map(|k| k.word()).collect();
+        let hint = format!("{} take a metric", taking.join(", "));
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     let own = args.dir.join("figures").join(format!("{word}.svg"));
     let file = args.out.as_deref().unwrap_or(&own);
@@ -65,7 +63,7 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
     picture.draw(&drawn.svg(&style).map_err(refused)?, &style)
 }
 
-fn table(args: &Figure) -> Result<(), Failure> {
+fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
     let picture = match &args.out {
         Some(file) => Some(Picture::named("--out", file, "table.tex", Form::is_table)?),
         None => None,
@@ -80,10 +78,10 @@ fn table(args: &Figure) -> Result<(), Failure> {
         result.cases.retain(|c| fits(&c.params));
         result.expectations.retain(|e| fits(&e.params));
     }
-    let (table, what) = match args.kind {
-        FigureKind::Traffic => (view::traffic_table(&result), "traffic"),
-        FigureKind::Expectations => (view::expectations_table(&result), "expectations"),
-        _ => (view::flows_table(&result), "flows"),
+    let (table, what) = match kind {
+        TableKind::Traffic => (view::traffic_table(&result), "traffic"),
+        TableKind::Expectations => (view::expectations_table(&result), "expectations"),
+        TableKind::Table => (view::flows_table(&result), "flows"),
     };
     if table.is_empty() {
         let message = format!("no {what} in `{}` as it is chosen", args.dir.display());

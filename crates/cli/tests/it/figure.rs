@@ -275,7 +275,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
         (&["window", "--out", "f.tex"], "not a name with"),
         (
             &["window", "--metric", "jain"],
-            "matrix, bars and distribution take a metric",
+            "matrix, bars, distribution take a metric",
         ),
         (
             &["matrix", "--metric", "goodput"],
@@ -315,4 +315,51 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
     let message = "wrong.toml:30: `expect[1].metric = \"goodput / 10 - 0.01 * rtt_inflation\"`: \
                    column 1: unknown metric `goodput`";
     assert!(ended.stderr.contains(message), "{}", ended.stderr);
+}
+
+/// Throughput in both directions and the ping, one below the other; the streams of a flow add up to
+/// what the table says of it.
+#[test]
+fn latency_under_load_is_one_picture() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let line = [
+        "run", "rrul", "--quick", "--seed", "1", "--out", "r", "--format", "json", "-q",
+    ];
+    let result: serde_json::Value = serde_json::from_str(&fullpipe(dir, &line).stdout).unwrap();
+    let svg = drawn(dir, &["load"], "load.svg");
+    for words in [
+        "up: goodput (Mbit/s)",
+        "down: goodput (Mbit/s)",
+        "ping: ping (ms)",
+        "queue droptail",
+        "queue fq-codel",
+    ] {
+        assert!(svg.contains(&format!(">{words}<")), "{words}");
+    }
+    let csv = drawn(dir, &["load"], "load.csv");
+    let rows = csv.lines().map(|l| l.split(',').collect::<Vec<_>>());
+    // `up: goodput (Mbit/s),queue fq-codel,12.4,47.1`, after the warm-up.
+    let late = rows.filter(|r| r[2].parse().is_ok_and(|t: f64| t > 10.0));
+    let late: Vec<Vec<&str>> = late.collect();
+    let mean = |panel: &str, curve: &str| {
+        let of = late
+            .iter()
+            .filter(|r| r[0].starts_with(panel) && r[1] == curve);
+        let values: Vec<f64> = of.map(|r| r[3].parse().unwrap()).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    for (case, queue) in ["queue droptail", "queue fq-codel"].into_iter().enumerate() {
+        for (flow, name) in ["up", "down"].into_iter().enumerate() {
+            let said = &result["cases"][case]["flows"][flow]["goodput_mbps"];
+            let (said, drawn) = (said.as_f64().unwrap(), mean(name, queue));
+            assert!(
+                (said - drawn).abs() < 0.02 * said,
+                "{name}, {queue}: {said}, {drawn}"
+            );
+        }
+        let said = &result["cases"][case]["traffic"][0]["rtt_ms"]["mean"];
+        let (said, drawn) = (said.as_f64().unwrap(), mean("ping", queue));
+        assert!((said - drawn).abs() < 2.0, "{queue}: {said} ms, {drawn} ms");
+    }
 }

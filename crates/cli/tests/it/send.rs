@@ -866,3 +866,79 @@ fn an_interrupted_copy_says_what_came_and_how_to_go_on() {
     assert_eq!(result["resumed"], 1);
     assert!(fs::read(there.path().join("x")).unwrap() == data);
 }
+
+/// A built-in scenario over the path to a host: what is the file's own path is not there, the flags
+/// change its flows, and the picture that people know lies beside the result.
+#[test]
+fn a_named_test_is_a_scenario_over_the_path_to_a_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let test = |name: &str, more: &[&str]| {
+        let line = ["send", &server.address, "--test", name, "--time", "2s"];
+        let common = ["--bitrate", "4Mbit/s", "--json"];
+        fullpipe(dir.path(), &[&line[..], &common, more].concat())
+    };
+    let result = json(&ok(test("rrul", &["--streams", "2", "--out", "r"])).stdout);
+    assert_eq!(result["scenario"], "rrul");
+    assert_eq!(result["cases"].as_array().unwrap().len(), 1);
+    let case = &result["cases"][0];
+    assert_eq!(
+        case["params"],
+        serde_json::json!({}),
+        "the path is not ours"
+    );
+    assert_eq!(result["expectations"], serde_json::json!([]));
+    for (i, name) in ["up", "down"].into_iter().enumerate() {
+        let flow = &case["flows"][i];
+        assert_eq!(
+            (&flow["name"], &flow["stack"]),
+            (&name.into(), &"cubic".into())
+        );
+        // Two streams of 4 Mbit/s in either direction, seven eighths of the time.
+        let goodput = flow["goodput_mbps"].as_f64().unwrap();
+        assert!((2.0..9.0).contains(&goodput), "{flow}");
+    }
+    assert!(
+        case["traffic"][0]["rtt_ms"]["mean"].as_f64().unwrap() > 0.0,
+        "{case}"
+    );
+    let load = fs::read_to_string(dir.path().join("r/figures/load.svg")).unwrap();
+    for panel in [
+        "up: goodput (Mbit/s)",
+        "down: goodput (Mbit/s)",
+        "ping: ping (ms)",
+    ] {
+        assert!(load.contains(&format!(">{panel}<")), "{panel}");
+    }
+    let result = json(&ok(test("versus", &["--stack", "htcp", "-C", "scalable"])).stdout);
+    let flows = result["cases"][0]["flows"].as_array().unwrap();
+    let stacks: Vec<&Value> = flows.iter().map(|f| &f["stack"]).collect();
+    assert_eq!(stacks, ["htcp", "scalable"]);
+}
+
+#[test]
+fn what_does_not_fit_a_named_test_is_said_of_its_flag() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| fullpipe(dir.path(), &[&["send", "127.0.0.1:9"], args].concat());
+    for (args, words) in [
+        (
+            &["--test", "rrul", "-s", "cubik"][..],
+            "error: --stack: `flow.up.stack = cubik`",
+        ),
+        (
+            &["--test", "rrul", "-s", "a", "-s", "b", "-s", "c"],
+            "one each for up, down",
+        ),
+        (
+            &["-s", "reno", "-s", "cubic"],
+            "--test versus --stack A --stack B",
+        ),
+        (&["--test", "rull"], "rrul, bidirectional, versus"),
+        (&["--test", "rrul", "--reverse"], "cannot be used with"),
+        (&["--test", "versus", "--time", "3 apples"], "--time"),
+    ] {
+        let ended = run(args);
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+    }
+}

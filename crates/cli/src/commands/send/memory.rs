@@ -1,5 +1,7 @@
 //! From flags to a scenario: data from memory to memory.
 
+use std::num::NonZeroU32;
+
 use fullpipe_units::Span;
 
 use super::document::{Document, MAIN, parts};
@@ -36,13 +38,21 @@ pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure>
         None => {
             d.table("[[flow]]");
             d.text("name", MAIN, "");
-            d.plain("streams", args.streams, "--streams");
+            d.plain(
+                "streams",
+                args.streams.unwrap_or(NonZeroU32::MIN),
+                "--streams",
+            );
             d.text("direction", direction, "--reverse");
             sender(&mut d, args);
             if args.bidir {
                 d.table("[[flow]]");
                 d.text("name", BACK, "");
-                d.plain("streams", args.streams, "--streams");
+                d.plain(
+                    "streams",
+                    args.streams.unwrap_or(NonZeroU32::MIN),
+                    "--streams",
+                );
                 d.text("direction", "reverse", "--bidir");
                 sender(&mut d, args);
             }
@@ -122,7 +132,7 @@ fn path(d: &mut Document, rtt: Span) {
     d.text("rtt", &format!("{}ns", rtt.as_nanos().max(1)), "");
 }
 
-fn interval(args: &Send) -> Result<String, Failure> {
+pub(super) fn interval(args: &Send) -> Result<String, Failure> {
     let interval = span(args.interval.as_deref().unwrap_or(INTERVAL), "--interval")?;
     // A run shorter than a few intervals has shorter ones.
     let most = match &args.time {
@@ -142,7 +152,7 @@ fn sender(d: &mut Document, args: &Send) {
 }
 
 fn transport(d: &mut Document, args: &Send) {
-    d.text("stack", &args.stack, "--stack");
+    d.text("stack", args.stack(), "--stack");
     if let Some(window) = &args.window {
         d.text("window", window, "--window");
     }

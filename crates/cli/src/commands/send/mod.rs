@@ -4,6 +4,7 @@ mod copy;
 mod document;
 mod live;
 mod memory;
+mod named;
 pub mod ping;
 pub mod target;
 
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_grounds::Peer;
 use fullpipe_net::live::Live;
 use fullpipe_net::orders::{Ordered, Orders};
+use fullpipe_report::figure::asked::Kind;
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_run::Ground as _;
@@ -22,6 +24,7 @@ use fullpipe_units::Span;
 use self::document::{checked, wrong};
 use self::live::{Named, Shown};
 use self::target::Server;
+use super::figure;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
 use crate::args::{Format, Send};
 use crate::exit::{Exit, Failure};
@@ -48,15 +51,11 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         false => usage(why),
     })?;
     // Everything that can be said about the flags is said before anybody is asked.
-    checked(
-        &memory::document(args, &args.from, Span::from_millis(1))?,
-        args,
-    )?;
+    asked(args, &args.from, Span::from_millis(1))?;
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let rtt = way.round_trip(&INTERRUPT)?;
-    let document = memory::document(args, &way.name, rtt)?;
-    let scenario = checked(&document, args)?;
+    let scenario = asked(args, &way.name, rtt)?;
     if !args.quiet {
         let warnings = scenario.warnings.iter();
         warnings.for_each(|w| output::warning(&w.to_string()));
@@ -72,6 +71,20 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     say_notes(args, &ground);
     let whole = say_proofs(args, &scenario, &ground)?;
     finish(args, &scenario, &ran, whole)
+}
+
+/// The scenario that the flags ask for, over a path with this round trip.
+fn asked(args: &Send, host: &str, rtt: Span) -> Result<Scenario, Failure> {
+    if let Some(test) = &args.test {
+        return named::scenario(args, test, host, rtt);
+    }
+    if args.stack.len() > 1 {
+        let message = "`--stack` is given more than once, and there is one flow";
+        return Err(
+            usage(message.to_owned()).hint("`--test versus --stack A --stack B` lets two compete")
+        );
+    }
+    checked(&memory::document(args, host, rtt)?, args)
 }
 
 /// Runs it while somebody watches.
@@ -222,10 +235,13 @@ fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Ex
         Format::Csv => output::data(&view::csv(std::slice::from_ref(result)))?,
     }
     if let Some(dir) = &args.out {
-        for line in run::pictures(scenario, dir)? {
-            if !args.quiet {
-                output::say(&line);
-            }
+        let mut lines = run::pictures(scenario, dir)?;
+        if args.test.is_some() && ran.result.cases.iter().any(|c| !c.seeds.is_empty()) {
+            let load = figure::beside(dir, Kind::Load)?;
+            lines.push(format!("goodput and pings: {}", load.display()));
+        }
+        if !args.quiet {
+            lines.iter().for_each(|line| output::say(line));
         }
     }
     if let Some(failure) = run::cut_short(result) {

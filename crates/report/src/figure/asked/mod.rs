@@ -18,27 +18,53 @@ use super::draw::{self, Matrix};
 use super::{Chart, Figure, Rows, Style};
 use view::View;
 
-/// What can be drawn of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Congestion window over time.
-    Window,
-    /// Goodput over time.
-    Goodput,
-    /// Round-trip time over time.
-    Rtt,
-    /// Queue length over time.
-    Queue,
-    /// Goodput of every flow and the pings beside them, one below the other.
-    Load,
-    /// A metric of every case as a coloured table.
-    Matrix,
-    /// A metric over the values of an axis, with its 95 % interval.
-    Bars,
-    /// Completion times of short flows, or a metric over the seeds, as distributions.
-    Distribution,
-    /// Mean window over the rate of losses, beside what each law does alone.
-    Response,
+macro_rules! kinds {
+    ($($kind:ident $word:literal $about:literal)*) => {
+        /// What can be drawn of a result.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $(#[doc = concat!($about, ".")] $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind, in the order in which help shows them.
+            pub const ALL: &[Kind] = &[$(Kind::$kind),*];
+
+            /// The word by which it is asked for.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $word,)*
+                }
+            }
+
+            /// What it shows, in a line.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $about,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Window "window" "Congestion windows over time, stacks laid over one another"
+    Goodput "goodput" "Goodput over time"
+    Rtt "rtt" "Round-trip times over time"
+    Queue "queue" "Queues over time"
+    Load "load" "Goodput of every flow and pings beside them, one below the other"
+    Matrix "matrix" "A metric of every case as a coloured table"
+    Bars "bars" "A metric over the values of an axis, with its 95 % interval"
+    Distribution "distribution"
+        "Completion times of short flows, or with --metric a metric over the seeds"
+    Response "response" "Mean window over the rate of losses, beside each law alone"
+}
+
+impl Kind {
+    /// True if it shows a metric that can be chosen ([`Asked::metric`]).
+    pub fn takes_a_metric(self) -> bool {
+        matches!(self, Kind::Matrix | Kind::Bars | Kind::Distribution)
+    }
 }
 
 /// Selection from a result; the default takes all of it.
