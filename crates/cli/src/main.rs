@@ -9,6 +9,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod exit;
 mod ground;
 mod output;
@@ -20,9 +21,10 @@ mod state;
 mod table;
 mod view;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{Args, Command};
+use crate::config::Config;
 use crate::exit::{Exit, Failure};
 
 fn main() -> std::process::ExitCode {
@@ -46,11 +48,16 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Exit {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return exit::usage(&error),
+    let (args, config) = match parsed() {
+        Ok(parsed) => parsed,
+        Err(exit) => return exit,
     };
     output::set_colour(args.color);
+    output::set_verbose(args.verbose);
+    for setting in config.in_force() {
+        let (key, value, place) = (setting.key(), setting.values.join(" "), &setting.place);
+        output::detail(|| format!("{key} = {value} ({place})"));
+    }
     let result = match &args.command {
         Command::Run(run) => commands::run::run(run),
         Command::Compare(compare) => commands::compare::compare(compare),
@@ -73,10 +80,36 @@ fn run() -> Exit {
         Command::Emulate(emulate) => commands::emulate::emulate(emulate),
         Command::Tune(tune) => commands::tune::tune(tune),
         Command::Linux(linux) => commands::linux::run(linux),
+        Command::Config(flags) => commands::config::config(flags, &config),
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),
     };
     result.unwrap_or_else(|failure| report(&failure))
+}
+
+/// The command line, with the defaults that the user has set.
+fn parsed() -> Result<(Args, Config), Exit> {
+    let root = Args::command();
+    let plain = root.clone().try_get_matches();
+    // Help and version need no defaults, and may be what a wrong file is mended with.
+    if let Err(shown) = &plain
+        && !shown.use_stderr()
+    {
+        return Err(exit::usage(shown));
+    }
+    let config = Config::read(&root).map_err(|wrong| {
+        wrong.0.iter().for_each(|d| output::error(&d.to_string()));
+        Exit::Usage
+    })?;
+    let matches = match config.settings.is_empty() {
+        true => plain,
+        false => config.applied(root).try_get_matches(),
+    };
+    let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
+    match args {
+        Ok(args) => Ok((args, config)),
+        Err(error) => Err(exit::usage(&error)),
+    }
 }
 
 fn report(failure: &Failure) -> Exit {

@@ -28,6 +28,25 @@ pub fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// A line that is only said, and only made, with `--verbose`.
+pub fn detail(line: impl FnOnce() -> String) {
+    if verbose() {
+        say(&line());
+    }
+}
+
+/// Chooses whether [`detail`] is said, before the first.
+pub fn set_verbose(verbose: bool) {
+    let _ = VERBOSE.set(verbose);
+}
+
+/// True with `--verbose`.
+pub fn verbose() -> bool {
+    VERBOSE.get().copied().unwrap_or(false)
+}
+
+static VERBOSE: OnceLock<bool> = OnceLock::new();
+
 /// An error message.
 pub fn error(message: &str) {
     labelled("error:", "\x1b[1;31m", message);

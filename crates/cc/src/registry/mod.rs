@@ -178,7 +178,7 @@ component! {
 }
 
 /// The known name closest to `name`, if close enough to be a slip.
-pub fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|k| (strsim::normalized_damerau_levenshtein(name, k), k))
         .filter(|(score, _)| *score >= 0.5)

@@ -40,9 +40,9 @@ pub enum Listed {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = SCHEMA_EXAMPLES)]
 pub struct Schema {
-    /// What to describe
-    #[arg(value_enum)]
-    pub what: Described,
+    /// What to describe; without it, the names
+    #[arg(value_enum, value_name = "NAME")]
+    pub what: Option<Described>,
 }
 
 /// Argument of `fullpipe schema`.
@@ -50,10 +50,63 @@ pub struct Schema {
 pub enum Described {
     /// A scenario file
     Scenario,
-    /// What `run --format json` prints
+    /// `run --format json` and `send --format json`; several scenarios: an array of such objects
     Result,
-    /// What `falsify --format json` prints
+    /// A line of `run --format ndjson`, and the last of `send --format ndjson`
+    Case,
+    /// The lines of `send --format ndjson` before it
+    Interval,
+    /// `send FILE... TO --format json`
+    Copy,
+    /// `ping --format json`
+    Ping,
+    /// `compare --format json`
+    Comparison,
+    /// `agree --format json`
+    Agreement,
+    /// `falsify --format json`; several scenarios: an array of such objects
     Falsification,
+    /// `law --format json`
+    Law,
+    /// `list stacks --format json`
+    Stacks,
+    /// `list scenarios --format json`
+    Scenarios,
+    /// `list metrics --format json`
+    Metrics,
+    /// A line of `observe --format ndjson`
+    Observation,
+    /// `doctor --format json`
+    Doctor,
+    /// `emulate --format json`
+    Emulation,
+    /// `tune check --json`
+    Policy,
+    /// `tune explain --json`
+    Explanation,
+    /// `tune status --json`
+    TunerStatus,
+    /// `tune flows --json`
+    TunerFlows,
+    /// `tune plan --json`
+    TunerPlan,
+    /// A line of `serve --log json`
+    Event,
+    /// `config --format json`
+    Config,
+}
+
+/// `fullpipe config`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = CONFIG_EXAMPLES)]
+pub struct ConfigFlags {
+    /// Every key that can be set, too, with its built-in default
+    #[arg(long)]
+    pub all: bool,
+
+    /// Format of the list on stdout
+    #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
+    pub format: ShortFormat,
 }
 
 /// `fullpipe check`.
@@ -115,8 +168,27 @@ Examples:
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
+  fullpipe schema                              what is printed as JSON, and by which name
   fullpipe schema scenario > scenario.schema.json
-  fullpipe schema result";
+  fullpipe schema ping | jq .properties.rtt_ms";
+
+pub(super) const CONFIG_ABOUT: &str = "\
+Print the defaults of flags that a file or the environment sets, and where each comes from.
+
+A table of the file is a command, a key in it a flag: `[send] stack = \"bbr\"` is `--stack bbr` of \
+every `fullpipe send` that does not say otherwise, `[tune.check] json = true` is a flag of `fullpipe \
+tune check`, and `color = \"never\"` above all tables is for every command. A variable is FULLPIPE_, the \
+command and the flag: FULLPIPE_SEND_STACK=bbr. A flag goes before the environment, the environment \
+before the file. The file is $XDG_CONFIG_HOME/fullpipe/config.toml, or \
+~/.config/fullpipe/config.toml, or what FULLPIPE_CONFIG names; empty, it switches the file off. A \
+key that no command knows is an error, of every command.";
+
+const CONFIG_EXAMPLES: &str = "\
+Examples:
+  fullpipe config
+  fullpipe config --all | grep ^send
+  FULLPIPE_RUN_JOBS=1 fullpipe config
+  FULLPIPE_CONFIG= fullpipe run my.toml            without the file";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -30,7 +30,8 @@ pub use falsify::Falsify;
 pub use figure::{Drawn, Figure, TableKind};
 pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
-pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
+use lookup::CONFIG_ABOUT;
+pub use lookup::{Check, Completions, ConfigFlags, Described, List, Listed, Man, Schema};
 pub use observe::{Observe, ObserveFormat};
 pub use parse::{at_least_one, key_value, seed};
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
@@ -54,6 +55,10 @@ pub struct Args {
     /// Colour on stderr; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
     pub color: Colour,
+
+    /// Say more on stderr: each run, and which defaults are not the built-in ones
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
 
     /// The subcommand.
     #[command(subcommand)]
@@ -131,6 +136,9 @@ pub enum Command {
     /// Build the kernels of the ground linux, and list them
     #[command(long_about = linux::ABOUT)]
     Linux(Linux),
+    /// Print the defaults that a file or the environment sets, and where each comes from
+    #[command(long_about = CONFIG_ABOUT)]
+    Config(ConfigFlags),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print or install the man pages
@@ -138,7 +146,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 23] = [
+pub const COMMANDS: [&str; 24] = [
     "run",
     "compare",
     "agree",
@@ -160,6 +168,7 @@ pub const COMMANDS: [&str; 23] = [
     "emulate",
     "tune",
     "linux",
+    "config",
     "completions",
     "man",
 ];
@@ -197,7 +206,10 @@ Exit codes:
   130  interrupted; what was measured is printed and kept
 
 Environment:
-  NO_COLOR  no colour on stderr when set and not empty";
+  NO_COLOR               no colour on stderr when set and not empty
+  FULLPIPE_COMMAND_FLAG  default of a flag, as FULLPIPE_SEND_STACK=bbr; see `fullpipe config --help`
+  FULLPIPE_CONFIG        file of defaults; empty: none
+  FULLPIPE_KEY           the key of `serve` and of its clients";
 
 #[cfg(test)]
 mod tests {

@@ -82,7 +82,15 @@ fn grounds() -> Result<Vec<Finding>, Failure> {
 
 fn try_on(ground: &str) -> Result<Finding, Failure> {
     let failed = |e| Failure::io(format_args!("a run on ground {ground}"), &e);
-    let mut run = Command::new(env::current_exe().map_err(failed)?)
+    let own = env::vars_os().map(|(name, _)| name);
+    let own = own.filter(|name| name.to_string_lossy().starts_with("FULLPIPE_RUN_"));
+    let mut run = Command::new(env::current_exe().map_err(failed)?);
+    // What the user has set for runs is not what is tried.
+    for name in own {
+        run.env_remove(name);
+    }
+    let mut run = run
+        .env(crate::config::VARIABLE, "")
         .args([
             "--color", "never", "run", "-", "--quiet", "--format", "json",
         ])

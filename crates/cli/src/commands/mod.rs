@@ -3,6 +3,7 @@
 pub mod agree;
 pub mod check;
 pub mod compare;
+pub mod config;
 pub mod doctor;
 pub mod emulate;
 pub mod export;

@@ -259,6 +259,15 @@ fn one(
         let notes = not_ours(scenario, peer);
         notes.iter().for_each(|note| output::warning(note));
     }
+    output::detail(|| {
+        let (cases, seeds) = (scenario.cases.len(), scenario.seeds.len());
+        let (cases, seeds) = (counted(cases, "case"), counted(seeds, "seed"));
+        format!(
+            "{}: {cases} x {seeds} on ground {}",
+            scenario.name,
+            ground.name()
+        )
+    });
     let progress = Progress::new(&scenario.name, args.progress.unless(args.quiet));
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),

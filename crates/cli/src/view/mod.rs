@@ -14,10 +14,7 @@ mod text;
 mod traffic;
 pub mod truth;
 
-use std::fmt::Write as _;
-
 use fullpipe_results::result::{CaseResult, RunResult};
-use serde_json::json;
 
 use crate::table::Table;
 pub use falsification::falsification;
@@ -74,30 +71,11 @@ pub fn failures(result: &RunResult) -> Vec<String> {
 
 /// One case per line, each with the names of version, scenario and ground.
 pub fn ndjson(result: &RunResult) -> String {
-    let mut out = String::new();
-    for case in &result.cases {
-        let judged: Vec<_> = result
-            .expectations
-            .iter()
-            .filter(|e| e.params == case.params)
-            .collect();
-        // Maps with string keys and finite numbers only: this cannot fail, nor can writing to a
-        // string.
-        let case = serde_json::to_string(case).unwrap_or_default();
-        let head = format!(
-            "{{\"fullpipe\":{},\"scenario\":{},\"ground\":{}",
-            json!(result.fullpipe),
-            json!(result.scenario),
-            json!(result.ground)
-        );
-        let judged = serde_json::to_string(&judged).unwrap_or_default();
-        let body = case
-            .strip_prefix('{')
-            .and_then(|c| c.strip_suffix('}'))
-            .unwrap_or_default();
-        let _ = writeln!(out, "{head},{body},\"expectations\":{judged}}}");
-    }
-    out
+    // Maps with string keys and finite numbers only: this cannot fail.
+    let lines = result
+        .lines()
+        .map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n");
+    lines.collect()
 }
 
 /// Parameters of every case as text.

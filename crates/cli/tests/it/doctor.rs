@@ -5,11 +5,13 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::process::{command, finished};
+use crate::schema::holds;
 
 fn findings(areas: &[&str]) -> (i32, Vec<Value>) {
     let args = [&["doctor", "--json"], areas].concat();
     let ended = finished(command(Path::new("."), &args).output().unwrap());
     let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    holds("doctor", &said);
     (ended.code, said["findings"].as_array().unwrap().clone())
 }
 

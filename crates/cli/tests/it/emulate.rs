@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::process::{Finished, command, finished};
+use crate::schema::holds;
 
 /// This program, as a shell writes it.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fullpipe");
@@ -72,6 +73,7 @@ fn what_is_said_of_a_run_agrees_with_its_exit_code() {
         return;
     };
     let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    holds("emulation", &said);
     assert_eq!(said["true"], ended.code == 0, "{}", ended.stdout);
     let checks = said["checks"].as_array().unwrap();
     let named = |name: &str| checks.iter().find(|c| c["name"] == name).expect(name);
@@ -106,6 +108,7 @@ fn a_path_that_no_machine_carries_is_flagged() {
     };
     assert_eq!(ended.code, 5, "{}", ended.stdout);
     let said: Value = serde_json::from_str(&ended.stdout).unwrap();
+    holds("emulation", &said);
     let flags = said["flags"].to_string();
     assert!(flags.contains("rate forward"), "{flags}");
 }
@@ -147,6 +150,7 @@ fn a_failure_on_the_far_host_is_told() {
         return;
     };
     let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    holds("emulation", &said);
     let far = [
         json!({ "command": "exit 9", "exit": 9 }),
         json!({ "command": "sleep 60", "exit": null }),

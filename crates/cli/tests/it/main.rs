@@ -6,6 +6,7 @@
 mod architecture;
 mod captures;
 mod command_lines;
+mod config;
 mod copies;
 mod crashes;
 mod doctor;

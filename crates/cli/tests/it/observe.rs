@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::process::fullpipe;
+use crate::schema::holds;
 
 /// A sender that writes without a pause and a reader that takes `pause` between two reads, until
 /// either is dropped.
@@ -52,6 +53,8 @@ fn a_slow_reader_is_named_as_the_limit() {
         .lines()
         .map(|l| serde_json::from_str(l).unwrap());
     let all: Vec<Value> = lines.collect();
+    holds("observation", &all[0]);
+    holds("observation", all.last().unwrap());
     let local = near.local_addr().unwrap().to_string();
     let sent: Vec<&Value> = all
         .iter()

@@ -16,6 +16,7 @@ pub fn command(dir: &Path, args: &[&str]) -> Command {
     command.current_dir(dir).args(args);
     // Not that of whoever runs the tests.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("FULLPIPE_CONFIG", "");
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "COLUMNS"] {
         command.env_remove(name);
     }

@@ -66,6 +66,7 @@ fn man_pages_are_written_for_every_command() {
         "-check",
         "-compare",
         "-completions",
+        "-config",
         "-doctor",
         "-emulate",
         "-export",

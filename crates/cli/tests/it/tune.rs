@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::process::{Finished, command, finished};
+use crate::schema::holds;
 
 const POLICY: &str = r#"
 [defaults]
@@ -53,6 +54,14 @@ fn a_good_policy_is_ok_with_its_warnings() {
 }
 
 #[test]
+fn what_is_said_of_a_good_policy_fits_its_schema() {
+    let ended = tune(POLICY, &["check", "policy.toml", "--json"]);
+    let doc: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(doc["paths"].as_array().unwrap().len(), 2);
+    holds("policy", &doc);
+}
+
+#[test]
 fn a_broken_policy_ends_with_2_and_all_its_errors() {
     let broken = POLICY
         .replace("192.0.2.0/24", "0.0.0.0/0")
@@ -74,6 +83,7 @@ fn a_broken_policy_ends_with_2_and_all_its_errors() {
 
     let ended = tune(&broken, &["check", "policy.toml", "--json"]);
     let doc: Value = serde_json::from_str(&ended.stdout).unwrap();
+    holds("policy", &doc);
     assert_eq!((ended.code, &doc["ok"]), (2, &Value::Bool(false)));
     let errors = doc["errors"].as_array().unwrap();
     assert_eq!(errors.len(), 4);
@@ -143,6 +153,7 @@ fn explain_shows_the_law_and_its_forecast() {
     let ended = tune(POLICY, &args);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let doc: Value = serde_json::from_str(&ended.stdout).unwrap();
+    holds("explanation", &doc);
     assert_eq!(doc["path"]["name"], "backup");
     for row in doc["windows"].as_array().unwrap() {
         assert_eq!(

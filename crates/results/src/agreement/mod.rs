@@ -18,6 +18,7 @@ pub mod study;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::difference::Difference;
@@ -34,7 +35,7 @@ use fullpipe_metrics::{Metric, Scope};
 const LEAST_RTT: &Metric = Metric::flow("rtt_ms.min");
 
 /// How far apart two grounds are in one respect.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distance {
     /// Parameters of the case.
     pub params: Params,

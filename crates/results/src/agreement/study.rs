@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use crate::compare::{Comparison, Options as CompareOptions, Verdict, View, compare_stored};
@@ -13,7 +14,7 @@ use crate::run::{Options, RunError, run_on};
 use crate::store::{ResultDir, StoreError};
 
 /// What several grounds make of one scenario.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Agreement {
     /// Version of the program.
     pub fullpipe: String,
@@ -29,8 +30,15 @@ pub struct Agreement {
     pub flagged: bool,
 }
 
+impl Agreement {
+    /// JSON Schema of the object.
+    pub fn json_schema() -> Schema {
+        schemars::schema_for!(Agreement)
+    }
+}
+
 /// Two grounds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairAgreement {
     /// All numbers and distances of the cases that count.
     pub comparison: Comparison,
@@ -41,7 +49,7 @@ pub struct PairAgreement {
 }
 
 /// A known cause, switched.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tried {
     /// As `fullpipe agree` prints it: `offload`, `hystart`.
     pub cause: String,
@@ -61,7 +69,7 @@ pub struct Tried {
 }
 
 /// What a switch says of a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseVerdict {
     /// Nothing is beyond its threshold any more.

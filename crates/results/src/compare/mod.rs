@@ -23,6 +23,7 @@ pub(crate) mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use crate::agreement::{self, Distance};
@@ -35,7 +36,7 @@ pub use options::{DEFAULT_THRESHOLD, Options, View};
 pub use row::{Effect, Method, Missing, Number, Row, Verdict};
 
 /// Every compared number.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// First result.
     pub a: Side,
@@ -44,7 +45,7 @@ pub struct Comparison {
     /// By case, then flows, links and the case's own metrics.
     pub rows: Vec<Row>,
     /// Distances of curves, events and distributions; only where the agreement is judged.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<Distance>,
     /// Cases, flows and links that only one of the two has.
     pub missing: Vec<Missing>,
@@ -55,7 +56,7 @@ pub struct Comparison {
 }
 
 /// One of the two results.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Side {
     /// Version of the program.
     pub fullpipe: String,
@@ -74,6 +75,43 @@ pub struct Side {
     /// virtual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_bed: Option<String>,
+}
+
+/// What `compare --format json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Compared {
+    /// One scenario, on either side.
+    Pair(Box<Comparison>),
+    /// Every scenario that two studies have in common.
+    Studies {
+        /// True if every pair of results agrees.
+        agree: bool,
+        /// One per scenario of the studies.
+        results: Vec<Comparison>,
+    },
+}
+
+impl Compared {
+    /// JSON Schema of the object.
+    pub fn json_schema() -> Schema {
+        schemars::schema_for!(Compared)
+    }
+}
+
+impl From<Vec<Comparison>> for Compared {
+    fn from(mut all: Vec<Comparison>) -> Self {
+        match all.pop() {
+            Some(only) if all.is_empty() => Self::Pair(Box::new(only)),
+            last => {
+                all.extend(last);
+                Self::Studies {
+                    agree: all.iter().all(|c| c.agree),
+                    results: all,
+                }
+            }
+        }
+    }
 }
 
 impl Comparison {

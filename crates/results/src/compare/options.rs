@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::agreement::judged;
@@ -20,7 +21,7 @@ pub struct Options {
 }
 
 /// Rows that decide whether two results agree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
     /// The agreement, if the two are results of different grounds or kernels; the metrics

@@ -1,11 +1,12 @@
 //! A number of two results, side by side.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::result::Params;
 
 /// One metric of one case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Parameters of the case.
     pub params: Params,
@@ -47,7 +48,7 @@ pub struct Row {
 }
 
 /// A mean with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Number {
     /// Mean over seeds; `null` if undefined.
     pub mean: Option<f64>,
@@ -59,7 +60,7 @@ pub struct Number {
 }
 
 /// How the interval of a difference is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Student's interval of the mean difference of runs with the same seed.
@@ -71,7 +72,7 @@ pub enum Method {
 }
 
 /// Standardised size of a difference (Cohen 1988, section 2).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// `d_z`: mean difference of the pairs / their standard deviation; `d`: difference of the means
     /// / pooled standard deviation.
@@ -81,7 +82,7 @@ pub struct Effect {
 }
 
 /// Judgement of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Equal.
@@ -97,7 +98,7 @@ pub enum Verdict {
 }
 
 /// Something only one result has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Missing {
     /// `a` or `b`.
     pub missing_in: &'static str,

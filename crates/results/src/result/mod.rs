@@ -102,6 +102,20 @@ impl RunResult {
         schemars::schema_for!(RunResult)
     }
 
+    /// One object per case, each with what it needs to be read alone.
+    pub fn lines(&self) -> impl Iterator<Item = CaseLine<'_>> {
+        self.cases.iter().map(|case| {
+            let judged = self.expectations.iter();
+            CaseLine {
+                fullpipe: &self.fullpipe,
+                scenario: &self.scenario,
+                ground: &self.ground,
+                case,
+                expectations: judged.filter(|e| e.params == case.params).collect(),
+            }
+        })
+    }
+
     /// The same without wall times: what a store keeps.
     pub fn without_times(&self) -> RunResult {
         let mut stored = self.clone();
@@ -109,6 +123,29 @@ impl RunResult {
             (case.wall_s, case.packets_per_s) = (None, None);
         }
         stored
+    }
+}
+
+/// A case with the names of version, scenario and ground: a line of `--format ndjson`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CaseLine<'a> {
+    /// Version of the program.
+    pub fullpipe: &'a str,
+    /// Name of the scenario.
+    pub scenario: &'a str,
+    /// Ground it ran on.
+    pub ground: &'a str,
+    /// The case.
+    #[serde(flatten)]
+    pub case: &'a CaseResult,
+    /// The expectations that apply to it.
+    pub expectations: Vec<&'a ExpectationResult>,
+}
+
+impl CaseLine<'_> {
+    /// JSON Schema of the object.
+    pub fn json_schema() -> Schema {
+        schemars::schema_for!(CaseLine<'_>)
     }
 }
 

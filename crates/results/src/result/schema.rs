@@ -24,22 +24,25 @@ fn metric_properties(scope: Scope, properties: &mut serde_json::Map<String, Valu
                 .as_object_mut()
                 .expect("made an object above");
         }
-        at.insert(
-            (*last).to_owned(),
-            serde_json::json!({ "type": ["number", "null"], "description": about }),
-        );
-        at.insert(
-            format!("{last}_ci95"),
-            serde_json::json!({
-                "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2,
-                "description": format!("95 % Student interval of `{}` over the seeds", m.name)
-            }),
-        );
-        at.insert(
-            format!("{last}_undefined"),
-            serde_json::json!({ "type": "integer", "description": format!("seeds in which `{}` is undefined", m.name) }),
-        );
+        estimate(at, last, m.name, &about);
     }
+}
+
+/// A mean with what stands beside it.
+fn estimate(at: &mut serde_json::Map<String, Value>, member: &str, name: &str, about: &str) {
+    let number = serde_json::json!({ "type": ["number", "null"], "description": about });
+    at.insert(member.to_owned(), number);
+    at.insert(
+        format!("{member}_ci95"),
+        serde_json::json!({
+            "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2,
+            "description": format!("95 % Student interval of `{name}` over the seeds")
+        }),
+    );
+    at.insert(
+        format!("{member}_undefined"),
+        serde_json::json!({ "type": "integer", "description": format!("seeds in which `{name}` is undefined") }),
+    );
 }
 
 impl<S: Scoped> JsonSchema for Members<S> {
@@ -59,13 +62,16 @@ impl<S: Scoped> JsonSchema for Members<S> {
         let mut required: Vec<&str> = always.map(|name| path(name)[0]).collect();
         required.dedup();
         if S::SCOPE == Scope::Flow {
-            let number = serde_json::json!({ "type": ["number", "null"] });
+            let mut variable = serde_json::Map::new();
+            for (member, about) in [("last", "at the end"), ("max", "largest")] {
+                estimate(&mut variable, member, member, about);
+            }
             properties.insert(
                 "var".to_owned(),
                 serde_json::json!({
                     "type": "object",
                     "description": "variables of the controller",
-                    "additionalProperties": { "type": "object", "properties": { "last": number, "max": number } }
+                    "additionalProperties": { "type": "object", "properties": variable }
                 }),
             );
         }

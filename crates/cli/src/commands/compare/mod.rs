@@ -8,12 +8,11 @@ use fullpipe_metrics::{Expression, METRICS};
 use fullpipe_report::figure;
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_results::compare::{
-    Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
+    Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
 };
 use fullpipe_results::label;
 use fullpipe_results::result::{Params, scalar_text};
 use fullpipe_results::store::ResultDir;
-use serde_json::json;
 
 use crate::args::{Compare, ShortFormat};
 use crate::commands::list::unknown;
@@ -47,10 +46,7 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             output::data(&texts.join("\n"))?;
         }
         ShortFormat::Json => {
-            let json = match comparisons.as_slice() {
-                [one] => serde_json::to_string_pretty(one),
-                all => serde_json::to_string_pretty(&json!({ "agree": agree, "results": all })),
-            };
+            let json = serde_json::to_string_pretty(&Compared::from(comparisons));
             let json = json.map_err(|e| {
                 Failure::new(Exit::Internal, format!("cannot write the comparison: {e}"))
             })?;

@@ -55,6 +55,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let rtt = way.round_trip(&INTERRUPT)?;
+    output::detail(|| format!("{}: a round trip of {rtt}", way.name));
     let scenario = asked(args, &way.name, rtt)?;
     if !args.quiet {
         let warnings = scenario.warnings.iter();
