@@ -78,11 +78,64 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
   const made: CaseCurves = {
     step: curves.step,
     rows: curves.rows,
-    time: Float64Array.from({ length: curves.rows }, (_, i) => (i + 0.5) * curves.step),
+    time: middles(curves.rows, curves.step),
     panels: panels.filter((p) => p.traces.length > 0),
   };
   cache.set(curves, made);
   return made;
+}
+
+/** Curves of several cases over one another, each under its own name and in its own colour, on the
+ * coarsest of their grids; thresholds are left out. */
+export function laidOver(model: Model, cases: readonly number[], name: (caseIndex: number) => string): CaseCurves | undefined {
+  const all = cases.flatMap((c) => {
+    const curves = curvesOf(model, c);
+    return curves ? [{ c, curves }] : [];
+  });
+  if (all.length === 0) return undefined;
+  const step = Math.max(...all.map(({ curves }) => curves.step));
+  const rows = Math.max(...all.map(({ curves }) => Math.ceil((curves.rows * curves.step) / step - 1e-9)));
+  const order: string[] = [];
+  const traces = all.flatMap(({ c, curves }) =>
+    curves.panels.flatMap((p) =>
+      p.traces
+        .filter((t) => t.what !== "ssthresh")
+        .map((t): Trace => {
+          // A case with one flow or link needs no name of it.
+          const alone = p.traces.filter((other) => other.what === t.what).length === 1;
+          const label = alone ? name(c) : `${name(c)}, ${t.of}`;
+          if (!order.includes(label)) order.push(label);
+          const low = onGrid(t.low, curves.step, step, rows, Math.min);
+          const high = t.low === t.high && curves.step === step ? low : onGrid(t.high, curves.step, step, rows, Math.max);
+          return { what: t.what, of: label, label, low, high, colour: order.indexOf(label), dashed: false };
+        }),
+    ),
+  );
+  const panels = PANELS.map((p) => {
+    const [what] = p.what;
+    const title = p.key === "cwnd" ? "Congestion window" : p.title;
+    return { key: p.key, title, unit: p.unit, traces: traces.filter((t) => t.what === what) };
+  });
+  return { step, rows, time: middles(rows, step), panels: panels.filter((p) => p.traces.length > 0) };
+}
+
+/** A curve on a coarser grid, NaN behind its end. */
+function onGrid(values: Float32Array, from: number, to: number, rows: number, pick: (a: number, b: number) => number): Float32Array {
+  const out = new Float32Array(rows).fill(NaN);
+  const per = to / from;
+  for (let row = 0; row < rows; row++) {
+    // Rows that lie in this one, by their middles.
+    const [first, end] = [Math.ceil(row * per - 0.5), Math.min(values.length, Math.ceil((row + 1) * per - 0.5))];
+    for (let i = first; i < end; i++) {
+      const v = values[i]!;
+      if (!Number.isNaN(v)) out[row] = Number.isNaN(out[row]!) ? v : pick(out[row]!, v);
+    }
+  }
+  return out;
+}
+
+function middles(rows: number, step: number): Float64Array {
+  return Float64Array.from({ length: rows }, (_, i) => (i + 0.5) * step);
 }
 
 function label(model: Model, caseIndex: number, head: Curve): string {

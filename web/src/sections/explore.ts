@@ -1,10 +1,12 @@
 // Time series of one case, chosen by its place on every axis.
 
 import { drawing, explorer, rows, type Explorer } from "../charts/series.ts";
-import { curvesOf } from "../curves.ts";
+import { SERIES_COLOURS } from "../colour.ts";
+import { curvesOf, laidOver, type CaseCurves } from "../curves.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
-import { axisValue, axisWords, type Model } from "../model.ts";
+import type { Axis } from "../generated/data.ts";
+import { axisLabel, axisValue, axisWords, type Model } from "../model.ts";
 
 export interface Explore {
   element: HTMLElement;
@@ -18,7 +20,23 @@ export function explore(model: Model): Explore | undefined {
   let chosen = cases[0]!;
   let current: Explorer | undefined;
   const pickers = el("div", { class: "pickers" });
-  const title = (): string => [model.scenario.name, model.caseLabel(chosen)].filter((t) => t !== "").join(": ");
+  // The axis whose cases are laid over one another.
+  let over: Axis | undefined;
+  const laid = (): number[] => {
+    if (!over) return [chosen];
+    const [varied, here] = [model.axes.indexOf(over), model.cases[chosen]!.at];
+    return cases.filter((i) => model.cases[i]!.at.every((at, a) => a === varied || at === here[a])).slice(0, SERIES_COLOURS);
+  };
+  const curves = (): CaseCurves | undefined => {
+    const axis = over;
+    return axis ? laidOver(model, laid(), (i) => axisLabel(axis, model.value(i, axis))) : curvesOf(model, chosen);
+  };
+  const words = (): string => {
+    if (!over) return model.caseLabel(chosen);
+    const rest = model.axes.filter((a) => a !== over).map((a) => axisLabel(a, model.value(chosen, a)));
+    return [`by ${axisWords(over)}`, ...rest].join(", ");
+  };
+  const title = (): string => [model.scenario.name, words()].filter((t) => t !== "").join(": ");
   const show = (i: number): void => {
     chosen = i;
     drawPickers();
@@ -28,7 +46,8 @@ export function explore(model: Model): Explore | undefined {
   const drawPickers = (): void => {
     if (cases.length < 2) return;
     const focused = (document.activeElement as HTMLElement | null)?.dataset["axis"];
-    const choice = model.axes.map((axis, a) => {
+    const choice = model.axes.flatMap((axis, a) => {
+      if (axis === over) return [];
       const box = select(
         axisWords(axis),
         axis.values.map((v, at) => ({ value: String(at), label: axisValue(v) })),
@@ -42,29 +61,40 @@ export function explore(model: Model): Explore | undefined {
         },
       );
       box.querySelector("select")!.dataset["axis"] = String(a);
-      return box;
+      return [box];
     });
     const button = (words: string, about: string, by: number): HTMLElement => el("button", { type: "button", "aria-label": about, title: about, onclick: () => step(by) }, words);
     pickers.replaceChildren(...choice, button("‹ previous", "Previous case", -1), button("next ›", "Next case", 1));
     pickers.querySelector<HTMLElement>(`[data-axis="${focused}"]`)?.focus();
   };
   drawPickers();
+  const several = model.axes.filter((axis) => axis.values.length > 1);
+  const laying = select(
+    "laid over one another",
+    [{ value: "", label: "nothing" }, ...several.map((axis) => ({ value: axis.key, label: `every ${axisWords(axis)}` }))],
+    "",
+    (key) => {
+      over = several.find((axis) => axis.key === key);
+      drawPickers();
+      shown.renew();
+    },
+  );
   const seed = model.severalSeeds() ? ` Seed ${model.scenario.seeds[0]}, one of ${model.seeds()[1]}.` : "";
   const shown = figure({
     name: `${model.id}-series`,
     title: "Time series",
     note: `Drag across a panel to zoom, double-click for the whole run.${seed} Where a run has more rows than the page, a shaded range stands for them: smallest and largest value.`,
-    controls: [pickers],
+    controls: several.length > 0 && cases.length > 1 ? [pickers, laying] : [pickers],
     height: 700,
     body: () => {
       current?.destroy();
-      const curves = curvesOf(model, chosen);
-      if (!curves) return el("p", {}, "This case kept no time series.");
-      current = explorer(curves, (p) => (p.key === "cwnd" ? 220 : 130));
+      const drawn = curves();
+      if (!drawn) return el("p", {}, "This case kept no time series.");
+      current = explorer(drawn, (p) => (p.key === "cwnd" ? 220 : 130));
       return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), current.element);
     },
-    svg: () => drawing(curvesOf(model, chosen)!, title(), current?.range() ?? [0, model.cases[chosen]!.simulated_s]),
-    csv: () => rows(curvesOf(model, chosen)!),
+    svg: () => drawing(curves()!, title(), current?.range() ?? [0, model.cases[chosen]!.simulated_s]),
+    csv: () => rows(curves()!),
   });
   const open = (i: number): void => {
     if (!cases.includes(i)) return;

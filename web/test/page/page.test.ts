@@ -265,6 +265,27 @@ test("a case is picked by its place on every axis", { skip }, async () => {
   await tab.context().close();
 });
 
+test("stacks are laid over one another in every panel", { skip }, async () => {
+  const { tab, faults } = await page();
+  await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
+  await tab.waitForSelector(`#${T}-series .u-over`);
+  const lay = tab.getByLabel("laid over one another").nth(2);
+  await lay.selectOption("flow.main.stack");
+  const names = (panel: string) => tab.locator(`#${T}-series [data-panel="${panel}"] .u-series:not(.u-low) .u-label`).allTextContents();
+  const stacks = ["reno", "highspeed", "cubic", "scalable"];
+  for (const panel of ["cwnd", "rtt", "queue", "goodput"]) assert.deepEqual((await names(panel)).slice(1), stacks, panel);
+  assert.equal(await tab.locator(`#${T}-series .pickers select`).count(), 2, "the stack is not picked any more");
+  assert.equal(await tab.locator(`#${T}-series .case-name`).textContent(), "throughput: by stack, window 64 segments, RTT 10 ms");
+  const csv = parseCsv((await file(tab, `${T}-series`, "CSV")).toString());
+  for (const stack of stacks) assert.ok(csv[0]!.includes(`goodput_Mbit/s ${stack}`), csv[0]!.join());
+  const drawn = (await file(tab, `${T}-series`, "SVG")).toString();
+  for (const stack of stacks) assert.ok(drawn.includes(`>${stack}<`), stack);
+  await lay.selectOption("");
+  assert.equal(await tab.locator(`#${T}-series .pickers select`).count(), 3);
+  assert.deepEqual(faults, []);
+  await tab.context().close();
+});
+
 test("paper has the figures, not the controls", { skip }, async () => {
   const { tab } = await page("dark");
   await tab.emulateMedia({ media: "print" });

@@ -9,7 +9,7 @@ import { range, rangeDomain } from "../../src/charts/range.ts";
 import { commonTop, highest, saw } from "../../src/charts/sawtooth.ts";
 import { drawing as panels, rows as seriesRows } from "../../src/charts/series.ts";
 import { luminance } from "../../src/colour.ts";
-import { curvesOf } from "../../src/curves.ts";
+import { curvesOf, laidOver } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
 import { combinations, half, Model } from "../../src/model.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
@@ -17,7 +17,7 @@ import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, outcome, ranking, sorted } from "../../src/sections/overview.ts";
 import { layoutOf, matrix } from "../../src/sections/tables.ts";
 import { toFile, toText, type Mark } from "../../src/svg.ts";
-import { f32, f64, page } from "./example.ts";
+import { f32, f64, packed, page } from "./example.ts";
 
 const model = (): Model => {
   const p = page();
@@ -199,4 +199,21 @@ test("what limited each flow, whose matter it was, and the same in the file", ()
   assert.match(bars, /local queue/);
   assert.ok(bars.includes('width="195"'), "three quarters of the bar");
   assert.deepEqual(limitedFlows(model()), []);
+});
+
+test("curves of several cases lie over one another, on the coarsest grid", () => {
+  const p = page();
+  // CUBIC's run was kept twice as fine and ended earlier.
+  const fine = [[1, 9, 2, 4, 5, 5], [1, 9, 3, 4, 5, 7], [NaN, NaN, NaN, NaN, NaN, NaN], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]];
+  p.scenarios[0]!.cases[4]!.curves = { step: 1.25, rows: 6, layout: 0, data: packed(fine) };
+  const m = new Model(p, p.scenarios[0]!, "example");
+  const curves = laidOver(m, [0, 1, 4], (i) => m.value(i, m.axes[0]!))!;
+  assert.deepEqual([curves.step, curves.rows, [...curves.time]], [2.5, 4, [1.25, 3.75, 6.25, 8.75]]);
+  const [windows, queue] = curves.panels;
+  assert.deepEqual(windows!.traces.map((t) => [t.label, t.colour]), [["reno", 0], ["cubic", 1]], "no thresholds, nothing of a case without curves");
+  assert.deepEqual([[...windows!.traces[0]!.low], [...windows!.traces[0]!.high]], [[1, 2, 3, 4], [1, 5, 3, 6]]);
+  assert.deepEqual([[...windows!.traces[1]!.low], [...windows!.traces[1]!.high]], [[1, 2, 5, NaN], [9, 4, 7, NaN]]);
+  assert.deepEqual(queue!.traces.map((t) => [t.label, t.colour]), [["reno", 0], ["cubic", 1]], "the queue has the colour of its case");
+  const head = seriesRows(curves)[0]!;
+  assert.deepEqual(head.slice(0, 3), ["time_s", "cwnd_segments reno low", "cwnd_segments reno high"]);
 });
