@@ -13,18 +13,22 @@ use fullpipe_results::capture::Captures;
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_results::store::{Earlier, ResultDir};
-use fullpipe_run::Ground;
+use fullpipe_run::{Ground, LinkSpec, Loss};
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
+use fullpipe_units::Span;
 
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
 use crate::progress::{Progress, clock};
 use crate::table::number;
-use crate::{commands, ground, output, view};
+use crate::{commands, ground, output, peer, view};
 
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
+    if let Some(host) = &args.peer {
+        peer::honoured(&args.set, &["mtu", "rate", "rtt"], host)?;
+    }
     let ground = ground::find(args, &INTERRUPT)?;
     let overrides = Overrides {
         set: args.set.clone(),
@@ -333,35 +337,68 @@ fn real_time(scenario: &Scenario, ground: &dyn Ground) -> String {
     )
 }
 
-/// What a scenario says of a path that is the one to `peer`: it varies what is not ours, or expects
-/// what nobody sees.
+/// What a scenario says of a path that is the one to `peer`: it makes or varies what is not ours,
+/// or expects what nobody sees.
 fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in scenario.cases.iter().flat_map(|c| &c.params) {
-        let of_path = key.starts_with("path.") && !KNOWN_OF_A_PATH.contains(&key.as_str());
-        let foreign = of_path || key.starts_with("link.");
-        if foreign && !keys.contains(&key.as_str()) {
-            keys.push(key);
+    let path = format!("the path is the network to {peer}");
+    let mut notes = Vec::new();
+    let keys = scenario
+        .cases
+        .iter()
+        .flat_map(|c| &c.params)
+        .map(|(k, _)| k);
+    for key in keys {
+        if SIZE_OF_A_BDP.contains(&key.as_str()) {
+            notes.push(format!(
+                "{path}: `{key}` is only what 1BDP means, cases have its label"
+            ));
+        } else if key.starts_with("link.") || key.starts_with("path.") && key != "path.mtu" {
+            notes.push(format!(
+                "{path}: `{key}` has no effect, cases differ by chance"
+            ));
         }
     }
-    let keys = keys.iter().map(|key| {
-        format!("the path is the network to {peer}: `{key}` has no effect, cases differ by chance")
-    });
-    let links = scenario.expectations.iter().filter(|e| e.link.is_some());
-    let links = links.map(|e| {
-        format!(
-            "the path is the network to {peer}: its links cannot be observed, so the expectation about `{}` cannot hold",
+    let links = scenario.cases.iter().flat_map(|c| c.run_spec(0).links);
+    for what in links.flat_map(|link| disturbances(&link)) {
+        notes.push(format!(
+            "{path}: what the scenario says of {what} is not made there"
+        ));
+    }
+    for e in scenario.expectations.iter().filter(|e| e.link.is_some()) {
+        notes.push(format!(
+            "{path}: its links cannot be observed, so the expectation about `{}` cannot hold",
             e.metric
-        )
+        ));
+    }
+    let mut said = Vec::new();
+    notes.retain(|note| {
+        !said.contains(note) && {
+            said.push(note.clone());
+            true
+        }
     });
-    let mut notes: Vec<String> = keys.chain(links).collect();
-    notes.dedup();
     notes
 }
 
-/// Keys of `[path]` that say something where the path is not ours: the length of packets, and what
-/// a BDP is.
-const KNOWN_OF_A_PATH: [&str; 3] = ["path.mtu", "path.rate", "path.rtt"];
+/// What a link does beside carrying packets at its rate.
+fn disturbances(link: &LinkSpec) -> Vec<&'static str> {
+    let all = [
+        (link.loss != Loss::None, "loss"),
+        (link.jitter > Span::ZERO, "jitter"),
+        (link.reorder.is_some(), "reordering"),
+        (link.policer.is_some(), "a policer"),
+        (link.trace.is_some(), "a trace"),
+        (!link.schedule.is_empty(), "changes over time"),
+        (link.name.starts_with("nic-"), "the interface of a host"),
+    ];
+    all.into_iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, what)| what)
+        .collect()
+}
+
+/// Keys of `[path]` that say what a BDP is where the path is not ours.
+const SIZE_OF_A_BDP: [&str; 2] = ["path.rate", "path.rtt"];
 
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.
 fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {

@@ -384,6 +384,79 @@ fn what_a_limit_cuts_short_and_where_the_path_is_another_is_said() {
     assert!(page.contains(&said), "the page says whose path it was");
 }
 
+/// A path that nobody makes takes no settings, and nothing says that it had what the file says.
+#[test]
+fn what_a_real_path_cannot_have_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let small = crate::process::SMALL.replace("1BDP\"", "1BDP\"\nloss = \"1%\"\njitter = \"1ms\"");
+    crate::process::write(dir.path(), "small.toml", &small);
+    let send = ["send", &server.address, "--time", "300ms"];
+    let run = ["run", "small.toml", "--peer", &server.address];
+    let keys = [
+        "txqueuelen=100",
+        "rtt=50ms",
+        "path.loss=10%",
+        "path.rtt=500ms",
+        "link.a.rate=1Mbit/s",
+    ];
+    for key in keys {
+        let own = key.contains('.');
+        let of_run = if own {
+            key.to_owned()
+        } else {
+            format!("flow.main.{key}")
+        };
+        for (line, key) in [(&send[..], key.to_owned()), (&run, of_run)] {
+            if line == run && key.starts_with("path.rtt") {
+                // It is what a BDP is.
+                continue;
+            }
+            let ended = fullpipe(dir.path(), &[line, &["--set", &key]].concat());
+            let name = key.split('=').next().unwrap();
+            let said = format!("error: --set {name}: the path is the network to 127.0.0.1");
+            assert!(ended.stderr.starts_with(&said), "{}", ended.stderr);
+            assert_eq!(ended.code, 2, "{key}");
+        }
+    }
+    let matrix = "[matrix]\n\"path.rtt\" = [\"20ms\", \"80ms\"]\n";
+    crate::process::write(dir.path(), "small.toml", &format!("{small}{matrix}"));
+    let more = [
+        "--set",
+        "duration=1s",
+        "--set",
+        "flow.main.rate=5Mbit/s",
+        "--out",
+        "out",
+    ];
+    let ended = fullpipe(dir.path(), &[&run[..], &more].concat());
+    for said in [
+        "`path.rtt` is only what 1BDP means, cases have its label",
+        "what the scenario says of loss is not made there",
+        "what the scenario says of jitter is not made there",
+    ] {
+        assert_eq!(
+            ended.stderr.matches(said).count(),
+            1,
+            "{said}: {}",
+            ended.stderr
+        );
+    }
+    let figures = fs::read_dir(dir.path().join("out/figures")).unwrap();
+    let svg = figures
+        .map(|f| f.unwrap().path())
+        .find(|f| f.ends_with("case-0001-rtt-80ms.svg"));
+    let svg = fs::read_to_string(svg.unwrap()).unwrap();
+    assert!(
+        svg.contains(&format!("the network to {}, as it is", server.address)),
+        "{svg}"
+    );
+    assert!(
+        !svg.contains("BDP") && !svg.contains("round trip"),
+        "nobody measured these"
+    );
+}
+
 #[test]
 fn data_may_be_encrypted() {
     let dir = tempfile::tempdir().unwrap();

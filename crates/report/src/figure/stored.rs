@@ -27,6 +27,7 @@ impl Figure {
         let events = result
             .series(case.index, seed, SeriesKind::Events)?
             .unwrap_or_default();
+        let peer = result.manifest().peer.as_deref();
         let spec = case.run_spec(seed);
         let (series, events) = (ByFlow::new(&series), ByFlow::new(&events));
         let mut curves = Vec::new();
@@ -47,13 +48,13 @@ impl Figure {
         }
         Ok(Some(Figure {
             title: scenario.name.clone(),
-            subtitle: subtitle(scenario, case),
+            subtitle: subtitle(scenario, case, peer),
             duration: case.duration.as_secs_f64(),
             warmup: case.warmup.as_secs_f64(),
             window_unit: window_unit(&case.flows),
             mss: same_mss(&case.flows),
             curves,
-            levels: levels(case, seed),
+            levels: levels(case, seed, peer),
         }))
     }
 }
@@ -126,13 +127,15 @@ impl Curve {
 }
 
 /// The case's parameters, its path, and the seed where there are several.
-fn subtitle(scenario: &Scenario, case: &Case) -> String {
+fn subtitle(scenario: &Scenario, case: &Case, peer: Option<&str>) -> String {
     let mut parts: Vec<String> = case
         .params
         .iter()
         .map(|(k, v)| format!("{k} = {v}"))
         .collect();
-    if let [flow] = case.flows.as_slice() {
+    if let Some(peer) = peer {
+        parts.push(format!("the network to {peer}, as it is"));
+    } else if let [flow] = case.flows.as_slice() {
         parts.push(format!(
             "path {}, {} round trip",
             flow.capacity, flow.base_rtt
@@ -157,8 +160,8 @@ pub(super) fn same_mss(flows: &[FlowGroup]) -> Option<f64> {
     same.then(|| f64::from(first))
 }
 
-/// What the path holds, where one flow has it to itself.
-pub(super) fn levels(case: &Case, seed: u64) -> Vec<Level> {
+/// What the path holds, where one flow has it to itself; of a path to another host nobody knows.
+pub(super) fn levels(case: &Case, seed: u64, peer: Option<&str>) -> Vec<Level> {
     let [flow] = case.flows.as_slice() else {
         return Vec::new();
     };
@@ -197,6 +200,7 @@ pub(super) fn levels(case: &Case, seed: u64) -> Vec<Level> {
             label: format!("cap {}", thousands(cap.round())),
         });
     }
+    levels.retain(|level| peer.is_none() || level.kind == LevelKind::Cap);
     levels
 }
 

@@ -48,7 +48,7 @@ impl Reader<'_> {
 
     /// Bytes or segments.
     pub(super) fn volume(&mut self, item: Item<'_>) -> Option<Value> {
-        match self.quantity::<WindowSize>(item)? {
+        match self.quantity::<Volume>(item)?.0 {
             WindowSize::Bdp(_) => self.unfit(item, "a size is expected in bytes or segments"),
             WindowSize::Bytes(Bytes(0)) | WindowSize::Segments(0.0) => self.unfit(item, NO_BYTE),
             volume => Some(Value::Window(volume)),
@@ -87,6 +87,26 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+}
+
+/// A size in bytes or segments, in words of its own.
+struct Volume(WindowSize);
+
+impl FromStr for Volume {
+    type Err = ParseQuantityError;
+
+    fn from_str(text: &str) -> Result<Self, ParseQuantityError> {
+        text.parse()
+            .map(Self)
+            .map_err(|mut error: ParseQuantityError| {
+                error.expected = "a size";
+                error.accepted = error
+                    .accepted
+                    .strip_suffix(&["BDP"])
+                    .unwrap_or(error.accepted);
+                error
+            })
     }
 }
 

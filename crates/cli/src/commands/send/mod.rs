@@ -51,6 +51,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         false => usage(why),
     })?;
     // Everything that can be said about the flags is said before anybody is asked.
+    peer::honoured(&args.set, &["mtu", "rate"], &args.from)?;
     asked(args, &args.from, Span::from_millis(1))?;
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;

@@ -60,6 +60,7 @@ fn figure(
         window_unit: "segments".to_owned(),
         ..Figure::default()
     };
+    let peer = view.dir.manifest().peer.as_deref();
     let mut of_each = Vec::new();
     for member in &part.members {
         let case = view.case(member.case);
@@ -99,7 +100,7 @@ fn figure(
         if let Some(case) = resolved {
             figure.warmup = figure.warmup.max(case.warmup.as_secs_f64());
         }
-        let levels = resolved.map_or_else(Vec::new, |c| levels(c, seed));
+        let levels = resolved.map_or_else(Vec::new, |c| levels(c, seed, peer));
         of_each.push((curves, mss, levels));
     }
     // One axis: in segments where they are of one size, else in megabytes.

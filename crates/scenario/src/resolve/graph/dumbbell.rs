@@ -91,14 +91,8 @@ impl Layout {
         let mut back = None;
         if given || reverse {
             let loss = loss(path, &Back::return_loss, &path.back.return_loss, findings);
-            let (size, key) = match path.is_given(&Back::return_buffer) {
-                true => (
-                    path.back.return_buffer.unwrap_or(size),
-                    &Back::return_buffer,
-                ),
-                false => (size, &Element::buffer),
-            };
-            let room = element.buffer(size, key, back_rate, rtt, findings);
+            let size = path.back.return_buffer.unwrap_or(size);
+            let room = element.buffer(size, &Back::return_buffer, back_rate, rtt, findings);
             let Some((buffer, room)) = room else {
                 return;
             };
