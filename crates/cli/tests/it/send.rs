@@ -419,7 +419,7 @@ fn what_a_real_path_cannot_have_is_refused_by_name() {
             assert_eq!(ended.code, 2, "{key}");
         }
     }
-    let matrix = "[matrix]\n\"path.rtt\" = [\"20ms\", \"80ms\"]\n";
+    let matrix = "[matrix]\n\"path.rtt\" = [\"2ms\", \"8ms\"]\n";
     crate::process::write(dir.path(), "small.toml", &format!("{small}{matrix}"));
     let more = [
         "--set",
@@ -445,7 +445,7 @@ fn what_a_real_path_cannot_have_is_refused_by_name() {
     let figures = fs::read_dir(dir.path().join("out/figures")).unwrap();
     let svg = figures
         .map(|f| f.unwrap().path())
-        .find(|f| f.ends_with("case-0001-rtt-80ms.svg"));
+        .find(|f| f.ends_with("case-0001-rtt-8ms.svg"));
     let svg = fs::read_to_string(svg.unwrap()).unwrap();
     assert!(
         svg.contains(&format!("the network to {}, as it is", server.address)),
