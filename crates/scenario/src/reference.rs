@@ -42,7 +42,8 @@ const SECTIONS: &[Section] = &[
         title: "`[path]`",
         text: "The bottleneck: random loss, a policer, a queue, a transmitter, a delay, in this order. `rate` (or a `trace`) and `rtt`\n\
                are required, here or in `[matrix]`, unless every flow has a `[[route]]`. All flows without a route cross it. ACKs return\n\
-               over links that only delay, or over a second bottleneck if a `return_` key is set or something runs in reverse.",
+               over links that only delay, or over a second bottleneck if a `return_` key is set or something runs in reverse. A\n\
+               `preset` is a set of defaults: any key beside it wins. It may vary in `[matrix]`.",
         keys: keys::Path::KEYS,
     },
     Section {

@@ -47,7 +47,9 @@ pub fn tables_inside(out: &mut String, path: &str, keys: &'static [Key], seen: &
 /// The words among which a key chooses, unless `seen` has them.
 pub fn words(out: &mut String, key: &Key, seen: &mut Vec<String>) {
     let words = match &key.kind {
-        Kind::Word(words) | Kind::Either(Kind::Word(words), _) => words,
+        Kind::Word(words) | Kind::Either(Kind::Word(words), _) | Kind::OrOff(Kind::Word(words)) => {
+            words
+        }
         _ => return,
     };
     let title = format!(

@@ -4,9 +4,10 @@ use crate::case::Case;
 use crate::document::{Fault, shorten};
 use crate::faults::MAX_MESSAGES;
 use crate::files::Files;
+use crate::keys::{Element, PathKeys, PathPreset};
 use crate::matrix::{self, Axis, Config, Draft};
 use crate::resolve;
-use crate::value::Findings;
+use crate::value::{Findings, Record};
 use crate::world::Changed;
 
 /// Makes the cases.
@@ -15,6 +16,8 @@ pub(super) struct Expansion<'a> {
     pub files: &'a Files,
     /// What differs in this world.
     pub world: &'a [Changed],
+    /// Keys that a kind of path stands for.
+    pub presets: &'a [(PathPreset, Record)],
 }
 
 impl Expansion<'_> {
@@ -152,7 +155,27 @@ impl Expansion<'_> {
                 hint: None,
             })?;
         }
+        self.fill(&mut config.path);
         Ok(config)
+    }
+
+    /// Puts what is known of the kind of path where the path has no key of its own.
+    fn fill(&self, path: &mut Record) {
+        let Some(preset) = path.get::<PathPreset>(&PathKeys::preset) else {
+            return;
+        };
+        let found = self.presets.iter().find(|(known, _)| *known == preset);
+        let Some((_, keys)) = found else {
+            return;
+        };
+        // A trace is a rate.
+        let has_rate = path.is_attempted(&Element::trace);
+        for key in keys.given() {
+            let known = path.is_attempted(key) || (key.name == PathKeys::rate.name && has_rate);
+            if let (false, Some(field)) = (known, keys.field(key)) {
+                path.set(key, field.clone());
+            }
+        }
     }
 
     fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {

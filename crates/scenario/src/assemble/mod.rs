@@ -8,11 +8,11 @@ use super::document::Sources;
 use super::expect::{self, Known};
 use super::faults::{whole_file, written_out};
 use super::files::Files;
-use super::keys::{Measures, Path, SECTIONS, Top};
+use super::keys::{Measures, Path, PathPreset, SECTIONS, Top};
 use super::matrix::{self, Config, Draft, Names, Section};
 use super::places::Places;
 use super::scenario::{Measure, Overrides, Scenario};
-use super::value::{At, Free, Key, Reader, Record, Table, Value};
+use super::value::{At, Free, Key, Reader, Record, Table, Value, Words as _};
 use super::world;
 use expansion::{Expansion, count};
 use names::{distinct, flow_names, member_names};
@@ -40,6 +40,11 @@ pub(super) fn scenario(
         .iter()
         .map(|change| sources.argument(&change.key, &change.value))
         .collect();
+    let presets = PathPreset::ALL.iter().map(|preset| {
+        let name = format!("path preset {}", preset.word());
+        (*preset, sources.file(&name, preset.text()))
+    });
+    let presets: Vec<(PathPreset, usize)> = presets.collect();
     let (entries, faults) = sources.parse(file);
     if !faults.is_empty() {
         return Err(written_out(&sources, faults));
@@ -47,6 +52,13 @@ pub(super) fn scenario(
 
     let places = Places::new(&sources, &entries, &settings);
     let mut reader = Reader::new(&sources, SECTIONS);
+    let presets = presets.into_iter().map(|(preset, source)| {
+        let (entries, faults) = sources.parse(source);
+        reader.findings.faults.extend(faults);
+        let record = reader.record(Path::KEYS, &entries, sources.top(source), "path");
+        (preset, record)
+    });
+    let presets: Vec<(PathPreset, Record)> = presets.collect();
     let mut top = reader.record(Top::KEYS, &entries, sources.top(file), "");
     let (flows, traffic) = (
         tables(&mut top, &Top::flow),
@@ -127,6 +139,7 @@ pub(super) fn scenario(
                     draft: &draft,
                     files: &files,
                     world: &world,
+                    presets: &presets,
                 };
                 cases = expansion.run(count, &mut reader.findings.faults, &mut warnings);
                 if let Some(draft) = &whole

@@ -19,7 +19,7 @@ pub(super) use loss::loss;
 pub(super) use measure::{Expect, Figure, Figures, Measures, Negative, RECOVERED, RecoveredTable};
 pub(super) use path::{
     Back, Change, DelayChange, Element, Link, LinkKeys, Path, PathChange, PathChanges, PathKeys,
-    PolicerTable, ReorderTable, Route, RttChange,
+    PathPreset, PolicerTable, ReorderTable, Route, RttChange,
 };
 pub(super) use queue::{QueueKind, QueueTable, Served, discipline};
 pub(super) use traffic::{ParetoTable, SizeTable, Traffic, TrafficKeys, TrafficKinds, TrafficWord};

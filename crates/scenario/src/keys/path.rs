@@ -5,7 +5,7 @@ use fullpipe_units::{BufferSize, Span};
 
 use super::loss::LossTable;
 use super::queue::{QueueKind, QueueTable};
-use crate::value::{Either, HOUR, Target, keys, tables};
+use crate::value::{Either, HOUR, Target, keys, tables, words};
 
 tables! {
     /// `[path]`.
@@ -24,11 +24,49 @@ tables! {
 keys! {
     /// Of the path as a whole.
     PathKeys {
+        preset: off(word(PathPreset)) [off], "geo",
+            "a kind of path: what is measured of it stands for the keys that are not given";
         rate: rate ~ r#""100Mbit/s""# [or "the mean of `trace`"], "500Mbit/s",
             "capacity of the bottleneck, packet headers included";
         rtt: span(1, HOUR), "80ms", "two-way propagation delay";
         mtu: whole(68, 65535, "bytes") [= 1500], 9000,
             "bytes of a full packet, IP and TCP headers included";
+    }
+}
+
+words! {
+    /// Kinds of path; their keys are in `paths/`, with their sources.
+    enum PathPreset {
+        Leo = "leo",
+            "low satellites: 87Mbit/s, back 13.5Mbit/s, 44ms (Starlink 2021, medians of Ookla)";
+        Geo = "geo",
+            "a geostationary satellite: 100Mbit/s, back 10Mbit/s, 600ms (Michel and others, IMC \
+             2022; Huston 2022)";
+        Cellular = "cellular",
+            "LTE: 13Mbit/s, back 6Mbit/s (medians of Huang and others, MobiSys 2012), 70ms (ours)";
+        Wifi = "wifi",
+            "Wi-Fi: 50Mbit/s, 20ms, jitter of 20ms (90 % of packets: Sui and others, MobiSys \
+             2016; the rate is ours)";
+        Metro = "metro", "200 km of fibre: 1Gbit/s (ours), 2ms";
+        Transatlantic = "transatlantic",
+            "New York to London: 10Gbit/s (ours), 59ms (Hibernia Express, 2015)";
+        Dtn = "dtn",
+            "a data-transfer node: 10Gbit/s, 100ms, mtu 9000 (what ESnet's host tuning is for)";
+    }
+}
+
+impl PathPreset {
+    /// The keys of `[path]` that it stands for.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Leo => include_str!("../../paths/leo.toml"),
+            Self::Geo => include_str!("../../paths/geo.toml"),
+            Self::Cellular => include_str!("../../paths/cellular.toml"),
+            Self::Wifi => include_str!("../../paths/wifi.toml"),
+            Self::Metro => include_str!("../../paths/metro.toml"),
+            Self::Transatlantic => include_str!("../../paths/transatlantic.toml"),
+            Self::Dtn => include_str!("../../paths/dtn.toml"),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! A path of two hosts: its way back, its queues, its disturbances, its schedule.
 
+use std::path::Path;
+
 use super::{FLOW, HEAD, link, mbit, ms, names, read, spec, way};
 use fullpipe_run::{
     Buffer, Change, Departures, Discipline, Loss, Policer, QueueRule, Reorder, SizeLaw, Spacing,
@@ -329,5 +331,64 @@ fn files_stand_beside_the_scenario() {
     assert!(
         error.contains("cell.up: line 3 is before the one above it"),
         "{error}"
+    );
+}
+
+/// A kind of path stands for the keys of its file, which the reference page tells; a key beside it
+/// wins.
+#[test]
+fn a_kind_of_path_stands_for_its_keys() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("paths");
+    let files = std::fs::read_dir(folder).unwrap();
+    let page = Scenario::reference();
+    let mut kinds = Vec::new();
+    for file in files.map(|f| f.unwrap().path()) {
+        let kind = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let keys = std::fs::read_to_string(&file).unwrap();
+        assert!(keys.starts_with("# "), "{kind}: its source");
+        let head = "name = \"x\"\nduration = \"10s\"\n[path]\n";
+        let long = read(&format!("{head}{keys}{FLOW}"));
+        let short = read(&format!("{head}preset = \"{kind}\"\n{FLOW}"));
+        assert_eq!(short.warnings, [], "{kind}");
+        let [short, long] = [short, long].map(|s| format!("{:?}", s.cases[0].run_spec(1)));
+        assert_eq!(short, long, "{kind}");
+        let doc = page
+            .lines()
+            .find(|l| l.starts_with(&format!("- `\"{kind}\"`: ")));
+        for line in keys.lines().filter(|l| !l.starts_with('#')) {
+            let (_, value) = line.split_once(" = ").unwrap();
+            let value = value.trim_matches('"');
+            assert!(doc.unwrap().contains(value), "{kind}: {value}");
+        }
+        kinds.push(kind);
+    }
+    kinds.sort();
+    assert_eq!(
+        kinds,
+        [
+            "cellular",
+            "dtn",
+            "geo",
+            "leo",
+            "metro",
+            "transatlantic",
+            "wifi"
+        ]
+    );
+    let path = "name = \"x\"\nduration = \"10s\"\n[path]\npreset = \"geo\"\nrtt = \"20ms\"\n";
+    let matrix = "[matrix]\n\"path.preset\" = [\"geo\", \"metro\"]\n\"path.mtu\" = [1500, 9000]\n";
+    let both = read(&format!("{path}{FLOW}{matrix}"));
+    let rates = both.cases.iter().map(|case| {
+        let spec = case.run_spec(1);
+        assert_eq!(case.flows[0].base_rtt, ms(20), "a key of the file wins");
+        link(&spec, "bottleneck").rate.unwrap()
+    });
+    let rates: Vec<Rate> = rates.collect();
+    assert_eq!(rates, [mbit(100), mbit(100), mbit(1000), mbit(1000)]);
+    let metro = both.cases[2].run_spec(1);
+    assert!(names(&both.cases[0].run_spec(1)).contains(&"return"));
+    assert!(
+        !names(&metro).contains(&"return"),
+        "that of the other kind only"
     );
 }
