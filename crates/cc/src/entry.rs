@@ -92,6 +92,7 @@ macro_rules! components {
         #[derive(Clone, Debug, ambassador::Delegate)]
         #[delegate($trait)]
         #[allow(clippy::large_enum_variant)] // one per flow; a pointer would cost a miss per ACK
+        #[repr(u8)] // a tag of its own: see `Stack`
         pub enum $family { $($(#[$doc])* $variant($type)),+ }
 
         $(impl From<$type> for $family {

@@ -24,6 +24,7 @@ use crate::startup::Start;
 #[delegate(Controller)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // one per flow; a pointer would cost a miss per ACK
+#[repr(u8)] // an ACK asks several times: a tag of its own costs less than one out of a niche
 pub enum Stack<M = Model> {
     /// Start-up x window law.
     Classic(Classic<Start, Law>),
