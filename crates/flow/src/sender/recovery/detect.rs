@@ -75,9 +75,8 @@ impl Recovery {
         });
         // Segments sent before the newest delivery are suspects; the timer waits for the last.
         let newest = rack.newest();
-        let waits = |xmit: Option<Time>| xmit.is_some_and(|xmit| xmit <= newest.0);
-        let again = waits(pending_retrans);
-        let last = match waits(pending) || again {
+        let again = pending_retrans.is_some_and(|xmit| xmit <= newest.0);
+        let last = match again || pending.is_some_and(|first| first < newest) {
             true => board.last_suspect(newest, again),
             false => None,
         };

@@ -34,16 +34,16 @@ impl Scoreboard {
     }
 
     /// Marks lost, in the order they were sent, the original transmissions below `limit` for which
-    /// `is_lost` holds; stops at the first for which it does not and returns its send time. Those
-    /// before it are never looked at again. `resent`: also those whose retransmission was taken to
-    /// be lost, and no longer is.
+    /// `is_lost` holds; stops at the first for which it does not and returns its send time and
+    /// number. Those before it are never looked at again. `resent`: also those whose retransmission
+    /// was taken to be lost, and no longer is.
     pub fn mark_lost_originals(
         &mut self,
         limit: u64,
         resent: bool,
         lost: &mut u64,
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
-    ) -> Option<Time> {
+    ) -> Option<(Time, u64)> {
         let mut seq = self.checked.max(self.una);
         let limit = limit.min(self.nxt);
         let mut pending = None;
@@ -56,7 +56,7 @@ impl Scoreboard {
             };
             if sent.flags & judged == 0 {
                 if !is_lost(seq, &sent) {
-                    pending = Some(sent.xmit);
+                    pending = Some((sent.xmit, seq));
                     break;
                 }
                 *lost += u64::from(self.mark_lost(seq));
