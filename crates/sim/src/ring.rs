@@ -31,8 +31,15 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Values pushed since the start.
+    #[inline]
     pub fn pushed(&self) -> u64 {
         self.tail
+    }
+
+    /// Values popped since the start.
+    #[inline]
+    pub fn popped(&self) -> u64 {
+        self.head
     }
 
     /// True if there is no value.
@@ -90,10 +97,11 @@ impl<T: Copy> Ring<T> {
         (!self.is_empty()).then(|| &self.slots[self.slot(self.head)])
     }
 
-    /// The `n`-th value from the back, 1 for the newest; `n` is at most [`Ring::len`].
+    /// Of all values pushed since the start the one with number `n`, from zero; it is in the ring.
     #[inline]
-    pub fn nth_back(&self, n: u64) -> &T {
-        &self.slots[self.slot(self.tail - n)]
+    pub fn get(&self, n: u64) -> &T {
+        debug_assert!((self.head..self.tail).contains(&n), "not in the ring");
+        &self.slots[self.slot(n)]
     }
 
     /// Oldest first.
@@ -119,7 +127,8 @@ mod tests {
         }
         assert_eq!(ring.len(), 666);
         assert_eq!(ring.front(), Some(&334));
-        assert_eq!(*ring.nth_back(1), 999);
+        assert_eq!((ring.popped(), ring.pushed()), (334, 1000));
+        assert_eq!(*ring.get(999), 999);
         assert!(ring.iter().copied().eq(334..1000));
     }
 }

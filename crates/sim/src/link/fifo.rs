@@ -23,12 +23,16 @@ pub struct FifoLink {
     rate: u64,
     delay: Span,
     loss: Option<Box<LossProcess>>,
-    /// At most so many of `flying`, from the back, have not left the transmitter yet: exactly so
-    /// many after [`FifoLink::release`].
-    waiting: u64,
+    /// Of all packets of `flying` those before this one are known to have left the transmitter; the
+    /// first that has not after [`FifoLink::release`].
+    left: u64,
+    /// Bytes of the packets taken out of `flying`.
+    taken_bytes: u64,
     meter: Meter,
-    waiting_bytes: u64,
     free_at: Time,
+    /// Bytes of the packets before `left`, and of all; of use to a buffer given in bytes.
+    left_bytes: u64,
+    bytes: u64,
     /// Fraction of a nanosecond carried to the next transmission, in units of 1/rate.
     carry: u64,
     /// Transmission time of the last size: whole nanoseconds and remainder.
@@ -36,14 +40,18 @@ pub struct FifoLink {
     last_size: u16,
     /// Bytes of the largest packet so far.
     largest: u16,
-    /// With fewer than this in `waiting` there is room, and the queue is no longer than it was
-    /// before: nobody needs to know how long it is.
+    /// While the transmitter has less to do than this, a packet of the last size finds room and
+    /// makes the queue no longer than it was before: nobody needs to know how long it is.
+    known_room: Span,
+    /// The same for fewer packets than this waiting, whatever their sizes.
     count_from: u64,
     /// While packets of the last size wait no longer than this there is room, if the buffer is
     /// given as a time.
     longest_wait: Span,
     /// The next packet from here on makes the link count its queue all the same.
     count_at: Time,
+    /// Every packet that waits after this is of the last size.
+    mixed_until: Time,
     spec: Box<LinkSpec>,
 }
 
@@ -63,11 +71,15 @@ impl FifoLink {
             rate: spec.rate.map_or(0, |r| r.as_bits_per_sec()),
             loss,
             flying: Ring::new(Flying::NONE),
-            waiting: 0,
-            waiting_bytes: 0,
+            left: 0,
+            left_bytes: 0,
+            taken_bytes: 0,
+            bytes: 0,
+            known_room: Span::ZERO,
             count_from: 0,
             count_at: Time::ZERO,
             longest_wait: Span::MAX,
+            mixed_until: Time::ZERO,
             free_at: Time::ZERO,
             carry: 0,
             last_size: 0,
@@ -115,43 +127,81 @@ impl FifoLink {
     #[inline(always)]
     pub fn take(&mut self) -> (Packet, Option<Time>) {
         let (oldest, next) = self.flying.pop_before_next();
-        let next = next.map(|f| f.arrives);
-        if self.waiting > self.flying.len() {
-            // It left the transmitter unobserved: no packet was offered between its departure and
-            // its arrival.
-            self.waiting -= 1;
-            self.waiting_bytes -= u64::from(oldest.packet.size);
-        }
-        (oldest.packet, next)
+        self.taken_bytes += u64::from(oldest.packet.size);
+        (oldest.packet, next.map(|f| f.arrives))
     }
 
-    /// Forgets packets that have left the transmitter by `now`.
-    #[inline]
+    /// At most so many packets have not left the transmitter: exactly so many after
+    /// [`FifoLink::release`].
+    #[inline(always)]
+    fn waiting(&self) -> u64 {
+        self.flying.pushed() - self.left
+    }
+
+    /// Finds the packets that have left the transmitter by `now`. Most calls come with the queue
+    /// at its longest, when few have; the others after many have: steps double, then halve.
     fn release(&mut self, now: Time) {
-        while self.waiting > 0 {
-            let f = self.flying.nth_back(self.waiting);
-            if f.arrives - self.delay > now {
-                break;
-            }
-            self.waiting_bytes -= u64::from(f.packet.size);
-            self.waiting -= 1;
+        if self.left < self.flying.popped() {
+            self.left = self.flying.popped();
+            self.left_bytes = self.taken_bytes;
         }
+        let (mut left, end) = (self.left, self.flying.pushed());
+        let has_left = |n: u64| n < end && self.flying.get(n).arrives - self.delay <= now;
+        if let Buffer::Bytes(_) = self.buffer {
+            while has_left(left) {
+                self.left_bytes += u64::from(self.flying.get(left).packet.size);
+                left += 1;
+            }
+        } else {
+            let mut step = 1;
+            while has_left(left + step - 1) {
+                left += step;
+                step *= 2;
+            }
+            while step > 1 {
+                step /= 2;
+                if has_left(left + step - 1) {
+                    left += step;
+                }
+            }
+        }
+        self.left = left;
     }
 
     /// True if a packet of the last size surely fits.
     #[inline(always)]
     fn has_room(&mut self, now: Time) -> bool {
-        if self.waiting >= self.count_from {
-            self.release(now);
+        self.waiting() < self.count_from && self.free_at <= now + self.longest_wait
+            || self.free_at.saturating_since(now) < self.known_room
+            || self.has_counted_room(now)
+    }
+
+    #[inline(never)]
+    fn has_counted_room(&mut self, now: Time) -> bool {
+        if self.known_room == Span::ZERO {
+            self.note_room(now);
         }
-        self.waiting < self.count_from && self.free_at <= now + self.longest_wait
+        self.release(now);
+        self.waiting() < self.count_from && self.free_at <= now + self.longest_wait
+    }
+
+    /// The first packet that waits has some of its transmission before it, the others all of it:
+    /// `n` of the last size keep the transmitter busy for more than `n - 1` transmissions.
+    fn note_room(&mut self, now: Time) {
+        self.known_room = match self.count_from.checked_sub(1) {
+            Some(others) if now >= self.mixed_until => {
+                let work = Span::from_nanos(self.last_time.0) * others;
+                work.min(self.longest_wait) + Span::from_nanos(1)
+            }
+            _ => Span::ZERO,
+        };
     }
 
     #[inline]
     fn fits(&self, now: Time, size: u16) -> bool {
         match self.buffer {
-            Buffer::Packets(most) => self.waiting < most,
-            Buffer::Bytes(most) => self.waiting_bytes + u64::from(size) <= most,
+            Buffer::Packets(most) => self.waiting() < most,
+            Buffer::Bytes(most) => self.bytes - self.left_bytes + u64::from(size) <= most,
             Buffer::Time(most) => {
                 let own = Span::from_nanos(u64::from(size) * 8_000_000_000 / self.rate);
                 self.free_at.saturating_since(now) + own <= most
@@ -165,6 +215,8 @@ impl FifoLink {
         // At most 65535 B: the product stays far below 2^64.
         let work = u64::from(size) * 8 * 1_000_000_000;
         self.last_size = size;
+        self.mixed_until = self.free_at;
+        self.known_room = Span::ZERO;
         self.last_time = (work / self.rate, work % self.rate);
         if let Buffer::Time(most) = self.buffer {
             let own = Span::from_nanos(work / self.rate);
@@ -187,7 +239,7 @@ impl FifoLink {
         if !self.fits(now, size) {
             return false;
         }
-        let with_it = self.waiting + 1;
+        let with_it = self.waiting() + 1;
         self.meter.sample(now, with_it);
         let (longest, until) = self.meter.queue(now, with_it);
         self.count_at = until;
@@ -197,6 +249,7 @@ impl FifoLink {
             Buffer::Time(_) | Buffer::Unlimited => u64::MAX,
         };
         self.count_from = room.min(longest);
+        self.note_room(now);
         true
     }
 
@@ -219,7 +272,7 @@ impl FifoLink {
     }
 
     fn oldest_departure(&self) -> Option<Time> {
-        (self.waiting > 0).then(|| self.flying.nth_back(self.waiting).arrives - self.delay)
+        (self.waiting() > 0).then(|| self.flying.get(self.left).arrives - self.delay)
     }
 
     /// Appends a packet to the transmitter's schedule; returns its departure.
@@ -239,8 +292,7 @@ impl FifoLink {
         }
         let departs = begins + Span::from_nanos(ns);
         self.free_at = departs;
-        self.waiting += 1;
-        self.waiting_bytes += u64::from(size);
+        self.bytes += u64::from(size);
         self.meter.book(now, begins, departs, size);
         departs
     }
@@ -260,5 +312,79 @@ impl FifoLink {
             capacity: (self.rate > 0).then_some(capacity),
         };
         self.meter.finish(&self.spec, closing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Kind;
+    use fullpipe_units::Rate;
+    use proptest::prelude::*;
+
+    const RATE: u64 = 7_000_000;
+    const DELAY: Span = Span::from_millis(5);
+
+    fn buffers() -> impl Strategy<Value = Buffer> {
+        prop_oneof![
+            (1u64..12).prop_map(Buffer::Packets),
+            (500u64..12_000).prop_map(Buffer::Bytes),
+            (500u64..12_000).prop_map(|us| Buffer::Time(Span::from_micros(us))),
+            Just(Buffer::Unlimited),
+        ]
+    }
+
+    proptest! {
+        /// The link counts its queue only when it must; this counts it at every packet. Runs of
+        /// one size, from a transmitter that idles to one that falls behind.
+        #[test]
+        fn takes_in_what_fits(
+            buffer in buffers(),
+            runs in prop::collection::vec(
+                (prop_oneof![Just(52u16), Just(1000), Just(1500)], 0u64..2500, 1usize..40),
+                1..12,
+            ),
+        ) {
+            let rate = Rate::from_bits_per_sec(RATE);
+            let spec = LinkSpec::new("link", Some(rate), DELAY, buffer);
+            let watch = Watch {
+                measure_from: Time::ZERO,
+                end: Time::from_nanos(1_000_000_000_000),
+                sample_step: Span::MAX,
+            };
+            let mut link = FifoLink::new(&spec, 1, &watch);
+            // Departures and sizes of what waits, when the next packet arrives, the longest queue.
+            let (mut waiting, mut due, mut longest) = (Vec::<(Time, u16)>::new(), None, 0);
+            let mut now = Time::ZERO;
+            for (size, gap, packets) in runs {
+                for _ in 0..packets {
+                    now += Span::from_micros(gap);
+                    while due.is_some_and(|at| at <= now) {
+                        due = link.take().1;
+                    }
+                    waiting.retain(|(departs, _)| *departs > now);
+                    let own = Span::from_nanos(u64::from(size) * 8_000_000_000 / RATE);
+                    let free_at = waiting.last().map_or(now, |(departs, _)| *departs);
+                    let bytes: u64 = waiting.iter().map(|(_, size)| u64::from(*size)).sum();
+                    let fits = match buffer {
+                        Buffer::Packets(most) => (waiting.len() as u64) < most,
+                        Buffer::Bytes(most) => bytes + u64::from(size) <= most,
+                        Buffer::Time(most) => (free_at - now) + own <= most,
+                        Buffer::Unlimited => true,
+                    };
+                    let packet = Packet::cross(0, size, Kind::Datagram, 0, now);
+                    match link.offer(now, packet) {
+                        Admission::Accepted { arrives, .. } => {
+                            prop_assert!(fits);
+                            due = due.or(Some(arrives));
+                            waiting.push((arrives - DELAY, size));
+                            longest = longest.max(waiting.len() as u64);
+                        }
+                        _ => prop_assert!(!fits),
+                    }
+                }
+            }
+            prop_assert_eq!(link.finish().unwrap().queue_max, longest);
+        }
     }
 }
