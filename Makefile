@@ -54,7 +54,7 @@ verify-mutants: ## Break constants and recovery rules one by one: does a test no
 	scripts/defects.py --check
 	scripts/defects.py
 
-verify-tuner: ## Measure what the tuner costs per ACK (needs root)
+verify-tuner: ## Measure what the tuner costs per ACK; replace policies under 1,000 flows (needs root)
 	$(CARGO) test --locked --package fullpipe-tune --test it -- --ignored --nocapture long::
 
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in

@@ -15,22 +15,77 @@ const WANTED: [(&str, u32); 3] = [("cap_net_admin", 12), ("cap_perfmon", 38), ("
 
 fn capabilities() -> Finding {
     const NAME: &str = "capabilities for eBPF";
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let absent = absent(&status);
-    if absent.is_empty() {
-        return Finding::yes(NAME, "all three");
+    match privileges() {
+        None => Finding::yes(NAME, "all three"),
+        Some(lack) => Finding::no(NAME, lack.names).remedy(lack.remedy),
     }
-    let absent = absent.join(",");
-    Finding::no(NAME, format!("not {absent}")).remedy(format!(
-        "sudo setcap {absent}+ep \"$(command -v fullpipe)\", or run as root"
-    ))
 }
 
-fn absent(status: &str) -> Vec<&'static str> {
+/// Capabilities that this process lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// Which, in words.
+    pub names: String,
+    /// The command that grants them.
+    pub remedy: String,
+}
+
+/// What of the three capabilities this process lacks; `None`: nothing.
+pub fn privileges() -> Option<Lack> {
+    lack(&absent(&status(), &WANTED))
+}
+
+/// Capabilities that the tuner can do without: name, bit, what for, and what is so without.
+const HELPFUL: [(&str, u32, &str, &str); 2] = [
+    (
+        "cap_sys_ptrace",
+        19,
+        "buffers of other users' flows",
+        "their sizes come back, and the kernel does not tune them any more",
+    ),
+    (
+        "cap_sys_admin",
+        21,
+        "running flows of other namespaces",
+        "they are left alone",
+    ),
+];
+
+/// What takes more than the three.
+pub fn helpful() -> Vec<Finding> {
+    let status = status();
+    let each = HELPFUL.iter().map(|(capability, bit, name, without)| {
+        match lack(&absent(&status, &[(capability, *bit)])) {
+            None => Finding::yes(*name, *capability),
+            Some(Lack { names, remedy }) => {
+                Finding::limited(*name, format!("{names}: {without}")).remedy(remedy)
+            }
+        }
+    });
+    each.collect()
+}
+
+fn lack(absent: &[&str]) -> Option<Lack> {
+    // The command replaces what the file had: it names the three, too.
+    let three = WANTED.map(|(name, _)| name);
+    let more = absent.iter().filter(|name| !three.contains(name));
+    let all: Vec<&str> = three.iter().chain(more).copied().collect();
+    let all = all.join(",");
+    (!absent.is_empty()).then(|| Lack {
+        names: format!("not {}", absent.join(",")),
+        remedy: format!("sudo setcap {all}+ep \"$(command -v fullpipe)\", or run as root"),
+    })
+}
+
+fn status() -> String {
+    fs::read_to_string("/proc/self/status").unwrap_or_default()
+}
+
+fn absent<'a>(status: &str, wanted: &[(&'a str, u32)]) -> Vec<&'a str> {
     let line = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     let bits = line.and_then(|l| u64::from_str_radix(l.trim(), 16).ok());
     let bits = bits.unwrap_or(0);
-    let lacking = WANTED.iter().filter(|(_, bit)| bits & (1 << bit) == 0);
+    let lacking = wanted.iter().filter(|(_, bit)| bits & (1 << bit) == 0);
     lacking.map(|(name, _)| *name).collect()
 }
 
@@ -70,12 +125,15 @@ mod tests {
     #[test]
     fn lacking_capabilities_are_named() {
         let root = "Name:\tx\nCapEff:\t000001ffffffffff\n";
-        assert!(absent(root).is_empty());
+        assert!(absent(root, &WANTED).is_empty());
         // cap_net_admin alone.
         assert_eq!(
-            absent("CapEff:\t0000000000001000"),
+            absent("CapEff:\t0000000000001000", &WANTED),
             ["cap_perfmon", "cap_bpf"]
         );
-        assert_eq!(absent(""), ["cap_net_admin", "cap_perfmon", "cap_bpf"]);
+        assert_eq!(
+            absent("", &WANTED),
+            ["cap_net_admin", "cap_perfmon", "cap_bpf"]
+        );
     }
 }

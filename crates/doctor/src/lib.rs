@@ -8,11 +8,13 @@
 //! - [`sockets`]: UDP and its offloads.
 //! - [`hosts`]: namespaces, TUN devices, and the kernel's congestion modules.
 //! - [`bpf`]: what eBPF takes.
+//! - [`queues`]: queueing disciplines and classifiers, which `tune doctor` asks for.
 
 #![allow(clippy::disallowed_methods)]
 
 pub mod bpf;
 pub mod hosts;
+pub mod queues;
 pub mod sockets;
 pub mod time;
 
@@ -101,7 +103,8 @@ impl Area {
 }
 
 impl Finding {
-    fn yes(name: impl Into<String>, found: impl Into<String>) -> Self {
+    /// All of it is there.
+    pub fn yes(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             state: State::Yes,
@@ -110,21 +113,24 @@ impl Finding {
         }
     }
 
-    fn limited(name: impl Into<String>, found: impl Into<String>) -> Self {
+    /// Not all of it is there.
+    pub fn limited(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             state: State::Limited,
             ..Self::yes(name, found)
         }
     }
 
-    fn no(name: impl Into<String>, found: impl ToString) -> Self {
+    /// Nothing of it is there.
+    pub fn no(name: impl Into<String>, found: impl ToString) -> Self {
         Self {
             state: State::No,
             ..Self::yes(name, found.to_string())
         }
     }
 
-    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    /// With what mends it.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }

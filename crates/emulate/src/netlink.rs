@@ -1,4 +1,5 @@
-//! Addresses and states of interfaces, in the namespace of the calling thread (rtnetlink(7)).
+//! Addresses, states and queues of interfaces, in the namespace of the calling thread
+//! (rtnetlink(7)).
 //!
 //! Messages are those of include/uapi/linux/{netlink,rtnetlink,if_link,if_addr}.h in the byte order
 //! of the machine.
@@ -23,6 +24,8 @@ pub struct Links {
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
+const NEW_QUEUE: u16 = 36;
+const NEW_FILTER: u16 = 44;
 /// Table, origin, scope and type of a route to a neighbour.
 const MAIN: u8 = 254;
 const STATIC: u8 = 4;
@@ -35,6 +38,15 @@ const METRICS: u16 = 8;
 const ERROR: u16 = 2;
 const REQUEST_ACK: u16 = 1 | 4;
 const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
+const CREATE_REPLACE: u16 = 0x400 | 0x100;
+/// Attributes of a queueing discipline and of a filter.
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+/// `TC_H_ROOT`.
+const ROOT: u32 = u32::MAX;
+/// `TC_H_CLSACT`, whose handle and end of departure have numbers of their own.
+const CLSACT: (u32, u32) = (0xffff_0000, 0xffff_fff1);
+const EGRESS: u32 = 0xffff_fff3;
 const UP: u32 = 1;
 /// Attributes of a link: longest packet, length of its queue, segments of a large packet.
 const MTU: u16 = 4;
@@ -154,6 +166,32 @@ impl Links {
         self.ask(NEW_ROUTE, CREATE_EXCLUSIVE, &body)
     }
 
+    /// Puts a queueing discipline of this kind at the root of an interface, in place of what is
+    /// there.
+    pub fn set_queue(&mut self, name: &str, kind: &str, options: &[u8]) -> io::Result<()> {
+        let message = traffic(name, kind, [0, ROOT, 0], options)?;
+        self.ask(NEW_QUEUE, CREATE_REPLACE, &message)
+    }
+
+    /// Has a BPF classifier look at what leaves by an interface: one of a single instruction, which
+    /// lets everything pass.
+    pub fn add_classifier(&mut self, name: &str) -> io::Result<()> {
+        let hook = traffic(name, "clsact", [CLSACT.0, CLSACT.1, 0], &[])?;
+        self.ask(NEW_QUEUE, CREATE_EXCLUSIVE, &hook)?;
+        // TCA_BPF_CLASSID, TCA_BPF_OPS_LEN, TCA_BPF_OPS.
+        let (class, length, program) = (3, 4, 5);
+        let mut options = Vec::new();
+        attribute(&mut options, class, &1u32.to_ne_bytes());
+        attribute(&mut options, length, &1u16.to_ne_bytes());
+        // struct sock_filter: BPF_RET | BPF_K, two jumps, 0 (no match).
+        let pass = [6u16.to_ne_bytes().as_slice(), &[0; 6]].concat();
+        attribute(&mut options, program, &pass);
+        // Of the first priority, for every protocol.
+        let of = 1 << 16 | u32::from(3u16.to_be());
+        let filter = traffic(name, "bpf", [0, EGRESS, of], &options)?;
+        self.ask(NEW_FILTER, CREATE_EXCLUSIVE, &filter)
+    }
+
     fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         self.sequence += 1;
         let mut message = Vec::with_capacity(16 + body.len());
@@ -177,6 +215,20 @@ impl Links {
             _ => Err(io::Error::other("netlink: an answer that is none")),
         }
     }
+}
+
+/// `struct tcmsg` and its attributes; handle, parent and info of what is made.
+fn traffic(name: &str, kind: &str, numbers: [u32; 3], options: &[u8]) -> io::Result<Vec<u8>> {
+    let mut body = vec![0; 4];
+    body.extend_from_slice(&if_nametoindex(name)?.to_ne_bytes());
+    for number in numbers {
+        body.extend_from_slice(&number.to_ne_bytes());
+    }
+    attribute(&mut body, KIND, format!("{kind}\0").as_bytes());
+    if !options.is_empty() {
+        attribute(&mut body, OPTIONS, options);
+    }
+    Ok(body)
 }
 
 fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {

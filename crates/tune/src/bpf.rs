@@ -20,7 +20,7 @@ use crate::namespaces::{self, Scope};
 use crate::sockets::{self, Resize};
 
 /// Compiled by `build.rs`, or from the repository.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tune.bpf.o"));
+pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tune.bpf.o"));
 
 /// How names of algorithms begin.
 pub const PREFIX: &str = "fp_";
@@ -294,7 +294,7 @@ pub fn now_us() -> u64 {
 }
 
 /// Gives the algorithms names that begin with `prefix`.
-fn rename(open: &mut OpenObject, prefix: &str) -> Result<(), KernelError> {
+pub(crate) fn rename(open: &mut OpenObject, prefix: &str) -> Result<(), KernelError> {
     for mut map in open.maps_mut() {
         if !map.name().to_string_lossy().starts_with("name_") {
             continue;

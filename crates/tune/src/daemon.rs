@@ -22,6 +22,7 @@ use crate::journal::{Journal, JournalError};
 use crate::kernel::{Kernel, KernelError, Seen};
 use crate::layout::Listing;
 use crate::namespaces::Scope;
+use crate::service::Manager;
 use crate::tuner::{PATIENCE, TuneError, Tuner, give_back, label};
 
 /// Files, control group and namespaces of a daemon.
@@ -94,6 +95,8 @@ pub fn run(
     log: &mut dyn FnMut(&str),
 ) -> Result<(), DaemonError> {
     let policy = load(&config.policy)?;
+    let manager = Manager::of_environment();
+    let manager = manager.map_err(|e| DaemonError::Io("NOTIFY_SOCKET".to_owned(), e))?;
     let _lock = lock(&config.state, GUARDED)?;
     let socket = config.state.join(SOCKET);
     let door = Door::open(&socket);
@@ -113,10 +116,12 @@ pub fn run(
         policy,
         guard: guard.map_err(|e| DaemonError::Io("starting the guard".to_owned(), e))?,
         since: Instant::now(),
+        manager,
     };
     daemon.warnings().iter().for_each(|line| log(line));
     // Whatever ends it, flows get back what they had.
     let ended = daemon.live(door, stop, log);
+    daemon.tell(Manager::stopping);
     daemon.tuner.finish()?;
     daemon.tuner.take_log().iter().for_each(|line| log(line));
     ended?;
@@ -164,6 +169,7 @@ struct Daemon {
     policy: Policy,
     guard: Option<Guard>,
     since: Instant,
+    manager: Option<Manager>,
 }
 
 impl Daemon {
@@ -176,6 +182,7 @@ impl Daemon {
     ) -> Result<(), DaemonError> {
         self.tuner.apply(self.policy.compiled.clone())?;
         log("ready");
+        self.tell(Manager::ready);
         let (mut looked, mut beat) = (Instant::now(), Instant::now());
         while !stop.load(Ordering::Relaxed) {
             if beat.elapsed() > PATIENCE {
@@ -194,12 +201,17 @@ impl Daemon {
             self.tuner.take_watched();
             if looked.elapsed() >= LOOK {
                 self.tuner.settle()?;
+                self.tell(Manager::alive);
                 looked = Instant::now();
             }
             door.serve(|request, may_change| self.answer(request, may_change));
             self.tuner.take_log().iter().for_each(|line| log(line));
         }
         Ok(())
+    }
+
+    fn tell(&self, what: impl Fn(&Manager)) {
+        self.manager.iter().for_each(what);
     }
 
     /// Of the policy, and of what this host cuts.

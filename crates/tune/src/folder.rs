@@ -15,6 +15,14 @@ pub fn own(folder: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
         made => made?,
     }
+    fit(folder)
+}
+
+/// Looks at a folder that is there, and at all above it.
+///
+/// # Errors
+/// See [`own`].
+pub fn fit(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if found.is_symlink() {

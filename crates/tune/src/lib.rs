@@ -6,10 +6,11 @@
 //!
 //! - [`layout`], [`image`]: rules as the bytes of the maps.
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
-//! - [`daemon`], [`guard`], [`folder`], [`control`]: the process around it, the one that looks
-//!   after it, their folder, and what others say to them.
+//! - [`daemon`], [`guard`], [`folder`], [`control`], [`service`]: the process around it, the one
+//!   that looks after it, their folder, what others say to them, and they to a service manager.
 //! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one
 //!   trait.
+//! - [`trial`]: what of it this host can do.
 //!
 //! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
 
@@ -26,7 +27,9 @@ pub mod journal;
 pub mod kernel;
 pub mod layout;
 pub mod namespaces;
+pub mod service;
 pub mod sockets;
 #[cfg(test)]
 mod testing;
+pub mod trial;
 pub mod tuner;

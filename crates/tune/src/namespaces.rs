@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use nix::sched::{CloneFlags, setns};
+use nix::sys::stat::fstat;
 
 /// Which namespaces the tuner looks into.
 #[derive(Debug, Default)]
@@ -66,12 +67,16 @@ fn candidates() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Runs `f` with this thread in the namespace, and brings it back.
+/// Runs `f` with this thread in the namespace, and brings it back. That takes CAP_SYS_ADMIN, unless
+/// the thread is there already.
 ///
 /// # Errors
 /// The namespace may not be entered; or those of `f`.
 pub fn within<T>(namespace: &OwnedFd, f: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let own = File::open(OWN)?;
+    if fstat(namespace)?.st_ino == own.metadata()?.ino() {
+        return f();
+    }
     setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET)?;
     let done = f();
     setns(own, CloneFlags::CLONE_NEWNET)?;

@@ -44,7 +44,7 @@ pub use serve::{LogForm, Serve};
 pub use set::Set;
 pub use sweep::Sweep;
 pub use tune::{Opened, Tune, TuneCheck, TuneExplain, TuneVerb};
-pub use tuner::TunerVerb;
+pub use tuner::{TunerJson, TunerVerb};
 #[cfg(feature = "tune")]
 pub use tuner::{TunerRun, TunerScope, TunerState};
 

@@ -22,6 +22,9 @@ pub enum TuneVerb {
     /// Tell what a policy does with the flows to an address, and forecast it
     #[command(long_about = EXPLAIN_ABOUT)]
     Explain(TuneExplain),
+    /// Tell what of the tuner this host can do, each thing tried, and how to mend what it cannot
+    #[command(long_about = DOCTOR_ABOUT, after_help = DOCTOR_EXAMPLES)]
+    Doctor(super::TunerJson),
     #[command(flatten)]
     #[allow(missing_docs)]
     Tuner(super::TunerVerb),
@@ -111,7 +114,9 @@ fn peer(text: &str) -> Result<Peer, String> {
 pub(super) const ABOUT: &str = "\
 Give the TCP flows of a path another congestion control, other windows and buffers.
 
-A policy is a TOML file (docs/policy.md). `check` and `explain` read it without any privilege.";
+A policy is a TOML file (docs/policy.md). `check` and `explain` read it without any privilege, and \
+`doctor` tells what this host can do. The other verbs take a program that was built with \
+`--features tune`; one that was not says how to get it.";
 
 const EXPLAIN_ABOUT: &str = "\
 Tell what a policy does with the flows to an address, and forecast it.
@@ -121,7 +126,22 @@ windows; the number of Reno flows that take as much at the same loss rate; the t
 is back after a loss. Where the path states `rate` and `rtt`, the simulator runs one flow of the
 policy's stack and, beside it, one of CUBIC, each alone on that path with one loss.";
 
+const DOCTOR_ABOUT: &str = "\
+Tell what of the tuner this host can do, each thing tried, and how to mend what it cannot.
+
+An algorithm is registered, a program put on a control group, a flow of this process's own changed \
+by the iterator, and queues are put on a network namespace made for it; nothing is left of the \
+trials, and no other flow is touched. Every user may ask: what it finds is what this user can do. \
+Ends with exit code 3 if the tuner cannot run.";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  fullpipe tune doctor
+  fullpipe tune doctor --json | jq -r '.findings[] | select(.remedy) | .remedy'";
+
 const EXAMPLES: &str = "\
 Examples:
   fullpipe tune check /etc/fullpipe/policy.toml
-  fullpipe tune explain 192.0.2.7:5001 --policy policy.toml";
+  fullpipe tune explain 192.0.2.7:5001 --policy policy.toml
+  fullpipe tune doctor
+  sudo fullpipe tune run /etc/fullpipe/policy.toml";

@@ -1,5 +1,5 @@
 //! Arguments of the verbs of `fullpipe tune` that need the kernel. A program that was built without
-//! them does not list them, and says how to get them.
+//! them says how to get them.
 
 use std::path::PathBuf;
 
@@ -11,40 +11,29 @@ use super::key_value;
 #[derive(Clone, Debug, Subcommand)]
 pub enum TunerVerb {
     /// Apply a policy to the kernel's TCP until Ctrl-C or SIGTERM, which take everything back
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Run(TunerRun),
     /// Have the daemon read its policy again; one with a mistake changes nothing
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Apply(TunerState),
     /// Tell which paths are in force, and what has happened
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Status(TunerJson),
     /// List the flows that have a path
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Flows(TunerJson),
     /// Tell what would change now, and why
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Plan(TunerJson),
     /// Give running flows their path, those too that were released
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Adopt(TunerState),
     /// Give flows back what they ran before, until `adopt`
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Release(TunerRelease),
     /// Have all flows run Reno, at once, until `on`
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Off(TunerState),
     /// Take back `off`
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     On(TunerState),
     /// Change parameters of a path's stack while its flows run, until `apply`
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Set(TunerSet),
     /// Give flows back when the daemon whose pipe is the input hangs or ends; `run` starts it
     #[command(hide = true)]
     Guard(TunerScope),
     /// Take back what a daemon that was killed has left
-    #[cfg_attr(not(feature = "tune"), command(hide = true))]
     Revert(TunerScope),
 }
 
@@ -121,4 +110,27 @@ pub struct TunerSet {
 
     #[command(flatten)]
     pub state: TunerState,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::Args;
+
+    #[test]
+    fn the_service_s_commands_are_understood() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/systemd");
+        let unit = std::fs::read_to_string(folder.join("fullpipe-tune.service")).unwrap();
+        let commands = unit.lines().filter_map(|line| {
+            let (key, command) = line.split_once('=')?;
+            key.starts_with("Exec").then_some(command)
+        });
+        let commands: Vec<&str> = commands.collect();
+        assert_eq!(commands.len(), 3, "{commands:?}");
+        for command in commands {
+            let parsed = Args::try_parse_from(command.split_whitespace());
+            assert!(parsed.is_ok(), "{command}: {parsed:?}");
+        }
+    }
 }

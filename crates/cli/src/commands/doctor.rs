@@ -34,23 +34,28 @@ pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
     }
     // Hosts are examined last and shown before eBPF.
     parts.sort_by_key(|part| part.word == Area::Bpf.word());
-    let text = match args.json || args.format == ShortFormat::Json {
-        true => json(&parts),
-        false => table(&parts),
-    };
-    output::data(&text)?;
-    let lacking = |part: &Part| part.findings.iter().any(|f| f.state == State::No);
-    match !args.areas.is_empty() && parts.iter().any(lacking) {
+    let lacking = show(&parts, args.json || args.format == ShortFormat::Json)?;
+    match !args.areas.is_empty() && lacking {
         true => Ok(Exit::Environment),
         false => Ok(Exit::Ok),
     }
 }
 
+/// Prints what was found; whether anything of it is lacking.
+pub fn show(parts: &[Part], as_json: bool) -> Result<bool, Failure> {
+    output::data(&if as_json { json(parts) } else { table(parts) })?;
+    let lacking = |part: &Part| part.findings.iter().any(|f| f.state == State::No);
+    Ok(parts.iter().any(lacking))
+}
+
 /// Findings below one headline of the table.
-struct Part {
-    word: &'static str,
-    purpose: &'static str,
-    findings: Vec<Finding>,
+pub struct Part {
+    /// For programs.
+    pub word: &'static str,
+    /// The headline.
+    pub purpose: &'static str,
+    /// In the order of the trials.
+    pub findings: Vec<Finding>,
 }
 
 fn examined(area: Area) -> Examined {

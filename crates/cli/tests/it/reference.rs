@@ -88,8 +88,20 @@ fn man_pages_are_written_for_every_command() {
         "-set",
         "-sweep",
         "-tune",
+        "-tune-adopt",
+        "-tune-apply",
         "-tune-check",
+        "-tune-doctor",
         "-tune-explain",
+        "-tune-flows",
+        "-tune-off",
+        "-tune-on",
+        "-tune-plan",
+        "-tune-release",
+        "-tune-revert",
+        "-tune-run",
+        "-tune-set",
+        "-tune-status",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();
     wanted.sort();

@@ -227,3 +227,24 @@ fn an_address_that_is_none_is_refused() {
         );
     }
 }
+
+#[test]
+fn doctor_works_for_everybody_and_mends_what_it_finds() {
+    let ended = tune(POLICY, &["doctor", "--json", "--state", "state"]);
+    let doc: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let findings = doc["findings"].as_array().unwrap();
+    for area in ["bpf", "tuner", "queues"] {
+        assert!(findings.iter().any(|f| f["area"] == area), "{area}");
+    }
+    let lacking = |f: &&Value| f["state"] == "no";
+    assert_eq!(ended.code == 3, findings.iter().any(|f| lacking(&f)));
+    let helpless = |f: &&Value| f["state"] != "yes" && f["remedy"].is_null();
+    assert_eq!(findings.iter().find(helpless), None);
+    if cfg!(not(feature = "tune")) {
+        let side = findings.iter().find(|f| f["area"] == "tuner").unwrap();
+        assert!(
+            side["remedy"].as_str().unwrap().contains("--features tune"),
+            "{side}"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 //! of `fullpipe-cc` in real numbers, over the same ACKs and losses.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -11,7 +12,7 @@ use fullpipe_cc::{
 use fullpipe_policy::{Action, Facts, lower};
 use fullpipe_units::{Span, Time};
 
-use crate::support::compile;
+use crate::support::{compile, compile_in};
 
 /// A flow of rounds: each ACK covers one or two segments, and the RTT has a queue in it that grows
 /// with the window above 400 segments.
@@ -242,9 +243,12 @@ impl Drawn {
     }
 }
 
-/// The largest error of each stack over its histories, in parts of what it may be.
-fn errors(program: &std::path::Path) -> Vec<(&'static str, f64)> {
-    let of = |&(stack, bound): &(&'static str, f64)| {
+/// The largest error of each of these stacks over its histories, in parts of what it may be.
+fn errors(
+    program: &std::path::Path,
+    stacks: impl Iterator<Item = (&'static str, f64)>,
+) -> Vec<(&'static str, f64)> {
+    let of = |(stack, bound)| {
         let mut worst = 0.0_f64;
         for seed in 0..HISTORIES {
             let mut drawn = Drawn(seed);
@@ -270,7 +274,7 @@ fn errors(program: &std::path::Path) -> Vec<(&'static str, f64)> {
         }
         (stack, worst / bound)
     };
-    DRAWN.iter().map(of).collect()
+    stacks.map(of).collect()
 }
 
 #[test]
@@ -278,8 +282,83 @@ fn whole_numbers_follow_the_laws_through_drawn_histories() {
     let Some((_folder, program)) = compile("law.c") else {
         return;
     };
-    let errors = errors(&program);
+    let errors = errors(&program, DRAWN.into_iter());
     println!("{errors:.3?}");
     let wrong: Vec<_> = errors.iter().filter(|(_, e)| *e > 1.0).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// Numbers of `bpf/law.h`, each with a wrong one in its place, and the stack that uses it.
+const BROKEN: [(&str, &str, &str); 15] = [
+    ("reno", "<< 30) / w << 2", "<< 30) / w << 1"),
+    (
+        "reno",
+        "MOST_DECREASE = 65536 / 2",
+        "MOST_DECREASE = 65536 / 3",
+    ),
+    (
+        "aimd(increase=6,decrease=0.3)",
+        "(65536 - removed)) >> 24",
+        "(60000 - removed)) >> 24",
+    ),
+    (
+        "aimd(increase=0.25,decrease=0.05)",
+        "LEAST_DECREASE = 65536 / 128",
+        "LEAST_DECREASE = 65536 / 8",
+    ),
+    ("highspeed", "TABLE_ROWS / 2; step", "TABLE_ROWS / 32; step"),
+    (
+        "scalable",
+        "? MOST_DECREASE\n\t\t\t       : (u32)p->number[SCALABLE_DECREASE]",
+        "? MOST_DECREASE\n\t\t\t       : (u32)p->number[SCALABLE_DECREASE] * 2",
+    ),
+    (
+        "scalable",
+        "p->number[SCALABLE_STEP] * n",
+        "p->number[SCALABLE_STEP] * n * 9 / 8",
+    ),
+    (
+        "reno+limited(max_ssthresh=40)",
+        "most(2 * w / max, 1)",
+        "most(3 * w / max, 1)",
+    ),
+    ("htcp", "late * 256 / 100", "late * 256 / 110"),
+    ("htcp", "late * late / 15625", "late * late / 62500"),
+    ("bic", "inc = now / 20", "inc = now / 40"),
+    ("bic", "(65536 + beta) >> 17", "(65536 + beta) >> 16"),
+    ("cubic", "* 256000 / (c ? c : 1)", "* 512000 / (c ? c : 1)"),
+    ("cubic", "* c / 256000", "* c / 300000"),
+    ("hstcp-lp", "3 * rtt", "30 * rtt"),
+];
+
+/// The histories notice each of them: what follows the laws does so by their numbers.
+#[test]
+fn a_wrong_number_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for part in ["bpf", "tests"] {
+        fs::create_dir(folder.path().join(part)).unwrap();
+    }
+    for file in ["bpf/shared.h", "tests/law.c"] {
+        fs::copy(from.join(file), folder.path().join(file)).unwrap();
+    }
+    let law = fs::read_to_string(from.join("bpf/law.h")).unwrap();
+    let mut missed = Vec::new();
+    for (stack, right, wrong) in BROKEN {
+        assert_eq!(law.matches(right).count(), 1, "{right}");
+        let broken = law.replace(right, wrong);
+        fs::write(folder.path().join("bpf/law.h"), broken).unwrap();
+        let Some((_folder, program)) = compile_in(folder.path(), "law.c") else {
+            return;
+        };
+        let drawn = DRAWN.into_iter().filter(|(name, _)| *name == stack);
+        let [(_, error)] = errors(&program, drawn)[..] else {
+            panic!("{stack} is not drawn");
+        };
+        println!("{stack}: {right} -> {wrong}: {error:.1} times what it may be");
+        if error <= 1.0 {
+            missed.push((stack, right, error));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
 }

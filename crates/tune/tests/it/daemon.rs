@@ -1,7 +1,7 @@
 //! A daemon in a process of its own: what it answers, and what it leaves when it is killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use fullpipe_emulate::namespace::{Side, addresses};
 
-use crate::support::{Eye, Ground, Road, choose, prefix};
+use crate::support::{Eye, Ground, Road, choose, pace, prefix, send_buffer};
 
 /// Names folder, control group, prefix and namespace of the process below.
 const HANDED: [&str; 4] = ["TUNE_STATE", "TUNE_CGROUP", "TUNE_PREFIX", "TUNE_NAMESPACE"];
@@ -38,7 +38,7 @@ fn daemon_process() {
         policy: PathBuf::from(&state).join("policy.toml"),
         state: state.into(),
         cgroup: Some(cgroup.into()),
-        scope: Scope::Some(vec![fs::File::open(namespace).unwrap().into()]),
+        scope: scope(&namespace),
         prefix,
         guard: Some(again("daemon::guard_process")),
     };
@@ -62,14 +62,30 @@ fn guard_process() {
     let [Ok(state), Ok(_), Ok(prefix), Ok(namespace)] = HANDED.map(std::env::var) else {
         return;
     };
-    let scope = Scope::Some(vec![fs::File::open(namespace).unwrap().into()]);
     let patience = Duration::from_secs(1);
     let mut log = |line: &str| eprintln!("{line}");
-    guard::run(state.as_ref(), &prefix, scope, patience, &mut log).unwrap();
+    guard::run(
+        state.as_ref(),
+        &prefix,
+        scope(&namespace),
+        patience,
+        &mut log,
+    )
+    .unwrap();
 }
 
-struct Running {
-    child: Child,
+fn scope(namespace: &str) -> Scope {
+    match namespace {
+        OWN => Scope::Own,
+        path => Scope::Some(vec![fs::File::open(path).unwrap().into()]),
+    }
+}
+
+/// Instead of a namespace's file.
+const OWN: &str = "own";
+
+pub struct Running {
+    pub child: Child,
     said: BufReader<ChildStderr>,
     /// The guard opens it by its number, later.
     _namespace: OwnedFd,
@@ -77,44 +93,78 @@ struct Running {
 
 impl Running {
     fn begin(ground: &Ground, state: &Path) -> Self {
+        Self::begun(ground, state).heard()
+    }
+
+    fn begun(ground: &Ground, state: &Path) -> Self {
         use std::os::fd::AsRawFd;
         let near = ground.near();
         let namespace = format!("/proc/{}/fd/{}", std::process::id(), near.as_raw_fd());
-        let handed = [
-            state.display().to_string(),
-            ground.group.path.display().to_string(),
-            prefix(),
-            namespace,
-        ];
-        let mut child = again("daemon::daemon_process")
+        let handed = handed(ground, state, namespace);
+        let command = again("daemon::daemon_process");
+        Self::new(command, handed, near, |mut command| command.spawn())
+    }
+
+    /// Inside of the near host, by a program that takes this one and its arguments.
+    pub fn inside(ground: &Ground, state: &Path, by: Command) -> Self {
+        let mut command = by;
+        command.arg(std::env::current_exe().unwrap());
+        command.args(again("daemon::daemon_process").get_args());
+        let handed = handed(ground, state, OWN.to_owned());
+        Self::new(command, handed, ground.near(), |mut command| {
+            ground.on_near(move || Ok(command.spawn()))
+        })
+        .heard()
+    }
+
+    /// Before it has said anything.
+    fn new(
+        mut command: Command,
+        handed: [String; 4],
+        namespace: OwnedFd,
+        spawn: impl FnOnce(Command) -> io::Result<Child>,
+    ) -> Self {
+        command
             .envs(HANDED.into_iter().zip(handed))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::piped());
+        let mut child = spawn(command).unwrap();
         let said = BufReader::new(child.stderr.take().unwrap());
-        let mut running = Self {
+        Self {
             child,
             said,
-            _namespace: near,
-        };
-        let mut first = running.line();
+            _namespace: namespace,
+        }
+    }
+
+    /// It is ready, or has said why it is not.
+    fn heard(mut self) -> Self {
+        let mut first = self.line();
         while first.starts_with("warning: ") {
-            first = running.line();
+            first = self.line();
         }
         assert!(first == "ready" || first.starts_with("ended"), "{first}");
         if first != "ready" {
             eprintln!("{first}");
         }
-        running
+        self
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
+}
+
+fn handed(ground: &Ground, state: &Path, namespace: String) -> [String; 4] {
+    [
+        state.display().to_string(),
+        ground.group.path.display().to_string(),
+        prefix(),
+        namespace,
+    ]
 }
 
 impl Drop for Running {
@@ -124,7 +174,7 @@ impl Drop for Running {
     }
 }
 
-const POLICY: &str = r#"
+pub const POLICY: &str = r#"
 [[path]]
 name = "lab"
 to = ["198.18.0.0/15"]
@@ -222,7 +272,7 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
 }
 
 /// Until flows run these, at most for a time.
-fn until(eye: &mut Eye, most: Duration, algorithms: &[&str]) {
+pub fn until(eye: &mut Eye, most: Duration, algorithms: &[&str]) {
     let begin = Instant::now();
     loop {
         let mut flows = eye.flows();
@@ -236,7 +286,7 @@ fn until(eye: &mut Eye, most: Duration, algorithms: &[&str]) {
     }
 }
 
-fn road() -> Road {
+pub fn road() -> Road {
     Road {
         mbit: 20,
         rtt_ms: 40,
@@ -332,6 +382,113 @@ fn revert_gives_new_flows_back_what_their_programs_had_chosen() {
     let lines = daemon::revert(&state, &prefix(), scope).unwrap();
     assert_eq!(lines.len(), 2, "{lines:?}");
     until(&mut eye, Duration::ZERO, &["reno", "bbr"]);
+}
+
+/// What a host has that a tuner could have changed: settings, routes, queues; and of each flow its
+/// algorithm, its ceiling of pacing and whether the kernel tunes its buffers.
+fn belongings(ground: &Ground, eye: &mut Eye) -> Vec<String> {
+    let mut all = ground.on_near(|| {
+        let mut found = Vec::new();
+        for folder in ["net/ipv4", "net/core", "net/ipv6"] {
+            for entry in fs::read_dir(Path::new("/proc/sys").join(folder))? {
+                let path = entry?.path();
+                // Some are for writing, and names come and go with other programs' algorithms.
+                let names = path.ends_with("tcp_available_congestion_control");
+                if let (false, Ok(text)) = (names || path.is_dir(), fs::read_to_string(&path)) {
+                    found.push(format!("{}: {text}", path.display()));
+                }
+            }
+        }
+        for table in ["route", "ipv6_route"] {
+            let lines = fs::read_to_string(Path::new("/proc/thread-self/net").join(table))?;
+            // Uses of a route are counted behind its metric.
+            let fixed = |l: &str| l.split_whitespace().take(6).collect::<Vec<_>>().join(" ");
+            found.extend(lines.lines().map(fixed));
+        }
+        found.push(fs::read_to_string("/proc/thread-self/net/psched")?);
+        let queues = Command::new("tc").args(["qdisc", "show"]).output();
+        found.push(queues.map_or_else(
+            |e| format!("queues are not compared: {e}"),
+            |q| String::from_utf8_lossy(&q.stdout).into_owned(),
+        ));
+        Ok(found)
+    });
+    all.extend(eye.flows().into_iter().map(|l| {
+        let (algorithm, pacing) = (&l.algorithm, l.max_pacing);
+        let (locks, status) = (l.locks, l.pacing_status);
+        format!("{:?}: {algorithm} {pacing} {locks:?} {status}", l.remote)
+    }));
+    all.sort();
+    all
+}
+
+#[test]
+fn kills_at_any_moment_leave_nothing() {
+    let Some(mut ground) = Ground::new(&[road(), road(), road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let to = [0, 1].map(|k| addresses(Side::Far, k).0.to_string());
+    let policy = format!(
+        r#"
+        [[path]]
+        name = "ours"
+        to = "{}"
+        stack = "highspeed"
+        pacing = "4Mbit/s"
+        buffers = "300kB"
+
+        [[path]]
+        name = "theirs"
+        to = "{}"
+        kernel = "cubic"
+        send_buffer = "200kB"
+        "#,
+        to[0], to[1]
+    );
+    fs::write(state.join("policy.toml"), policy).unwrap();
+    ground.flow_outside(0);
+    ground.prepared(0, false, |socket| pace(socket, 1_000_000));
+    ground.flow_outside(1);
+    ground.prepared(1, false, |socket| send_buffer(socket, 400_000));
+    ground.flow(2);
+    assert!(eye.gets_on(), "a flow stalls");
+    let before = belongings(&ground, &mut eye);
+    let mut reached = 0;
+    let mut moment = 0x2545_f491_4f6c_dd1d_u64;
+    for kill in 0..10 {
+        // xorshift64: while it loads, before and after it has given flows their rules.
+        moment ^= moment << 13;
+        moment ^= moment >> 7;
+        moment ^= moment << 17;
+        let after = Duration::from_millis(moment % 1500);
+        let mut daemon = Running::begun(&ground, &state);
+        std::thread::sleep(after);
+        daemon.child.kill().unwrap();
+        daemon.child.wait().unwrap();
+        let changed = belongings(&ground, &mut eye) != before;
+        reached += u32::from(changed);
+        println!("kill {kill} after {after:?}: flows had been changed: {changed}");
+        assert!(eye.gets_on(), "a flow stalls after kill {kill}");
+        let begin = Instant::now();
+        while available().contains(&prefix()) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "names stay");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        daemon::revert(&state, &prefix(), Scope::Some(vec![ground.near()])).unwrap();
+        let now = belongings(&ground, &mut eye);
+        let new: Vec<&String> = now.iter().filter(|line| !before.contains(line)).collect();
+        assert_eq!(new, Vec::<&String>::new(), "after kill {kill}");
+        assert_eq!(now.len(), before.len(), "something has gone: {now:?}");
+        assert!(eye.gets_on(), "a flow stalls after kill {kill} and revert");
+    }
+    // A kill that came before anything was changed proves little.
+    assert!(reached >= 3, "{reached} of ten kills found changed flows");
+    // No program of theirs is left on the control group.
+    ground.flow(0);
+    assert!(eye.algorithms().iter().all(|name| name == "reno"));
 }
 
 #[test]

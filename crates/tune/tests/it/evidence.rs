@@ -1,8 +1,11 @@
 //! What each part of a rule does to flows of the running kernel.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use fullpipe_policy::{Params, Rule};
+use fullpipe_emulate::namespace::{DEVICE, Side, addresses};
+use fullpipe_emulate::netlink::Links;
+use fullpipe_policy::{FLAG_SENDSTALL_IGNORE, Params, Prefix, Rule};
 use fullpipe_tune::layout::{Event, Kind};
 
 use crate::flows::{gets_on, listed, only, road};
@@ -145,4 +148,137 @@ fn a_released_flow_gets_on() {
         tuner.apply(policy(vec![])).unwrap();
         gets_on(&mut tuner);
     }
+}
+
+/// `TCA_TBF_PARMS` with `struct tc_tbf_qopt`, and `TCA_TBF_BURST`: rate in bytes per second, limit
+/// of the queue in bytes.
+fn bucket(rate: u32, limit: u32) -> Vec<u8> {
+    const ETHERNET: u8 = 1;
+    let header = |kind: u16, bytes: u16| [bytes + 4, kind].map(u16::to_ne_bytes).concat();
+    let mut options = header(1, 36);
+    options.extend([0, ETHERNET, 0, 0, 0, 0, 0, 0]);
+    options.extend(rate.to_ne_bytes());
+    options.extend([0; 12]);
+    options.extend([limit, 0, 0].map(u32::to_ne_bytes).concat());
+    options.extend(header(6, 4));
+    options.extend(3000u32.to_ne_bytes());
+    options
+}
+
+/// The queue of the near host's own interface holds three packets, and is the bottleneck.
+#[test]
+fn a_local_stall_halves_the_window_or_does_nothing() {
+    let Some(mut ground) = Ground::new(&[wide(), wide()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    ground.on_near(|| {
+        let mut links = Links::open()?;
+        links.set_offload(DEVICE, 1)?;
+        links.set_queue(DEVICE, "tbf", &bucket(5_000_000, 4600))
+    });
+    let with = |flags| Params {
+        flags,
+        ..Params::default()
+    };
+    let ignores = with(FLAG_SENDSTALL_IGNORE);
+    let rules = vec![
+        rule("reacts", 0, "aimd", with(0), aimd(1.0, 0.5)),
+        rule("ignores", 1, "aimd", ignores, aimd(1.0, 0.5)),
+    ];
+    tuner.apply(policy(rules)).unwrap();
+    tuner.watch(u64::MAX).unwrap();
+    ground.flow(0);
+    ground.flow(1);
+    let all = |events: &[Event], rule: usize, kind: Kind| -> Vec<Event> {
+        let mine = events
+            .iter()
+            .filter(|e| e.rule == Some(rule) && e.kind == kind);
+        mine.cloned().collect()
+    };
+    let events = run(&mut tuner, Duration::from_secs(20), |e| {
+        all(e, 0, Kind::Stall).len() >= 5 && all(e, 1, Kind::StallIgnored).len() >= 5
+    });
+    let events = [events, run(&mut tuner, Duration::from_secs(1), |_| false)].concat();
+    let stalls = all(&events, 0, Kind::Stall);
+    let ignored = all(&events, 1, Kind::StallIgnored);
+    println!("{} stalls, {} ignored", stalls.len(), ignored.len());
+    assert!(stalls.len() >= 5 && ignored.len() >= 5);
+    for stall in &stalls {
+        assert_eq!(stall.value, (stall.window.floor() / 2.0).max(2.0) as u32);
+        // ACKs are recorded when the reduction is over.
+        let after = events
+            .iter()
+            .find(|e| e.kind == Kind::Ack && e.cookie == stall.cookie && e.time_us > stall.time_us);
+        let low = |e: &Event| e.window < f64::from(stall.value) + 2.0;
+        assert!(after.is_none_or(low), "{stall:?} then {after:?}");
+    }
+    let windows = all(&events, 1, Kind::Ack);
+    let falls = windows.windows(2).find(|w| w[1].window < w[0].window);
+    assert_eq!(falls, None, "an ignored stall takes something away");
+    let counters = tuner.counters().unwrap();
+    assert_eq!((counters.cuts, counters.timeouts), (0, 0), "{counters:?}");
+    let flows = tuner.flows().unwrap();
+    let sent_again = |(seen, _): &(fullpipe_tune::kernel::Seen, String)| seen.listing.retransmitted;
+    assert_eq!(
+        flows.iter().map(sent_again).sum::<u32>(),
+        0,
+        "nothing was lost"
+    );
+    tuner.finish().unwrap();
+}
+
+#[test]
+fn flows_over_ipv6_are_found_by_their_networks() {
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let [first, second] = [0, 1].map(|k| addresses(Side::Far, k).1);
+    let six = Rule {
+        to: vec![Prefix {
+            address: "2001:2::".parse().unwrap(),
+            bits: 64,
+        }],
+        ..rule("six", 0, "aimd", Params::default(), aimd(4.0, 0.25))
+    };
+    tuner.apply(policy(vec![six])).unwrap();
+    // New from here, new from there, running; and three that the rule is not for.
+    let none = |_: &std::net::TcpStream| ();
+    let new = ground.prepared_to(first, true, none);
+    let running = ground.prepared_to(first, false, none);
+    let (accepted, _far) = ground.pair(Side::Far, addresses(Side::Near, 0).1);
+    let other = ground.prepared_to(second, true, none);
+    let (passive, _far) = ground.pair(Side::Far, addresses(Side::Near, 1).1);
+    let four = ground.prepared_to(addresses(Side::Far, 0).0, true, none);
+    let cookie = |socket| rustix::net::sockopt::socket_cookie(socket).unwrap();
+    let of = |tuner: &mut _, socket| {
+        let all = listed(tuner).into_iter();
+        all.into_iter()
+            .find(|l| l.cookie == cookie(socket))
+            .expect("a flow")
+    };
+    let ours = format!("{}aimd", prefix());
+    // Those of the control group at once, the other with the next look.
+    for (socket, due) in [
+        (&new, ours.as_str()),
+        (&accepted, &ours),
+        (&running, "reno"),
+    ] {
+        assert_eq!(of(&mut tuner, socket).algorithm, due);
+    }
+    tuner.settle().unwrap();
+    let found = of(&mut tuner, &running);
+    assert_eq!(found.algorithm, ours);
+    assert_eq!(found.remote.0, first);
+    assert!(matches!(found.local.0, IpAddr::V6(_)), "{found:?}");
+    for socket in [&other, &passive, &four] {
+        assert_eq!(of(&mut tuner, socket).algorithm, "reno");
+    }
+    tuner.finish().unwrap();
+    assert!(listed(&mut tuner).iter().all(|l| l.algorithm == "reno"));
 }

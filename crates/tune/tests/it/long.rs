@@ -98,3 +98,9 @@ fn cost_per_ack_of_each_law() {
     }
     tuner.finish().unwrap();
 }
+
+#[test]
+#[ignore = "half a minute: make verify-tuner"]
+fn a_policy_is_replaced_every_second_under_a_thousand_flows() {
+    crate::many::reload(20, Duration::from_secs(1));
+}

@@ -1,10 +1,62 @@
-//! Slow start of flows of the running kernel: what it overshoots by.
+//! The start of flows of the running kernel: what leaves before the first ACK, and what slow start
+//! overshoots by.
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::IpAddr;
 use std::time::Duration;
 
+use fullpipe_emulate::namespace::{Side, addresses};
 use fullpipe_policy::Params;
 
 use crate::support::{Ground, Road, aimd, policy, rule, run};
+
+/// Bytes that reach the far host before anything else does for 100 ms: the near one has more, and
+/// its first ACK is 300 ms away.
+fn first_flight(ground: &Ground, from: Side, to: IpAddr) -> usize {
+    let (near, mut far) = ground.pair(from, to);
+    near.set_nonblocking(true).unwrap();
+    assert!((&near).write(&[0; 100_000]).unwrap() > 50_000);
+    let mut bytes = vec![0; 1 << 17];
+    let mut arrived = far.read(&mut bytes).unwrap();
+    far.set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    loop {
+        match far.read(&mut bytes) {
+            Ok(n) => arrived += n,
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return arrived,
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+#[test]
+fn an_initial_window_is_seen_at_the_other_end() {
+    const PAYLOAD: usize = 1448;
+    let road = || Road {
+        mbit: 100,
+        rtt_ms: 300,
+        buffer: 1000,
+        lost: vec![],
+    };
+    let Some(ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let wide = Params {
+        initial_window: 24,
+        ..Params::default()
+    };
+    let wide = rule("wide", 0, "aimd", wide, aimd(1.0, 0.5));
+    tuner.apply(policy(vec![wide])).unwrap();
+    let opened = |k| first_flight(&ground, Side::Near, addresses(Side::Far, k).0);
+    assert_eq!(opened(0), 24 * PAYLOAD);
+    // RFC 6928: the kernel's own.
+    assert_eq!(opened(1), 10 * PAYLOAD);
+    let accepted = first_flight(&ground, Side::Far, addresses(Side::Near, 0).0);
+    assert_eq!(accepted, 24 * PAYLOAD);
+}
 
 /// 100 Mbit/s, 80 ms and 300 packets: doubling reaches twice of what path and buffer hold and loses
 /// hundreds of segments; both ways to end it early lose a fifth of them at most.

@@ -1,5 +1,6 @@
 //! Hosts, flows and a tuner over them, all gone at the end of a test.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -178,10 +179,34 @@ impl Ground {
         &self,
         f: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> T {
-        self.stage
-            .host(Side::Near)
-            .enter(f)
-            .expect("it can be done")
+        self.on(Side::Near, f)
+    }
+
+    /// Does something in a host's namespace.
+    pub fn on<T: Send + 'static>(
+        &self,
+        side: Side,
+        f: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> T {
+        self.stage.host(side).enter(f).expect("it can be done")
+    }
+
+    /// A connection from one host, whose sender is in the control group if that is the near one,
+    /// to an address of the other: the near end and the far end.
+    pub fn pair(&self, from: Side, to: IpAddr) -> (TcpStream, TcpStream) {
+        let _inside = self.group.enter();
+        let other = match from {
+            Side::Near => Side::Far,
+            Side::Far => Side::Near,
+        };
+        let listener = self.on(other, move || TcpListener::bind((to, 0)));
+        let at = listener.local_addr().expect("an address");
+        let opened = self.on(from, move || TcpStream::connect(at));
+        let accepted = listener.accept().expect("a connection").0;
+        match from {
+            Side::Near => (opened, accepted),
+            Side::Far => (accepted, opened),
+        }
     }
 
     /// Listens on the far host and takes what comes; its port.
@@ -307,11 +332,14 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// Compiles a file of `tests/` for this machine; `None`, with the reason, without a C compiler.
 pub fn compile(file: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    compile_in(Path::new(env!("CARGO_MANIFEST_DIR")), file)
+}
+
+/// The same of another folder like this crate's.
+pub fn compile_in(root: &Path, file: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(file);
+    let source = root.join("tests").join(file);
     let mut cc = std::process::Command::new("cc");
     let cc = cc
         .args([
@@ -393,12 +421,15 @@ impl Eye {
         self.flows().into_iter().map(|l| l.algorithm).collect()
     }
 
-    /// Whether all flows have something acknowledged within two seconds.
+    /// Whether each flow has something acknowledged within two seconds.
     pub fn gets_on(&mut self) -> bool {
-        let sum = |flows: Vec<Listing>| flows.iter().map(|l| l.bytes_acked).sum::<u64>();
-        let (begin, from) = (Instant::now(), sum(self.flows()));
+        let acked = |flows: Vec<Listing>| -> BTreeMap<u64, u64> {
+            flows.iter().map(|l| (l.cookie, l.bytes_acked)).collect()
+        };
+        let (begin, from) = (Instant::now(), acked(self.flows()));
         while begin.elapsed() < Duration::from_secs(2) {
-            if sum(self.flows()) > from {
+            let now = acked(self.flows());
+            if from.iter().all(|(flow, n)| now.get(flow) > Some(n)) {
                 return true;
             }
             thread::sleep(Duration::from_millis(10));

@@ -2,15 +2,18 @@
 
 use std::env;
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fullpipe_doctor::Finding;
 use fullpipe_tune::bpf::PREFIX;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
 use fullpipe_tune::groups;
 use fullpipe_tune::guard;
 use fullpipe_tune::namespaces::Scope;
+use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
@@ -18,6 +21,13 @@ use crate::args::{TunerRun, TunerScope, TunerState, TunerVerb};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::table::{Align, Table};
+
+/// What `tune doctor` says of it.
+pub fn examine(state: &Path) -> Vec<Finding> {
+    let mut findings = vec![Finding::yes("libelf and zlib", "in this fullpipe")];
+    findings.extend(trial::examine(state));
+    findings
+}
 
 /// Runs the verb.
 pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
@@ -137,9 +147,8 @@ fn failure(error: DaemonError) -> Failure {
         DaemonError::Policy(_) => Failure::new(Exit::Usage, error.to_string()),
         DaemonError::Second(_) => Failure::new(Exit::Environment, error.to_string())
             .hint("`fullpipe tune status` asks it"),
-        _ => Failure::new(Exit::Environment, error.to_string()).hint(
-            "root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and Linux 6.4 or later with BTF",
-        ),
+        _ => Failure::new(Exit::Environment, error.to_string())
+            .hint("`fullpipe tune doctor` tries what it takes and says what mends it"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `fullpipe tune`: policies for the kernel's own TCP.
 
 mod check;
+mod doctor;
 mod explain;
 mod forecast;
 #[cfg_attr(not(feature = "tune"), path = "without.rs")]
@@ -14,6 +15,7 @@ pub fn tune(args: &Tune) -> Result<Exit, Failure> {
     match &args.verb {
         TuneVerb::Check(args) => check::check(args),
         TuneVerb::Explain(args) => explain::explain(args),
+        TuneVerb::Doctor(args) => doctor::doctor(args),
         TuneVerb::Tuner(verb) => kernel::run(verb),
     }
 }
