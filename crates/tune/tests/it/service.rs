@@ -129,10 +129,11 @@ fn the_unit_s_privileges_are_enough() {
     let mut by = nobody();
     by.env("NOTIFY_SOCKET", &notify);
     let mut daemon = Running::inside(&ground, &state, by);
+    let aimd = format!("{}aimd", prefix());
+    until(&mut eye, Duration::from_secs(10), &[&aimd]);
     let line = daemon.line();
     assert!(line.ends_with(", was reno"), "{line}");
     ground.flow(1);
-    let aimd = format!("{}aimd", prefix());
     until(&mut eye, Duration::from_secs(2), &[&aimd, &aimd]);
     let heard = || {
         let mut bytes = [0; 64];
