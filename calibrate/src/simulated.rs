@@ -1,13 +1,11 @@
 //! Runs the same cells in the simulator.
 
-use std::collections::BTreeMap;
-
 use fullpipe_cc::StackSpec;
 use fullpipe_run::RunSpec;
 use fullpipe_sim::run as simulate;
 use rayon::prelude::*;
 
-use crate::cell::{Cell, Model, ScenarioError, guest};
+use crate::cell::{Cell, Kernel, Model, ScenarioError, guest};
 use crate::measure::GRID_MS;
 use crate::observed;
 use crate::reference::Run;
@@ -28,13 +26,18 @@ pub enum SimulatedError {
     },
 }
 
-/// The run of a cell. Its TCP-LP is told the offset of the time stamps that the kernel draws.
+/// The run of a cell. Its TCP-LP is told the offset of the time stamps that the kernel draws, and a
+/// receiver of 6.12 has the window of one.
 ///
 /// # Errors
 /// [`SimulatedError::Scenario`] if the simulator does not know an algorithm.
 pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedError> {
     let mut spec = cell.spec(seed, model)?;
     for flow in &mut spec.flows {
+        if model == Model::Linux && cell.kernel == Kernel::V6_12 {
+            flow.receiver.window.first = Some(guest::WINDOW_6_12.0);
+            flow.receiver.window.max = Some(guest::WINDOW_6_12.1);
+        }
         if flow.stack.to_string() == "lp-linux" {
             let name = format!("lp-linux(stamp_offset={})", guest::STAMP_OFFSET_MS);
             flow.stack = StackSpec::parse(&name).map_err(|e| SimulatedError::Run {
@@ -77,20 +80,16 @@ pub fn reduced(cell: &Cell, repeat: u32, spec: &RunSpec) -> Result<Run, Simulate
 }
 
 /// Every repeat of every cell, on all processors; `progress` hears of each run's end. A cell that
-/// cannot be run is an error in its place. Cells that differ in the release of their kernel alone
-/// are one run.
+/// cannot be run is an error in its place.
 pub fn run_all(
     cells: &[Cell],
     model: Model,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Vec<Result<Run, SimulatedError>> {
-    let mut first: BTreeMap<(String, u32), &Cell> = BTreeMap::new();
-    let mut runs: Vec<(&Cell, u32)> = Vec::new();
-    for cell in cells {
-        if *first.entry(alike(cell)).or_insert(cell) == cell {
-            runs.extend((0..cell.repeats).map(|r| (cell, r)));
-        }
-    }
+    let runs = cells
+        .iter()
+        .flat_map(|c| (0..c.repeats).map(move |r| (c, r)));
+    let runs: Vec<(&Cell, u32)> = runs.collect();
     let made = runs
         .par_iter()
         // One at a time, in order: the dear runs are at the end and would all be one thread's.
@@ -100,39 +99,32 @@ pub fn run_all(
             progress(&cell.run_name(*repeat));
             result
         });
-    let made: Vec<Result<Run, SimulatedError>> = made.collect();
-    let mut by_cell: BTreeMap<(String, u32), Vec<Result<Run, String>>> = BTreeMap::new();
-    for ((cell, _), result) in runs.iter().zip(made) {
-        let result = result.map_err(|e| e.to_string());
-        by_cell.entry(alike(cell)).or_default().push(result);
-    }
-    let of = |cell: &Cell| {
-        let runs = by_cell.get(&alike(cell)).cloned().unwrap_or_default();
-        let cell = cell.id();
-        runs.into_iter().map(move |run| match run {
-            Ok(run) => Ok(Run {
-                command: format!("fullpipe-calibrate sim --only {cell}"),
-                cell: cell.clone(),
-                ..run
-            }),
-            Err(reason) => Err(SimulatedError::Run {
-                cell: cell.clone(),
-                reason,
-            }),
-        })
-    };
-    cells.iter().flat_map(of).collect()
-}
-
-/// What the simulator knows of a cell: everything but the release of the kernel.
-fn alike(cell: &Cell) -> (String, u32) {
-    (cell.experiment(), cell.kernel.hz())
+    made.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cell::{self, MSS, PACKET};
+
+    #[test]
+    fn a_receiver_of_6_12_has_its_window_and_the_kernel_its_own() {
+        let first = |id: &str| {
+            let cell = cell::of(id).unwrap();
+            let of = |s: RunSpec| {
+                (
+                    s.flows[0].receiver.window.first,
+                    s.flows[0].receiver.window.max,
+                )
+            };
+            let simulated = spec(&cell, 1, Model::Linux).unwrap();
+            (of(simulated), of(cell.spec(1, Model::Linux).unwrap()))
+        };
+        let preset = (Some(45), Some(23_172));
+        assert_eq!(first("reno-20x30-b1@6.1"), (preset, preset));
+        let new = (Some(23_172), Some(29_328));
+        assert_eq!(first("reno-20x30-b1@6.12"), (new, preset));
+    }
 
     #[test]
     fn reno_fills_a_small_path_as_arithmetic_says() {
@@ -155,19 +147,5 @@ mod tests {
         // No row before the handshake is over.
         assert_eq!(curve.start_ms, 40);
         assert_eq!(curve.start_ms + 10 * (curve.cwnd.len() as u64 - 1), 120_000);
-    }
-
-    #[test]
-    fn releases_share_a_run() {
-        let cells = ["@6.1", "@6.12"].map(|k| cell::of(&format!("vegas-20x30-b1{k}")).unwrap());
-        let made = std::sync::atomic::AtomicUsize::new(0);
-        let runs = run_all(&cells, Model::Linux, &|_| {
-            made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        });
-        let runs: Vec<Run> = runs.into_iter().map(Result::unwrap).collect();
-        assert_eq!(made.into_inner(), 1);
-        let ids: Vec<&str> = runs.iter().map(|r| r.cell.as_str()).collect();
-        assert_eq!(ids, ["vegas-20x30-b1@6.1", "vegas-20x30-b1@6.12"]);
-        assert_eq!(runs[0].flows[0].measure, runs[1].flows[0].measure);
     }
 }

@@ -247,7 +247,8 @@ impl Receiver {
     fn grow_window(&mut self) {
         if self.rcv_wnd < self.max_rcv_wnd {
             self.rcv_wnd = (self.rcv_wnd + 2).min(self.max_rcv_wnd);
-            self.quick = self.quick.max(1);
+            // No more than the lowest bit, so that what was left of the start is left afterwards.
+            self.quick |= 1;
         }
     }
 
@@ -352,7 +353,7 @@ impl Receiver {
         self.merged += 1;
         if self.merge_until == Time::MAX {
             let part = self.rtt.map_or(rule.delay, |rtt| rtt / rule.rtt_part);
-            self.merge_until = now + rule.delay.min(part);
+            self.merge_until = now + rule.delay.min(part) + rule.slack;
         }
     }
 

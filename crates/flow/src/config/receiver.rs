@@ -102,15 +102,19 @@ pub struct AckCompression {
     pub delay: Span,
     /// And no longer than RTT over this, at least 1.
     pub rtt_part: u64,
+    /// How much later the timer goes off, as it does where nothing else wakes it.
+    pub slack: Span,
     /// Most ACKs that become one.
     pub most: u32,
 }
 
 impl AckCompression {
-    /// `tcp_comp_sack_delay_ns` 1 ms, 5 % of the RTT, `tcp_comp_sack_nr` 44.
+    /// `tcp_comp_sack_delay_ns` 1 ms, 5 % of the RTT, `tcp_comp_sack_slack_ns` 100 us,
+    /// `tcp_comp_sack_nr` 44.
     pub const LINUX: Self = Self {
         delay: Span::from_millis(1),
         rtt_part: 20,
+        slack: Span::from_micros(100),
         most: 44,
     };
 }

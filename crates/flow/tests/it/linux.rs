@@ -208,7 +208,7 @@ fn a_retransmission_lost_after_a_timeout_begins_a_recovery() {
     }
 }
 
-/// While a hole is open, three ACKs for the same number leave at once and the rest wait 1 ms.
+/// While a hole is open, three ACKs for the same number leave at once and the rest wait 1.1 ms.
 #[test]
 fn acks_above_a_hole_are_merged() {
     let mut r = receiver(0);
@@ -221,15 +221,15 @@ fn acks_above_a_hole_are_merged() {
         .collect();
     assert!(acks[..3].iter().all(Option::is_some));
     assert!(acks[3..].iter().all(Option::is_none));
-    assert_eq!(r.next_timeout(), at_us(6 * 100 + 1000));
+    assert_eq!(r.next_timeout(), at_us(6 * 100 + 1000 + 100));
     let merged = r
-        .handle_timeout(at_us(1600))
+        .handle_timeout(at_us(1700))
         .map(|a| (a.cum, a.sacks.iter().next()));
     let all = fullpipe_flow::Range { start: 3, end: 15 };
     assert_eq!(merged, Some((2, Some(all))));
     // Filling the hole is not merged.
     assert_eq!(
-        r.handle_segment(at_us(1700), &data(2)).map(|a| a.cum),
+        r.handle_segment(at_us(1800), &data(2)).map(|a| a.cum),
         Some(15)
     );
 }
@@ -260,7 +260,8 @@ fn merged_acks_lose_no_block() {
     assert_eq!(AckCompression::LINUX.most, 44);
 }
 
-/// On a short path the wait is a twentieth of the RTT that the first data shows.
+/// On a short path the wait is a twentieth of the RTT that the first data shows, and the slack of
+/// the timer more.
 #[test]
 fn the_wait_is_a_twentieth_of_a_short_round_trip() {
     let mut r = receiver(1);
@@ -274,7 +275,7 @@ fn the_wait_is_a_twentieth_of_a_short_round_trip() {
     for seq in [0, 2, 3, 4, 5] {
         r.handle_segment(at_us(4000), &data(seq));
     }
-    assert_eq!(r.next_timeout(), at_us(4000 + 200));
+    assert_eq!(r.next_timeout(), at_us(4000 + 200 + 100));
 }
 
 /// The window grows by two segments per arrival up to its limit, and each arrival is acknowledged
@@ -295,7 +296,8 @@ fn segments_are_acknowledged_at_once_while_the_window_grows() {
     // 45 + 2 (n + 1) segments beyond the n-th, at most 60: eight arrivals open it.
     let open: Vec<u64> = acks.iter().take(8).map(|a| a.unwrap_or(0)).collect();
     assert_eq!(open, [48, 51, 54, 57, 60, 63, 66, 68]);
-    assert_eq!(acks[8..], [None, Some(70), None, Some(72)]);
+    // The two of the start are left for afterwards: each step of the window gives one of its own.
+    assert_eq!(acks[8..], [Some(69), Some(70), None, Some(72)]);
 }
 
 /// A pushed segment is acknowledged at once. A controller that sets the rate, as this one may, gets

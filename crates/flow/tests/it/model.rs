@@ -416,6 +416,7 @@ prop_compose! {
             c.acks.compression = merge.map(|(us, most)| AckCompression {
                 delay: Span::from_micros(us),
                 rtt_part: 20,
+                slack: Span::ZERO,
                 most,
             });
             c.acks.hz = hz;
