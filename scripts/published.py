@@ -578,16 +578,14 @@ def number(x):
 def shown(value):
     if value is None:
         return "undefined"
-    mean, low, high = value
-    if abs(high - low) <= 1e-9 * max(abs(mean), 1e-12):
-        return number4(mean)
-    return f"{number4(mean)} [{number4(low)}, {number4(high)}]"
+    mean, low, high = map(number4, value)
+    return mean if mean == low == high else f"{mean} [{low}, {high}]"
 
 
 def number4(x):
-    if x == 0:
+    if abs(x) < 5e-5:
         return "0"
-    if abs(x) >= 10000:
+    if abs(x) >= 9999.5:
         return f"{x:,.0f}"
     return f"{x:.4g}" if abs(x) >= 1 else f"{x:.4f}"
 

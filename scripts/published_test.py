@@ -335,6 +335,13 @@ class Check(unittest.TestCase):
             with self.assertRaisesRegex(published.Error, "neither kept nor on the page"):
                 self.text(Blank(), page, items)
 
+    def test_what_is_shown_reads_back_as_what_is_shown(self):
+        self.assertEqual(published.shown((100, 100, 100)), "100")
+        for value in [(0, 0, 0), (-1e-9, -2e-5, 7e-5), (1e-5, -1e-5, 2e-5), (9999.96, 9999, 10001),
+                      (0.00005, 0.00004, 0.00006), (100, 99.999999, 100.000001), (1e6, 1e6, 1e6)]:
+            text = published.shown(value)
+            self.assertEqual(published.shown(published.read_value(text)), text, value)
+
     def test_a_value_that_cannot_be_read_is_named(self):
         for text in ["", "fast", "12 to", "[1, 2]"]:
             with self.assertRaisesRegex(published.Error, "cannot be read"):

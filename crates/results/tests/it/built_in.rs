@@ -28,8 +28,8 @@ const KNOWN: [(&str, &str); 7] = [
     ),
 ];
 
-/// Every expectation fails in a wrong world, or its file says why none is known; every wrong world
-/// that a file names is noticed.
+/// Every expectation passes where it was looked at, and fails in a wrong world, or its file says
+/// why none is known; every wrong world that a file names is noticed.
 #[test]
 fn every_expectation_of_the_built_in_scenarios_can_fail() {
     let names: Vec<&str> = fullpipe_scenario::builtin::names().collect();
@@ -52,6 +52,8 @@ fn faults(name: &str) -> Vec<String> {
     let toothless = found.toothless();
     let toothless =
         toothless.map(|e| format!("{name}, line {}: `{}` is toothless", e.line, e.name));
+    let failing = found.expectations.iter().filter(|e| !e.passes);
+    let failing = failing.map(|e| format!("{name}, line {}: `{}` fails as it is", e.line, e.name));
     let unnoticed = found.uncaught();
     let unnoticed = unnoticed.map(|w| format!("{name}: nothing notices \"{}\"", w.about));
     let excused =
@@ -65,7 +67,7 @@ fn faults(name: &str) -> Vec<String> {
     let known = KNOWN.iter().filter(|(of, _)| *of == name);
     let gone = known.filter(|(_, about)| !caught(about));
     let gone = gone.map(|(_, about)| format!("{name}: the file lacks, or misses, \"{about}\""));
-    let faults = toothless.chain(unnoticed).chain(sharp);
+    let faults = toothless.chain(failing).chain(unnoticed).chain(sharp);
     faults.chain(gone).collect()
 }
 

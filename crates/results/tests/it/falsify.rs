@@ -236,3 +236,173 @@ fn runs_are_shared_between_worlds_and_kept() {
     assert_eq!(again.expectations, first.expectations);
     assert_eq!(again.worlds, first.worlds);
 }
+
+/// Two cases with an ordered loss. More datagrams hit the flow in the second alone, the dearer one.
+const TWO: &str = r#"name = "two"
+duration = "6s"
+
+[path]
+rate = "20Mbit/s"
+rtt = "50ms"
+buffer = "100 packets"
+
+[[flow]]
+name = "main"
+stack = "reno"
+window = "100 segments"
+drop = { time = "2s" }
+
+[[traffic]]
+name = "noise"
+kind = "udp"
+rate = "24kbit/s"
+start = "3s"
+
+[[matrix.case]]
+name = "small"
+duration = "4s"
+path.rate = "100Mbit/s"
+path.rtt = "5ms"
+flow.main.window = "4 segments"
+
+[[matrix.case]]
+name = "large"
+
+[[expect]]
+name = "one is sent again"
+metric = "retransmits"
+at_most = 1
+"#;
+
+const BURST: &str = "\n[[negative]]\nabout = \"the datagrams hit\"\nset = { \"traffic.noise.rate\" \
+                     = \"40Mbit/s\" }\n";
+const LOSSY: &str = "\n[[negative]]\nabout = \"lossy\"\nset = { \"path.loss\" = 0.05 }\n";
+
+fn first_failure(text: &str) -> Falsification {
+    let overrides = Overrides::default();
+    let scenario = Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let trial = Trial::new(scenario, &overrides);
+    let options = Options::default();
+    let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
+    found.unwrap()
+}
+
+#[test]
+fn the_search_misses_nothing_and_runs_less() {
+    // What fails in the dearer case alone.
+    let found = first_failure(&format!("{TWO}{BURST}"));
+    assert_eq!(caught(&found, "one is sent again"), ["the datagrams hit"]);
+    assert!(found.passed(), "{found:?}");
+
+    let rate = "\n[[expect]]\nname = \"rate\"\nmetric = \"goodput_mbps\"\nat_least = 5\n";
+    let found = first_failure(&format!("{TWO}{BURST}{rate}"));
+    assert_eq!(
+        caught(&found, "rate"),
+        ["main: a fixed window of ten segments"]
+    );
+
+    // The same where the expectation has failed before, in the cheaper case.
+    let both = format!("{TWO}{LOSSY}{BURST}");
+    let found = first_failure(&both);
+    assert_eq!(
+        found
+            .worlds
+            .iter()
+            .filter(|w| w.effect == WorldEffect::Caught)
+            .count(),
+        2
+    );
+    assert!(found.passed(), "{found:?}");
+    let every = falsify(&both);
+    assert!(found.made < every.made, "{} of {}", found.made, every.made);
+    let tried = |found: &Falsification| found.expectations[0].tried;
+    assert!(tried(&found) < tried(&every), "{found:?}");
+}
+
+#[test]
+fn an_inert_world_is_run_whatever_failed_before() {
+    let inert = |set: &str| {
+        let world = format!("\n[[negative]]\nabout = \"n\"\nset = {{ {set} }}\ninert = \"w\"\n");
+        first_failure(&format!("{TWO}{LOSSY}{world}"))
+    };
+    let found = inert("\"path.buffer\" = \"4000 packets\"");
+    assert_eq!(found.worlds[1].effect, WorldEffect::Dead);
+    assert!(found.passed(), "{found:?}");
+    // What sets nothing shows nothing.
+    let found = inert("\"path.buffer\" = \"100 packets\"");
+    assert_eq!(found.worlds[1].effect, WorldEffect::Untried);
+    assert!(!found.passed(), "{found:?}");
+}
+
+#[test]
+fn what_a_world_of_the_file_alone_fails_is_not_weak() {
+    let found = falsify(&format!("{TWO}{BURST}"));
+    assert_eq!(caught(&found, "one is sent again"), ["the datagrams hit"]);
+    assert_eq!(found.weak().count(), 0);
+}
+
+#[test]
+fn what_fails_as_it_is_is_not_caught_by_failing_elsewhere() {
+    let never = "\n[[expect]]\nname = \"never\"\nmetric = \"goodput_mbps\"\nat_least = 1000\n";
+    let found = falsify(&format!("{ONE_LOSS}{HALVED}{never}"));
+    assert_eq!(caught(&found, "never"), [""; 0]);
+    let passes: Vec<bool> = found.expectations.iter().map(|e| e.passes).collect();
+    assert_eq!(passes, [true, false]);
+}
+
+/// A discipline may draw, and does not where there is no queue.
+#[test]
+fn seeds_that_could_change_something_and_do_not_are_named() {
+    let drawing = ONE_LOSS.replace("[[flow]]", "queue = \"codel\"\n\n[[flow]]");
+    let found = falsify(&format!("{drawing}{HALVED}"));
+    assert_eq!(found.same_for_all_seeds.len(), 1);
+}
+
+#[test]
+fn each_case_gets_the_stack_made_for_it() {
+    let compared = "\n[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { stack = \"b\" }\nratio_to = { \
+                    stack = \"a\" }\nwithin = [0.1, 10]\n";
+    let text = format!(
+        "{ONE_LOSS}{HALVED}\n[matrix]\n\"path.rtt\" = [\"50ms\", \"60ms\"]\n\n[[matrix.stack]]\n\
+         name = \"a\"\nflow.main.stack = \"reno\"\n[[matrix.stack]]\nname = \"b\"\n\
+         flow.main.stack = \"scalable\"\n{compared}"
+    );
+    let overrides = Overrides::default();
+    let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
+    let all = worlds(&scenario);
+    let of = |about: &str| all.iter().find(|w| w.about == about).unwrap();
+    let stacks = |about: &str| -> Vec<String> {
+        let other = of(about).of(&scenario, &overrides).unwrap();
+        let cases = other.cases.iter();
+        cases.map(|c| c.flows[0].stack.clone()).collect()
+    };
+    let (here, there) = ("aimd(decrease=0.6)", "scalable(decrease=0.15)");
+    let larger = "main: decreases a fifth larger";
+    assert_eq!(stacks(larger), [here, there, here, there]);
+    assert_eq!(of(larger).assignments().len(), 2);
+    let one_side = format!("{larger}, not in the case it is compared with");
+    assert_eq!(stacks(&one_side), ["reno", there, "reno", there]);
+    // The same wrong thing.
+    assert_eq!(of(&one_side).kind(), of(larger).kind());
+}
+
+/// What `--quick` sets, and a case that nothing asks about, are in the result as well.
+#[test]
+fn what_was_looked_at_is_said() {
+    let large = TWO.replace("at_most = 1", "at_most = 1\nwhere = { case = \"large\" }");
+    let text = large.replace("[path]", "seeds = 1\n\n[quick]\nseeds = 2\n\n[path]");
+    let parsed = |quick| {
+        let overrides = Overrides {
+            quick,
+            ..Overrides::default()
+        };
+        let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
+        let trial = Trial::new(scenario, &overrides);
+        let options = Options::default();
+        let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
+        let found = found.unwrap();
+        (found.quick, found.same_for_all_seeds.len())
+    };
+    assert_eq!(parsed(false), (false, 0));
+    assert_eq!(parsed(true), (true, 2));
+}
