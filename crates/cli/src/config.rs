@@ -21,7 +21,7 @@ use fullpipe_scenario::{Diagnostic, Diagnostics};
 pub struct Config {
     /// Where the file is, or would be; `None`: without a home, or switched off.
     pub file: Option<PathBuf>,
-    /// That of the environment first.
+    /// Those of the environment before those of the file, which they override.
     pub settings: Vec<Setting>,
 }
 

@@ -247,7 +247,7 @@ impl Receiver {
     fn grow_window(&mut self) {
         if self.rcv_wnd < self.max_rcv_wnd {
             self.rcv_wnd = (self.rcv_wnd + 2).min(self.max_rcv_wnd);
-            // No more than the lowest bit, so that what was left of the start is left afterwards.
+            // The lowest bit, as `tcp_grow_window` sets it: quick ACKs left from the start stay.
             self.quick |= 1;
         }
     }

@@ -34,7 +34,7 @@ pub fn examine(state: &Path) -> Vec<Finding> {
     ]
 }
 
-/// Why something does not work.
+/// Why a trial failed: it decides what the remedy is.
 enum Lack {
     /// A privilege.
     Privilege(String),

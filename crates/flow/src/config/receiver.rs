@@ -102,7 +102,7 @@ pub struct AckCompression {
     pub delay: Span,
     /// And no longer than RTT over this, at least 1.
     pub rtt_part: u64,
-    /// How much later the timer goes off, as it does where nothing else wakes it.
+    /// How much later the timer goes off: the slack that the kernel gives it to share a wake-up.
     pub slack: Span,
     /// Most ACKs that become one.
     pub most: u32,

@@ -406,17 +406,17 @@ prop_compose! {
         window in prop_oneof![2 => Just(None), 1 => (1u64..40).prop_map(Some)],
         quick in 0u32..16,
         grows in any::<bool>(),
-        merge in prop_oneof![1 => Just(None), 1 => (1u64..2000, 1u32..50).prop_map(Some)],
+        merge in prop_oneof![1 => Just(None), 1 => (1u64..2000, 0u64..200, 1u32..50).prop_map(Some)],
         hz in prop_oneof![1 => Just(None), 1 => (50u32..1001).prop_map(Some)],
     ) -> ReceiverConfig {
         ReceiverConfig::preset(Preset::Y2026).with(|c| {
             c.acks.every = ack_every;
             c.acks.delay = Span::from_millis(ack_delay);
             c.acks.quick = quick;
-            c.acks.compression = merge.map(|(us, most)| AckCompression {
+            c.acks.compression = merge.map(|(us, slack_us, most)| AckCompression {
                 delay: Span::from_micros(us),
                 rtt_part: 20,
-                slack: Span::ZERO,
+                slack: Span::from_micros(slack_us),
                 most,
             });
             c.acks.hz = hz;

@@ -114,6 +114,7 @@ const ROWS: &[Row] = &[
     (PATH, "rate", Spot::Path, "rate = \"10Mbit/s\"", "rate = \"11Mbit/s\"", H),
     (PATH, "rtt", Spot::Path, "rtt = \"40ms\"", "rtt = \"41ms\"", H),
     (PATH, "mtu", Spot::Path, "", "mtu = 9000", H),
+    (PATH, "preset", Spot::Path, "", "preset = \"cellular\"", H),
     (PATH, "buffer", Spot::Path, "", "buffer = \"9 packets\"", H),
     (PATH, "queue", Spot::Path, "", "queue = { kind = \"codel\", by = \"linux\" }", H),
     (PATH, "loss", Spot::Path, "", "loss = 0.01", H),

@@ -53,7 +53,7 @@ pub struct State {
 }
 
 impl State {
-    /// What its text begins with.
+    /// First bytes of its text, by which it is told from a file of somebody else.
     pub const MAGIC: &str = "fullpipe-part ";
     /// Bytes of its text, at most.
     pub const MOST: u64 = 8000;

@@ -328,7 +328,7 @@ fn an_inert_world_is_run_whatever_failed_before() {
     let found = inert("\"path.buffer\" = \"4000 packets\"");
     assert_eq!(found.worlds[1].effect, WorldEffect::Dead);
     assert!(found.passed(), "{found:?}");
-    // What sets nothing shows nothing.
+    // A world that sets what the case has already cannot show that the key is inert.
     let found = inert("\"path.buffer\" = \"100 packets\"");
     assert_eq!(found.worlds[1].effect, WorldEffect::Untried);
     assert!(!found.passed(), "{found:?}");

@@ -211,8 +211,8 @@ keys! {
                 ends.receiver.acks.compression.unwrap_or(AckCompression::LINUX)
             })
         ], false,
-            "ACKs beyond the third for one hole wait up to 1 ms and become one (Linux \
-             `tcp_comp_sack_delay_ns`)";
+            "ACKs beyond the third for one hole wait up to 1.1 ms and become one (Linux \
+             `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`)";
         mtu: whole(68, 65535, "bytes") [or "`path.mtu`"], 576,
             "bytes of a full packet of this flow, at most those of the path";
         host: name [or "of its own"], "server",
