@@ -72,7 +72,11 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
         if !void && !OBEYED.contains(&path.as_str()) {
             let key = key_of(path);
             let what = format!("the kernel has no switch for this value of `{key}`");
-            let hint = format!("leave out `{key}`, or use --ground sim");
+            let by = match path.starts_with("receiver.acks.") {
+                true => " and `receiver`, which may stand for it",
+                false => "",
+            };
+            let hint = format!("leave out `{key}`{by}, or use --ground sim");
             return Err(LinuxError::unable(f, key, what, hint));
         }
     }

@@ -130,6 +130,7 @@ fn advice(found: &Falsification) -> String {
         );
     }
     out += &weak(found);
+    out += &unclear(found);
     out += &dead_knobs(found);
     out += &repeated_seeds(found);
     if found.passed() {
@@ -161,6 +162,21 @@ fn weak(found: &Falsification) -> String {
     out
 }
 
+/// Expectations that pass by the width of their intervals, in wrong worlds as well.
+fn unclear(found: &Falsification) -> String {
+    let mut out = String::new();
+    for e in found
+        .expectations
+        .iter()
+        .filter(|e| e.unclear && !e.toothless)
+    {
+        out += &format!("`{}` (line {}) is unclear as it is: ", e.name, e.line);
+        out += "its 95 % interval reaches across an end of what is\n  accepted, and so do those of \
+                wrong worlds that pass. More seeds (--repeat) make it narrower.\n\n";
+    }
+    out
+}
+
 /// The values of an expectation, as it is and where it does not notice.
 fn values(e: &ExpectationTeeth) -> String {
     let text = |x: f64| number(x, 4);
@@ -179,7 +195,14 @@ fn values(e: &ExpectationTeeth) -> String {
         _ => "no other wrong world moves it".to_owned(),
     };
     let of = if e.ratio { "the ratio of " } else { "" };
-    format!("{of}{} is {here} as it is, {elsewhere}", e.metric)
+    let nearest = e.nearest.as_ref().map_or_else(String::new, |n| {
+        format!(
+            ", nearest to failing with {} in \"{}\"",
+            text(n.value),
+            n.world
+        )
+    });
+    format!("{of}{} is {here} as it is, {elsewhere}{nearest}", e.metric)
 }
 
 /// Values of wrong worlds that lie outside the bound and pass all the same, since their interval
@@ -222,13 +245,18 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     out
 }
 
-/// A world that moves the expectation's value, by a key that the scenario has: what is taken away
-/// rather than a stack replaced, unless stacks are compared. Its name, and its key with the value.
+/// A world that moves the expectation's value, by a key that the scenario has: that in which it is
+/// nearest to failing, or what is taken away rather than a stack replaced, unless stacks are
+/// compared. Its name, and its key with the value.
 fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
     let moves = |w: &&WorldResult| e.missed.contains(&w.about) && w.line.is_none();
     let all: Vec<&WorldResult> = found.worlds.iter().filter(moves).collect();
+    let nearest = |w: &&&WorldResult| {
+        w.set.len() == 1 && e.nearest.as_ref().is_some_and(|n| n.world == w.about)
+    };
     let plain = |w: &&&WorldResult| w.set.len() == 1 && w.set[0].contains(".stack=") == e.ratio;
-    let best = all.iter().find(plain).or(all.first());
+    let best = all.iter().find(nearest).or_else(|| all.iter().find(plain));
+    let best = best.or(all.first());
     let pair = best.and_then(|w| Some((w.about.clone(), w.set.first()?.split_once('=')?)));
     match pair {
         Some((about, (key, value))) => (about, format!("{key:?} = {value}")),
@@ -282,6 +310,8 @@ fn repeated_seeds(found: &Falsification) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_results::falsify::Nearest;
+
     use super::*;
 
     /// A ratio is called one, and who reads values outside of the bound is told why they pass.
@@ -295,7 +325,9 @@ mod tests {
             bound: [1.0, f64::INFINITY],
             here: Some([1.08, 1.08]),
             elsewhere: Some([0.96, 1.14]),
+            nearest: None,
             passes: true,
+            unclear: false,
             caught: Vec::new(),
             missed: vec!["main: standard TCP in its place".to_owned()],
             tried: 2,
@@ -322,6 +354,26 @@ mod tests {
         assert!(text.contains("the ratio of goodput_mbps is 1.08"), "{text}");
         assert!(text.contains("their 95 % interval reaches in"), "{text}");
         assert!(text.contains("\"flow.main.stack\" = \"reno\""), "{text}");
+        let passing = ExpectationTeeth {
+            toothless: false,
+            unclear: true,
+            nearest: Some(Nearest {
+                world: "other".to_owned(),
+                value: 0.96,
+            }),
+            ..e.clone()
+        };
+        let text = advice(&found(&passing));
+        assert!(text.contains("`better` (line 7) is unclear"), "{text}");
+        let weak = ExpectationTeeth {
+            weak: true,
+            ..passing
+        };
+        let text = advice(&found(&weak));
+        assert!(
+            text.contains("nearest to failing with 0.9600 in \"other\""),
+            "{text}"
+        );
         let inside = ExpectationTeeth {
             ratio: false,
             elsewhere: Some([1.01, 1.14]),

@@ -262,6 +262,7 @@ const ROWS: &[Row] = &[
     (FLOW, "first_window", Spot::Flow, "", "first_window = \"9 segments\"", R),
     (FLOW, "paws", Spot::Flow, "", "paws = false", R),
     (FLOW, "quick_acks", Spot::Flow, "", "quick_acks = 0", R),
+    (FLOW, "receiver", Spot::Flow, "", "receiver = \"linux-2.4\"", H),
     (FLOW, "merge_acks", Spot::Flow, "", "merge_acks = false", H),
     (FLOW, "mtu", Spot::Flow, "", "mtu = 576", H),
     (FLOW, "host", Spot::Flow, TWO_HOSTS, ONE_HOST, H),

@@ -69,8 +69,16 @@ pub struct ExpectationTeeth {
     /// Smallest and largest value in the wrong worlds in which it passes; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<[f64; 2]>,
+    /// Where it passes with another value and the least is missing until it fails; absent if there
+    /// is no such world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<Nearest>,
     /// Passes in the scenario as it is, in every case.
     pub passes: bool,
+    /// In some case it passes as it is only since its interval reaches into the bound. Absent if
+    /// not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclear: bool,
     /// Worlds in which it fails in a case in which it passes as it is.
     pub caught: Vec<String>,
     /// Worlds in which the value is another one, and it passes all the same.
@@ -87,6 +95,15 @@ pub struct ExpectationTeeth {
     /// The file says why that is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excuse: Option<String>,
+}
+
+/// A value of an expectation in a wrong world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Nearest {
+    /// What is wrong with the world.
+    pub world: String,
+    /// The value there.
+    pub value: f64,
 }
 
 /// A world, and the expectations that notice it.
@@ -206,6 +223,8 @@ pub(super) fn judge(
         let (mut caught, mut missed, mut tried) = (Vec::new(), Vec::new(), 0);
         let mut caught_in: Vec<&World> = Vec::new();
         let (mut values, mut elsewhere) = (Vec::new(), Vec::new());
+        // What is missing until it fails, and the world and value of it.
+        let mut nearest: Option<(f64, Nearest)> = None;
         values.extend(here.iter().flatten().filter_map(|(value, _)| *value));
         for (w, (world, other)) in results.iter_mut().zip(others).enumerate() {
             let place = |i: usize| (trial.places[0][i], trial.places[w + 1][i]);
@@ -227,7 +246,7 @@ pub(super) fn judge(
             }
             tried += usize::from(looked);
             if looked && !failed {
-                elsewhere.extend(seen);
+                elsewhere.extend(&seen);
             }
             if failed {
                 caught.push(world.about.clone());
@@ -236,9 +255,19 @@ pub(super) fn judge(
                 world.effect = WorldEffect::Caught;
             } else if moved {
                 missed.push(world.about.clone());
+                for &value in &seen {
+                    let missing = (value - e.bound.0).min(e.bound.1 - value);
+                    if nearest.as_ref().is_none_or(|(least, _)| missing < *least) {
+                        let world = world.about.clone();
+                        nearest = Some((missing, Nearest { world, value }));
+                    }
+                }
             }
         }
         let known: Vec<bool> = here.iter().flatten().map(|(_, pass)| *pass).collect();
+        let unclear = |point: &Point| {
+            judged_at(e, *point, |i| real.get(i)?.as_ref()).is_some_and(|judged| judged.unclear)
+        };
         expectations.push(ExpectationTeeth {
             name: e.name.clone(),
             line: e.line,
@@ -247,6 +276,8 @@ pub(super) fn judge(
             bound: [e.bound.0, e.bound.1],
             here: range(&values),
             elsewhere: range(&elsewhere),
+            nearest: nearest.map(|(_, nearest)| nearest),
+            unclear: points.iter().any(unclear),
             passes: known.iter().all(|pass| *pass),
             toothless: caught.is_empty() && known.contains(&true),
             caught,

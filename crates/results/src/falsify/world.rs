@@ -91,16 +91,16 @@ pub fn worlds(scenario: &Scenario) -> Vec<World> {
         });
     }
     let subjects = subjects(scenario);
-    for flows in &subjects {
-        all.extend(other_stacks(scenario, flows, SWAPS, &|_| true, ""));
+    for tables in &subjects {
+        all.extend(other_stacks(scenario, tables, SWAPS, &|_| true, ""));
     }
     let one_side = one_side(scenario);
     if !one_side.is_empty() {
-        for flows in &subjects {
+        for tables in &subjects {
             let here = |case| one_side.contains(&case);
             all.extend(other_stacks(
                 scenario,
-                flows,
+                tables,
                 ON_ONE_SIDE,
                 &here,
                 NOT_THE_OTHER,
@@ -111,21 +111,46 @@ pub fn worlds(scenario: &Scenario) -> Vec<World> {
     all
 }
 
-/// Flows whose stack is replaced: each one that an expectation is about, and all together where one
-/// is about a link or the whole case.
+/// Tables whose stack is replaced, as `flow.main`: of each flow that an expectation is about, of
+/// each class of short flows, and of all flows together where one is about anything else.
 fn subjects(scenario: &Scenario) -> Vec<Vec<String>> {
-    let flows = flow_names(scenario);
+    let tables = owned_names(scenario, |case| {
+        stacks(case).map(|(table, _)| table).collect()
+    });
+    let flows = tables.iter().filter(|table| table.starts_with(FLOW));
+    let flows: Vec<String> = flows.cloned().collect();
     let mut groups: Vec<Vec<String>> = Vec::new();
-    for expectation in &scenario.expectations {
-        let group = match &expectation.flow {
-            Some(flow) if flows.contains(flow) => vec![flow.clone()],
-            _ => flows.clone(),
-        };
+    let mut add = |group: Vec<String>| {
         if !group.is_empty() && !groups.contains(&group) {
             groups.push(group);
         }
+    };
+    for expectation in &scenario.expectations {
+        let name = expectation.flow.as_deref();
+        let own = tables.iter().find(|table| Some(name_in(table)) == name);
+        add(own.into_iter().cloned().collect());
+        if own.is_none_or(|own| !flows.contains(own)) {
+            add(flows.clone());
+        }
     }
     groups
+}
+
+/// What has a stack in a case, as `flow.main` or `traffic.web`, and its stack.
+fn stacks(case: &Case) -> impl Iterator<Item = (String, &str)> {
+    let flows = case.flows.iter();
+    let flows = flows.map(|f| (format!("{FLOW}{}", f.name), f.stack.as_str()));
+    let traffic = case.traffic.iter();
+    let traffic =
+        traffic.filter_map(|t| Some((format!("traffic.{}", t.name), t.stack.as_deref()?)));
+    flows.chain(traffic)
+}
+
+const FLOW: &str = "flow.";
+
+/// `flow.main` is `main`.
+fn name_in(table: &str) -> &str {
+    table.split_once('.').map_or(table, |(_, name)| name)
 }
 
 /// Cases that are held against another one, and that no other one is held against.
@@ -136,26 +161,27 @@ fn one_side(scenario: &Scenario) -> BTreeSet<usize> {
     cases.filter(|case| !peers.contains(case)).collect()
 }
 
-/// Worlds in which these flows have another stack in some of the cases.
+/// Worlds in which these tables have another stack in some of the cases.
 fn other_stacks(
     scenario: &Scenario,
-    flows: &[String],
+    tables: &[String],
     swaps: &[Swap],
     cases: &dyn Fn(usize) -> bool,
     remark: &str,
 ) -> Vec<World> {
-    let of = flows.join(", ");
+    let of: Vec<&str> = tables.iter().map(|table| name_in(table)).collect();
+    let of = of.join(", ");
     let mut all = Vec::new();
     for (about, other) in swaps {
         let mut keys = Vec::new();
         for case in scenario.cases.iter().filter(|case| cases(case.index)) {
-            let here = case.flows.iter().filter(|f| flows.contains(&f.name));
-            for flow in here {
-                let stack = StackSpec::parse(&flow.stack).ok();
+            let here = stacks(case).filter(|(table, _)| tables.contains(table));
+            for (table, stack) in here {
+                let stack = StackSpec::parse(stack).ok();
                 if let Some(value) = stack.and_then(|stack| other(&stack)) {
                     keys.push(WorldKey {
                         case: Some(case.index),
-                        key: format!("flow.{}.stack", flow.name),
+                        key: format!("{table}.stack"),
                         value: format!("{value:?}"),
                     });
                 }
@@ -259,6 +285,7 @@ const SWAPS: &[Swap] = &[
 /// For comparisons, of which only one side changes.
 const ON_ONE_SIDE: &[Swap] = &[
     ("a law that no loss impresses", |_| Some(UNMOVED.to_owned())),
+    ("a nonsense law", |_| Some(NONSENSE.to_owned())),
     ("decreases a fifth larger", |stack| decrease(stack, 1.2)),
     ("decreases a fifth smaller", |stack| decrease(stack, 0.8)),
     ("a start-up that crawls", crawling),

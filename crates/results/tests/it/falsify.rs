@@ -73,6 +73,39 @@ fn what_follows_the_law_fails_under_another_law() {
     assert!(found.passed(), "{found:?}");
 }
 
+/// Short flows have stacks as lasting ones do: what is expected of them falls with theirs.
+#[test]
+fn what_short_flows_do_fails_under_another_stack_of_theirs() {
+    let found = falsify(
+        r#"name = "short"
+duration = "4s"
+
+[path]
+rate = "20Mbit/s"
+rtt = "50ms"
+buffer = "1000 packets"
+
+[[traffic]]
+name = "web"
+kind = "short-flows"
+preset = "2003"
+stack = "reno+burst(iw=10)"
+size = "10 segments"
+every = "500ms"
+
+[[expect]]
+name = "one round trip"
+metric = "completion_time_s.mean"
+flow = "web"
+at_most = 0.07
+"#,
+    );
+    let worlds = caught(&found, "one round trip");
+    for about in ["web: standard TCP in its place", "web: a nonsense law"] {
+        assert!(worlds.iter().any(|w| w == about), "{about}: {worlds:?}");
+    }
+}
+
 #[test]
 fn an_expectation_that_nothing_fails_is_toothless() {
     let open = "\n[[expect]]\nname = \"open\"\nmetric = \"goodput_mbps\"\nat_least = 0.001\n";
@@ -80,10 +113,31 @@ fn an_expectation_that_nothing_fails_is_toothless() {
     let toothless: Vec<&str> = found.toothless().map(|e| e.name.as_str()).collect();
     assert_eq!(toothless, ["open"]);
     assert!(!found.passed());
+    let nearest = found.expectations[1].nearest.as_ref().unwrap();
+    assert_eq!(nearest.world, "main: a fixed window of ten segments");
+    assert_eq!(
+        Some(nearest.value),
+        found.expectations[1].elsewhere.map(|[low, _]| low)
+    );
 
     let excused = format!("{ONE_LOSS}{HALVED}{open}toothless = \"the path is up\"\n");
     let found = falsify(&excused);
     assert!(found.expectations[1].toothless && found.passed());
+}
+
+/// Where the interval alone lets an expectation pass, wrong worlds pass by it too: that is said.
+#[test]
+fn an_expectation_that_its_interval_lets_pass_is_unclear() {
+    let lossy = ONE_LOSS.replace("rtt = \"50ms\"", "rtt = \"50ms\"\nloss = 0.002");
+    let at_least = |bound: f64| {
+        let expect = format!("\n[[expect]]\nmetric = \"goodput_mbps\"\nat_least = {bound}\n");
+        falsify(&format!("{lossy}{expect}")).expectations.remove(0)
+    };
+    let clear = at_least(0.001);
+    let [mean, _] = clear.here.unwrap();
+    let above = at_least(mean * 1.001);
+    assert_eq!((clear.unclear, clear.passes), (false, true));
+    assert_eq!((above.unclear, above.passes), (true, true));
 }
 
 /// What only a window of ten segments breaks can fail, and shows little.

@@ -5,7 +5,7 @@ use fullpipe_flow::{
     AckCompression, Detector, LocalDrop, LossWindow, PacerRule, Preset, ReceiverConfig, Reduction,
     RtoRule, RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
 };
-use fullpipe_units::{Segments, WindowSize};
+use fullpipe_units::{Segments, Span, WindowSize};
 
 use crate::value::{HOUR, Target, Words, Written, default_of, keys, words};
 
@@ -44,6 +44,9 @@ keys! {
             "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`";
         preset: word(Preset) [= Preset::Y2026], "2003",
             "named set of endpoint switches; any switch can be set beside it";
+        receiver: word(Acknowledges) [or "that of `preset`"], "solaris",
+            "how an old system acknowledges: stands for `ack_every`, `ack_delay`, `quick_acks` \
+             and `merge_acks` where they are not given";
         window: window, "3500 segments",
             "cap of the congestion window; bytes are payload, 1BDP is rate x the flow's rtt in \
              packets; whole segments, rounded down";
@@ -235,6 +238,40 @@ words! {
                          10, RFC 7661";
         Linux = "linux", "Linux 6.1 with its default settings; its modules are the stacks \
                           `reno-linux`, `cubic-linux`, ...";
+    }
+}
+
+words! {
+    /// Systems as receivers; [`Acknowledges::land`] has their sources.
+    enum Acknowledges {
+        Linux22 = "linux-2.2", "the first segment at once, then every second, after 20 ms at the \
+                                latest";
+        Linux24 = "linux-2.4", "16 segments at once at the start, then every second, after 40 ms \
+                                at the latest";
+        Solaris = "solaris", "every second segment from the start, after 100 ms at the latest \
+                              (Solaris 9)";
+    }
+}
+
+impl Acknowledges {
+    /// Sets what the system does.
+    ///
+    /// Linux 2.2: `__tcp_ack_snd_check` waits for no third full segment, and
+    /// `tcp_delack_estimator` enters quick ACK mode for one segment; its estimate of the time
+    /// between segments ends at two ticks of 10 ms where they follow closely. Linux 2.4:
+    /// `TCP_MAX_QUICKACKS` and `TCP_ATO_MIN`. Solaris: `tcp_deferred_acks_max` and
+    /// `tcp_deferred_ack_interval`, in the Tunable Parameters Reference Manual of Solaris 9.
+    pub fn land(self, ends: &mut Ends) {
+        let (quick, delay) = match self {
+            Self::Linux22 => (1, Span::from_millis(20)),
+            Self::Linux24 => (16, Span::from_millis(40)),
+            Self::Solaris => (0, Span::from_millis(100)),
+        };
+        let acks = &mut ends.receiver.acks;
+        (acks.every, acks.quick, acks.delay) = (2, quick, delay);
+        acks.compression = None;
+        let most = &mut ends.sender.timers.max_ack_delay;
+        *most = (*most).max(delay);
     }
 }
 

@@ -60,6 +60,7 @@ const NEEDS: &[Need] = &[
         "`undo = true`",
     ),
     need(Transport::ack_delay, delays, DELAYED),
+    need(Transport::receiver, delays, DELAYED),
     need(Transport::push, delays, DELAYED),
     need(
         Transport::handshake_ack,

@@ -69,6 +69,9 @@ impl<'a> TransportResolver<'a> {
     pub fn read(&self, findings: &mut Findings) -> Option<Connection> {
         let t = &self.at;
         let mut ends = Ends::new(t.preset, self.packet);
+        if let Some(receiver) = t.receiver {
+            receiver.land(&mut ends);
+        }
         t.land(&mut ends);
         let mss = ends.sender.mss;
         let window = self.window(&Transport::window, t.window, mss, findings);

@@ -232,6 +232,7 @@ const WORDS: &[&str] = &[
     "with `nic_rate` 1000",
     "three times `min`",
     "that of `by`",
+    "that of `preset`",
     "until `stop` or the end",
     "until `stop`",
     "1e9 segments",

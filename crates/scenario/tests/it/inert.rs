@@ -67,7 +67,7 @@ const NO_RACK: &[&str] = &["recovery = \"sack\"", "recovery = \"newreno\""];
 const NEWRENO: &[&str] = &["recovery = \"newreno\""];
 const AT_ONCE: &[&str] = &["delayed_ack = false"];
 
-const ROWS: [Row; 16] = [
+const ROWS: [Row; 17] = [
     row("tlp", BOTH, NO_RACK, "recovery = \"rack\""),
     row(
         "lost_retransmission",
@@ -99,6 +99,12 @@ const ROWS: [Row; 16] = [
     row(
         "ack_delay",
         ["\"10ms\"", "\"200ms\""],
+        AT_ONCE,
+        "delayed_ack = true",
+    ),
+    row(
+        "receiver",
+        ["\"linux-2.2\"", "\"solaris\""],
         AT_ONCE,
         "delayed_ack = true",
     ),

@@ -307,3 +307,45 @@ fn buffers_and_losses() {
         }
     );
 }
+
+/// An old system as the receiver stands for its keys; a key beside it wins, and the sender knows
+/// how long an ACK may take.
+#[test]
+fn a_receiver_stands_for_how_it_acknowledges() {
+    let spec = |lines: &str| {
+        let scenario =
+            read(&SMALL.replace("stack = \"reno\"", &format!("stack = \"reno\"\n{lines}")));
+        assert_eq!(scenario.warnings, [], "{lines}");
+        let flow = scenario.cases[0].run_spec(1).flows.remove(0);
+        (
+            format!("{:?}", flow.receiver),
+            flow.sender.timers.max_ack_delay,
+        )
+    };
+    for (system, every, quick, delay) in [
+        ("linux-2.2", 2, 1, "20ms"),
+        ("linux-2.4", 2, 16, "40ms"),
+        ("solaris", 2, 0, "100ms"),
+    ] {
+        for preset in ["2003", "2026", "linux"] {
+            let preset = format!("preset = \"{preset}\"");
+            let keys = format!(
+                "ack_every = {every}\nquick_acks = {quick}\nack_delay = \"{delay}\"\nmerge_acks = false"
+            );
+            let by_name = format!("{preset}\nreceiver = \"{system}\"");
+            assert_eq!(
+                spec(&by_name),
+                spec(&format!("{preset}\n{keys}")),
+                "{system}"
+            );
+            let beside = format!("{by_name}\nquick_acks = 7\nack_every = 4");
+            let keys = keys.replace(&format!("quick_acks = {quick}"), "quick_acks = 7");
+            let keys = keys.replace("ack_every = 2", "ack_every = 4");
+            assert_eq!(
+                spec(&beside),
+                spec(&format!("{preset}\n{keys}")),
+                "{system}"
+            );
+        }
+    }
+}
