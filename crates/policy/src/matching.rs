@@ -118,6 +118,11 @@ impl Rule {
         hash < u64::from(self.share)
     }
 
+    /// Whether some of its flows stay as they were: an experiment.
+    pub fn is_shared(&self) -> bool {
+        self.share < 65536
+    }
+
     /// Whether no flow can reach a later rule past this one.
     pub(crate) fn shadows(&self, later: &Rule) -> bool {
         let ports = self.ports.is_empty()

@@ -14,6 +14,7 @@ use fullpipe_policy::{Action, Compiled, Facts, Policy, lower};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde_json::{Value, json};
 
+use crate::arms::Course;
 use crate::bpf::{Bpf, Load};
 use crate::control::{Door, refusal};
 use crate::folder;
@@ -244,13 +245,14 @@ impl Daemon {
 
     fn answer(&mut self, request: &Value, may_change: bool) -> Value {
         let verb = request["verb"].as_str().unwrap_or_default();
-        if !may_change && !["status", "flows", "plan"].contains(&verb) {
+        if !may_change && !["status", "flows", "plan", "compare"].contains(&verb) {
             return refusal("only root and the tuner's own user may change anything");
         }
         let done = match verb {
             "status" => self.status(),
             "flows" => self.flows(),
             "plan" => self.plan(),
+            "compare" => Ok(self.compare()),
             "apply" => self.apply(),
             "adopt" => self.tuner.adopt().map(|()| json!({})).map_err(Into::into),
             "release" => self.release(request),
@@ -305,6 +307,22 @@ impl Daemon {
             })
             .collect();
         Ok(json!({ "plan": lines }))
+    }
+
+    /// Of each path that leaves flows as they were, both arms.
+    fn compare(&self) -> Value {
+        let now_us = self.tuner.now_us();
+        let shared = self.tuner.rules().iter().filter(|r| r.is_shared());
+        let paths = shared.map(|rule| {
+            let (since_us, courses) = self.tuner.arms().of(&rule.name);
+            let seconds = since_us.map_or(0.0, |since| (now_us - since) as f64 / 1e6);
+            let arms = [("policy", false), ("control", true)].map(|(name, control)| {
+                let mine = courses.iter().filter(|c| c.control == control);
+                arm(name, &mine.copied().collect::<Vec<_>>())
+            });
+            json!({ "path": rule.name, "stack": rule.stack, "seconds": seconds, "arms": arms })
+        });
+        json!({ "paths": paths.collect::<Vec<_>>() })
     }
 
     /// Reads the file again. A policy with a mistake changes nothing.
@@ -428,6 +446,22 @@ fn flow(seen: &Seen, rule: &str) -> Value {
         "timeouts": f.timeouts,
         "stalls": f.stalls,
         "stalls_ignored": f.stalls_ignored,
+    })
+}
+
+/// One arm of a path: its flows, one number each, and what all of them did together.
+fn arm(name: &str, courses: &[&Course]) -> Value {
+    let sum = |of: &dyn Fn(&Course) -> u64| courses.iter().map(|c| of(c)).sum::<u64>();
+    let (segments, sent_again) = (sum(&|c| c.segments), sum(&|c| c.sent_again));
+    let mbps = courses.iter().map(|c| c.rate() / 1e6);
+    json!({
+        "arm": name,
+        "flows": courses.len(),
+        "bytes": sum(&|c| c.bytes),
+        "busy_s": sum(&|c| c.busy_us) as f64 / 1e6,
+        "retransmit_fraction": sent_again as f64 / (segments + sent_again).max(1) as f64,
+        "rate_mbps": mbps.collect::<Vec<_>>(),
+        "srtt_ms": courses.iter().map(|c| c.srtt_ms()).collect::<Vec<_>>(),
     })
 }
 

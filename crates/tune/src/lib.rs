@@ -6,6 +6,7 @@
 //!
 //! - [`layout`], [`image`]: rules as the bytes of the maps.
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
+//! - [`arms`]: what became of flows with a rule, and of those that it left as they were.
 //! - [`daemon`], [`guard`], [`folder`], [`control`], [`service`]: the process around it, the one
 //!   that looks after it, their folder, what others say to them, and they to a service manager.
 //! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one
@@ -16,6 +17,7 @@
 
 #![allow(clippy::disallowed_methods)]
 
+pub mod arms;
 pub mod bpf;
 pub mod control;
 pub mod daemon;

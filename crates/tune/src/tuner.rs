@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fullpipe_policy::{Action, Compiled, Flow, OnDaemonLoss, Rule, Side, Verdict};
 
+use crate::arms::{Arms, Member};
 use crate::image::{Image, Numbers, Unfit, algorithm, buffer_option};
 use crate::journal::{Before, Entry, Given, Journal, JournalError, Key};
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
@@ -49,6 +50,7 @@ pub struct Tuner<K> {
     spared: BTreeSet<u64>,
     log: Vec<String>,
     watched: Vec<Event>,
+    arms: Arms,
     /// What a tuner before this one left has been taken back.
     began: bool,
 }
@@ -72,9 +74,14 @@ pub struct Decision {
     pub seen: Seen,
     /// `None`: it is left alone.
     pub order: Option<Order>,
+    /// It runs as its rule says, or was left as it was for comparison (`true`): the rule's index.
+    pub arm: Option<(usize, bool)>,
     /// In words, for the log and for `plan`.
     pub why: String,
 }
+
+/// The parts of a [`Decision`].
+type Verdicted = (Option<Order>, String, Option<(usize, bool)>);
 
 impl<K: Kernel> Tuner<K> {
     /// Over `kernel`; algorithms of ours have names that begin with `prefix`.
@@ -99,6 +106,7 @@ impl<K: Kernel> Tuner<K> {
             spared: BTreeSet::new(),
             log: Vec::new(),
             watched: Vec::new(),
+            arms: Arms::default(),
             began: false,
         }
     }
@@ -173,6 +181,11 @@ impl<K: Kernel> Tuner<K> {
         // The half that nobody reads, then one word that says which half is read.
         self.kernel.fill(control.active, &image)?;
         self.kernel.control(&control)?;
+        for old in &self.compiled.rules {
+            if !compiled.rules.contains(old) {
+                self.arms.forget(&old.name);
+            }
+        }
         (self.control, self.numbers, self.compiled) = (control, numbers, compiled);
         self.known.retain(|_, known| !known.refused);
         Ok(())
@@ -219,8 +232,38 @@ impl<K: Kernel> Tuner<K> {
         self.known.retain(|cookie, _| alive.contains(cookie));
         let decisions = self.decide(seen);
         self.execute(&decisions)?;
+        self.compare(&decisions);
         self.numbers.settled();
         Ok(())
+    }
+
+    /// Both arms of the paths that have two.
+    fn compare(&mut self, decisions: &[Decision]) {
+        if self.control.off {
+            return;
+        }
+        let rules = &self.compiled.rules;
+        let members = decisions.iter().filter_map(|d| {
+            let (index, control) = d.arm?;
+            let rule = rules.get(index).filter(|r| r.is_shared())?;
+            Some(Member {
+                key: d.seen.key(),
+                path: &rule.name,
+                control,
+                look: (&d.seen.listing).into(),
+            })
+        });
+        self.arms.look(self.kernel.now_us(), members);
+    }
+
+    /// What became of flows since they are looked at.
+    pub fn arms(&self) -> &Arms {
+        &self.arms
+    }
+
+    /// The clock of [`Tuner::arms`], microseconds.
+    pub fn now_us(&self) -> u64 {
+        self.kernel.now_us()
     }
 
     fn execute(&mut self, decisions: &[Decision]) -> Result<(), TuneError> {
@@ -355,8 +398,14 @@ impl<K: Kernel> Tuner<K> {
                         && !self.journal.has_returned(&seen),
                     cookie: listing.cookie,
                 };
-                let (order, why) = self.decide_one(&seen, &flow);
-                Decision { seen, order, why }
+                let (order, why, arm) = self.decide_one(&seen, &flow);
+                let arm = arm.filter(|_| order.is_none());
+                Decision {
+                    seen,
+                    order,
+                    why,
+                    arm,
+                }
             })
             .collect()
     }
@@ -367,7 +416,7 @@ impl<K: Kernel> Tuner<K> {
     }
 
     /// A rule's flows get its algorithm, all others what they had before.
-    fn decide_one(&self, seen: &Seen, flow: &Flow) -> (Option<Order>, String) {
+    fn decide_one(&self, seen: &Seen, flow: &Flow) -> Verdicted {
         let listing = &seen.listing;
         let leave = |why: &str| {
             if self.is_tuned(listing) {
@@ -375,22 +424,26 @@ impl<K: Kernel> Tuner<K> {
                     action: OrderAction::Release,
                     ..Order::default()
                 };
-                return (Some(order), format!("released: {why}"));
+                return (Some(order), format!("released: {why}"), None);
             }
-            (None, why.to_owned())
+            (None, why.to_owned(), None)
         };
-        let keep = |why: &str| (None, why.to_owned());
+        let keep = |why: &str| (None, why.to_owned(), None);
         let verdict = match self.spared.contains(&listing.cookie) {
             true => Verdict::NoRule,
             false => self.compiled.verdict(flow),
         };
-        let rule = match verdict {
+        let index = match verdict {
             Verdict::NeverTuned => return leave("its port is never tuned"),
             Verdict::NoRule => return leave("no rule"),
             Verdict::AppChose(_) => return leave("its program chose the algorithm"),
-            Verdict::Control(_) => return leave("kept as it was, for comparison"),
-            Verdict::Rule(index) => &self.compiled.rules[index],
+            Verdict::Control(index) => {
+                let (order, why, _) = leave("kept as it was, for comparison");
+                return (order, why, Some((index, true)));
+            }
+            Verdict::Rule(index) => index,
         };
+        let rule = &self.compiled.rules[index];
         if self.control.off && matches!(rule.action, Action::Kernel(_)) {
             // The programs switch off what is theirs.
             return leave("off");
@@ -414,12 +467,12 @@ impl<K: Kernel> Tuner<K> {
             let buffers = known.map(|k| k.buffers);
             let same = buffers.is_none_or(|b| b == (order.send_buffer, order.receive_buffer));
             if record.rule == order.rule && listing.algorithm == order.algorithm && same {
-                return keep("as its rule says");
+                return (None, "as its rule says".to_owned(), Some((index, false)));
             }
         }
         let was = &listing.algorithm;
         let why = format!("rule {} ({}), was {was}", rule.name, rule.stack);
-        (Some(order), why)
+        (Some(order), why, None)
     }
 
     /// A sign of life, and everything that happened since the last one.
@@ -549,6 +602,7 @@ impl<K: Kernel> Tuner<K> {
                     ..Order::default()
                 }),
                 why: "released by order".to_owned(),
+                arm: None,
                 seen,
             })
             .collect();

@@ -90,6 +90,8 @@ pub enum Described {
     TunerFlows,
     /// `tune plan --json`
     TunerPlan,
+    /// `tune compare --json`
+    TunerCompare,
     /// A line of `serve --log json`
     Event,
     /// `config --format json`

@@ -20,6 +20,9 @@ pub enum TunerVerb {
     Flows(TunerJson),
     /// Tell what would change now, and why
     Plan(TunerJson),
+    /// Compare the flows of a path with those that its `share` left as they were
+    #[command(after_help = COMPARE)]
+    Compare(TunerCompare),
     /// Give running flows their path, those too that were released
     Adopt(TunerState),
     /// Give flows back what they ran before, until `adopt`
@@ -85,6 +88,26 @@ pub struct TunerJson {
     #[arg(long)]
     pub json: bool,
 }
+
+/// `fullpipe tune compare`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct TunerCompare {
+    /// Path of the policy [default: all that have a `share`]
+    #[arg(value_name = "PATH")]
+    pub path: Option<String>,
+
+    #[command(flatten)]
+    pub json: TunerJson,
+}
+
+const COMPARE: &str = "\
+A path with `share = \"50%\"` is an experiment: chance decides which of its flows get the policy. Each
+flow counts once, with its rate while it had data on the way, from the first look of the daemon on.
+Both arms use the same links: what one of them takes, the other lacks.
+
+Examples:
+  fullpipe tune compare             all paths with a share
+  fullpipe tune compare lab --json  one path, the rate of every flow";
 
 /// `fullpipe tune release`.
 #[derive(Clone, Debug, ClapArgs)]

@@ -65,6 +65,7 @@ fn text(what: Described) -> String {
         Described::TunerStatus => written!("tuner-status"),
         Described::TunerFlows => written!("tuner-flows"),
         Described::TunerPlan => written!("tuner-plan"),
+        Described::TunerCompare => written!("tuner-compare"),
         Described::Event => written!("event"),
         Described::Config => written!("config"),
     }

@@ -91,6 +91,7 @@ fn man_pages_are_written_for_every_command() {
         "-tune-adopt",
         "-tune-apply",
         "-tune-check",
+        "-tune-compare",
         "-tune-doctor",
         "-tune-explain",
         "-tune-flows",

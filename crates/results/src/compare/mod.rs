@@ -18,6 +18,7 @@
 mod collect;
 pub(crate) mod difference;
 pub(crate) mod options;
+mod ratio;
 pub(crate) mod row;
 pub(crate) mod runs;
 
@@ -33,6 +34,7 @@ use collect::Collector;
 pub use runs::Runs;
 
 pub use options::{DEFAULT_THRESHOLD, Options, View};
+pub use ratio::Ratio;
 pub use row::{Effect, Method, Missing, Number, Row, Verdict};
 
 /// Every compared number.

@@ -131,6 +131,61 @@ fn a_share_of_the_flows_stays_as_it_was() {
     );
 }
 
+/// Chance decides which flows are paced to 1 Mbit/s, on a path with 100 for 16 of them.
+#[test]
+fn both_arms_of_a_share_are_measured() {
+    let Some(mut ground) = Ground::new(&[wide()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let params = Params {
+        pacing: 125_000,
+        ..Params::default()
+    };
+    let half = Rule {
+        share: 1 << 15,
+        ..rule("half", 0, "aimd", params, aimd(1.0, 0.5))
+    };
+    tuner.apply(policy(vec![half.clone()])).unwrap();
+    assert!(tuner.arms().of("half").1.is_empty());
+    (0..8).for_each(|_| ground.flow(0));
+    (0..8).for_each(|_| ground.flow_outside(0));
+    let from: u64 = listed(&mut tuner).iter().map(|l| l.bytes_acked).sum();
+    // Outside the group a flow is adopted at the first look and compared from the second one on,
+    // when what it had under way before is no more.
+    tuner.settle().unwrap();
+    run(&mut tuner, Duration::from_secs(1), |_| false);
+    tuner.settle().unwrap();
+    for _ in 0..4 {
+        run(&mut tuner, Duration::from_secs(1), |_| false);
+        tuner.settle().unwrap();
+    }
+    let all = listed(&mut tuner);
+    let (since, courses) = tuner.arms().of("half");
+    let seconds = (tuner.now_us() - since.unwrap()) as f64 / 1e6;
+    assert!((4.0..20.0).contains(&seconds), "{seconds}");
+    let rates = |control: bool| -> Vec<f64> {
+        let mine = courses.iter().filter(|c| c.control == control);
+        mine.map(|c| c.rate() / 1e6).collect()
+    };
+    let (policy, control) = (rates(false), rates(true));
+    let due = all.iter().filter(|l| half.takes(l.cookie)).count();
+    assert_eq!((policy.len(), control.len()), (due, 16 - due));
+    println!("Mbit/s with the policy {policy:.2?}, without {control:.2?}");
+    // With fewer than two in an arm, one time in 2,000, there is nothing to compare.
+    let mean = |arm: &[f64]| arm.iter().sum::<f64>() / arm.len() as f64;
+    if policy.len() > 1 && control.len() > 1 {
+        assert!(mean(&policy) < 1.5, "{policy:?}");
+        assert!(mean(&control) > 3.0, "{control:?}");
+    }
+    let bytes: u64 = courses.iter().map(|c| c.bytes).sum();
+    let acked = all.iter().map(|l| l.bytes_acked).sum::<u64>() - from;
+    assert!((acked / 2..=acked).contains(&bytes), "{bytes} of {acked}");
+    tuner.finish().unwrap();
+}
+
 #[test]
 fn a_released_flow_gets_on() {
     let Some(mut ground) = Ground::new(&[road()]) else {

@@ -17,6 +17,7 @@ use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
+use super::arms;
 use crate::args::{TunerRun, TunerScope, TunerState, TunerVerb};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -62,6 +63,15 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
                 line(&answer)
             } else {
                 plan(&answer)
+            })?;
+        }
+        TunerVerb::Compare(args) => {
+            let answer = say(&args.json.state, json!({ "verb": "compare" }))?;
+            let compared = arms::compared(&answer, args.path.as_deref())?;
+            output::data(&if args.json.json {
+                line(&compared)
+            } else {
+                arms::text(&compared)
             })?;
         }
         TunerVerb::Adopt(state) => order(state, "adopt")?,

@@ -1,5 +1,7 @@
 //! `fullpipe tune`: policies for the kernel's own TCP.
 
+#[cfg(any(test, feature = "tune"))]
+mod arms;
 mod check;
 mod doctor;
 mod explain;
