@@ -105,6 +105,8 @@ fn receiver(to: &mut ReceiverConfig, from: &ReceiverConfig, field: &str) -> bool
         "acks.hz" => to.acks.hz = from.acks.hz,
         "window.max" => to.window.max = from.window.max,
         "window.first" => to.window.first = from.window.first,
+        "window.widest" => to.window.widest = from.window.widest,
+        "window.buffer" => to.window.buffer = from.window.buffer,
         _ => return false,
     }
     true

@@ -26,8 +26,8 @@ pub enum SimulatedError {
     },
 }
 
-/// The run of a cell. Its TCP-LP is told the offset of the time stamps that the kernel draws, and a
-/// receiver of 6.12 has the window of one.
+/// The run of a cell. Its TCP-LP is told the offset of the time stamps that the kernel draws, and
+/// the hosts of 6.12 have the windows and the send buffer of such.
 ///
 /// # Errors
 /// [`SimulatedError::Scenario`] if the simulator does not know an algorithm.
@@ -37,6 +37,9 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
         if model == Model::Linux && cell.kernel == Kernel::V6_12 {
             flow.receiver.window.first = Some(guest::WINDOW_6_12.0);
             flow.receiver.window.max = Some(guest::WINDOW_6_12.1);
+            // More than the widest window that an ACK can say.
+            flow.receiver.window.buffer = Some(guest::WINDOW_6_12.1);
+            flow.sender.host.segment_overhead = guest::OVERHEAD_6_12;
         }
         if flow.stack.to_string() == "lp-linux" {
             let name = format!("lp-linux(stamp_offset={})", guest::STAMP_OFFSET_MS);

@@ -55,6 +55,11 @@ pub mod guest {
     /// a packet's memory, 162 of 256 (`tcp_measure_rcv_mss`), so that 3,078 segments are
     /// acknowledged at once, not 11,564.
     pub const WINDOW_6_12: (u64, u64) = (23_172, 29_328);
+
+    /// Linux 6.12: memory of a segment beyond its payload, bytes. Heads of buffers have a cache of
+    /// their own (`SKB_SMALL_HEAD_SIZE`, since 6.3): 576 bytes of head and 256 of `sk_buff`, where
+    /// the slab of 6.1 gives 512.
+    pub const OVERHEAD_6_12: u32 = 832;
 }
 
 /// Distance of rows: the grid's points then show a state at most this old.

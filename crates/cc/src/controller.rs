@@ -199,6 +199,9 @@ pub struct AckEvent {
     pub cwnd_limited: bool,
     /// The sample was taken while the application had nothing to send.
     pub app_limited: bool,
+    /// The ACK advances and is else what the one before it was: no SACK block, no ECE, the same
+    /// window. Linux' header prediction takes such ACKs on its fast path.
+    pub predicted: bool,
     /// The ACK carries ECE (RFC 3168).
     pub ece: bool,
     /// Segments newly reported as CE-marked (RFC 9768, QUIC's ACK_ECN); 0 with the echo of RFC
@@ -249,6 +252,7 @@ impl AckEvent {
             next_send: Time::ZERO,
             cwnd_limited: false,
             app_limited: false,
+            predicted: false,
             ece: false,
             ce: 0,
             round: 0,

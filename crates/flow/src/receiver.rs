@@ -12,7 +12,7 @@
 use fullpipe_units::{Span, Time};
 
 use crate::clock::TimerClock;
-use crate::config::{AckCompression, ReceiverConfig};
+use crate::config::{AckCompression, ReceiveWindowConfig, ReceiverConfig};
 use crate::ranges::{Range, RangeSet};
 use crate::segment::{Ack, SackBlocks, Segment};
 
@@ -42,6 +42,11 @@ pub struct Receiver {
     rcv_wnd: u64,
     /// Largest window, segments (Linux `window_clamp`).
     max_rcv_wnd: u64,
+    /// Largest window that an ACK can say, segments.
+    widest: u64,
+    /// Segments that arrived first and that nobody has read when the next ACK leaves; they matter
+    /// from two on.
+    unread: u64,
     /// One past the last segment that the host has room for; it only grows. [`u64::MAX`]: the host
     /// has not said.
     rcv_wnd_right_edge: u64,
@@ -86,6 +91,7 @@ impl Receiver {
         let quick = cfg.acks.quick;
         let max_rcv_wnd = cfg.window.max.unwrap_or(u64::MAX);
         let first = cfg.window.first.unwrap_or(max_rcv_wnd);
+        let widest = cfg.window.widest.unwrap_or(u64::MAX);
         Self {
             clock: match cfg.acks.hz {
                 None => TimerClock::Exact,
@@ -102,6 +108,8 @@ impl Receiver {
             quick,
             rcv_wnd: first.min(max_rcv_wnd),
             max_rcv_wnd,
+            widest,
+            unread: 0,
             rcv_wnd_right_edge: u64::MAX,
             last_advertised: 0,
             repeated: (0, 0),
@@ -310,6 +318,7 @@ impl Receiver {
                 }
                 self.ahead.trim_below(self.next);
                 self.pending += (self.next - before) as u32;
+                self.unread = self.counts.delivered - before;
             } else {
                 if self.merged > 0 && self.block_slot(seq) >= UNREPORTED_BLOCKS {
                     // What waits must be reported before a newer block takes its place.
@@ -426,7 +435,10 @@ impl Receiver {
         self.merge_until = Time::MAX;
         self.counts.acks += 1;
         self.highest = self.highest.max(self.next);
-        self.last_advertised = self.window_end();
+        self.last_advertised = match self.unread {
+            0 => self.window_end(),
+            _ => self.crowded_window_end(),
+        };
         Ack {
             cum: self.next,
             syn: false,
@@ -444,8 +456,25 @@ impl Receiver {
     #[inline]
     pub fn window_end(&self) -> u64 {
         self.next
-            .saturating_add(self.rcv_wnd)
+            .saturating_add(self.rcv_wnd.min(self.widest))
             .min(self.rcv_wnd_right_edge)
+    }
+
+    /// The same while segments lie in the buffer unread.
+    #[cold]
+    fn crowded_window_end(&mut self) -> u64 {
+        let unread = core::mem::take(&mut self.unread);
+        let end = self.window_end();
+        let Some(buffer) = self.cfg.window.buffer else {
+            return end;
+        };
+        let (of, segment) = ReceiveWindowConfig::UNREAD;
+        let room = buffer
+            - (unread * of)
+                .saturating_sub(segment)
+                .div_ceil(segment)
+                .min(buffer);
+        end.min((self.next + room).max(self.last_advertised))
     }
 
     /// The host has room for so many segments that have not arrived yet. What was promised once

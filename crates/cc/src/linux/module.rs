@@ -68,8 +68,8 @@ pub trait Module: Clone {
         None
     }
 
-    /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` if it carried SACK blocks or met
-    /// an unusual state.
+    /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` unless header prediction
+    /// expected it ([`AckEvent::predicted`]).
     fn on_ack_event(&mut self, _sk: &mut Socket, _slow_path: bool) {}
 
     /// Named variables for traces.
@@ -107,7 +107,6 @@ pub struct Linux<M> {
     established: bool,
     /// [`Module::takes_control`].
     controls: bool,
-    first_segment: u64,
     prior_ssthresh: u32,
 }
 
@@ -119,7 +118,6 @@ impl<M: Module> Linux<M> {
             controls: module.takes_control(),
             module,
             established: false,
-            first_segment: 0,
             prior_ssthresh: 0,
         }
     }
@@ -142,7 +140,6 @@ impl<M: Module> Controller for Linux<M> {
         self.sk.set_srtt(ev.srtt);
         self.sk.snd_una = ev.snd_una;
         self.sk.snd_nxt = ev.snd_nxt;
-        self.first_segment = ev.snd_una;
         self.established = true;
         self.module.init(&mut self.sk);
     }
@@ -173,12 +170,7 @@ impl<M: Module> Controller for Linux<M> {
             rtt_us: ev.rtt.map(|rtt| (rtt.as_nanos() / 1000) as u32),
         };
         self.module.pkts_acked(sk, &sample);
-        let slow_path = ev.sacked > 0
-            || !ev.advanced
-            || ev.ece
-            || ev.phase != Phase::Open
-            || ev.snd_una - self.first_segment < OPENING;
-        self.module.on_ack_event(sk, slow_path);
+        self.module.on_ack_event(sk, !ev.predicted);
     }
 
     #[inline(never)]
@@ -295,8 +287,6 @@ impl<M: Module> Controller for Linux<M> {
         self.sk.cwnd = (ev.window as u32).clamp(1, self.sk.clamp.max(1));
         self.sk.ssthresh = Socket::threshold(ev.ssthresh);
         self.on_established(&ev.restart);
-        // The connection is no young one.
-        self.first_segment = 0;
         self.set_state(ev.phase);
     }
 
@@ -361,9 +351,3 @@ impl<M: Module> Controller for Linux<M> {
         self.module.report(&self.sk, visit);
     }
 }
-
-/// Header prediction wants the window that the last ACK had, and that of a young receiver opens
-/// with every segment it gets (`tcp_grow_window`): none of the first ACKs takes the fast path. With
-/// the usual limits that lasts for thousands of segments; only Westwood tells the paths apart, and
-/// what it has to correct after the first ACK is over within these.
-const OPENING: u64 = 1000;

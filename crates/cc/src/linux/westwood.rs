@@ -19,7 +19,8 @@
 //!   sample, from the last one before.
 //! - A duplicate ACK counts a segment, to be taken from the next ACK that covers more than one; on
 //!   the fast path nothing is taken, and an ACK that covers one segment takes nothing either
-//!   (`westwood_acked_count`).
+//!   (`westwood_acked_count`). The fast path is for ACKs that header prediction expects, so that a
+//!   receiver whose advertised window stands still has its sender measure more.
 //! - The connection's first ACK counts as a duplicate: one segment, whatever it covers.
 //! - Idle time stays in the sample: nothing but an ACK begins one.
 
@@ -414,25 +415,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_acks_of_a_connection_are_not_predicted() {
-        let mut flow = Linux::new(Westwood::default(), Setup::default());
-        flow.on_established(&RestartEvent {
-            now: Time::ZERO,
-            idle: Span::ZERO,
-            srtt: Span::from_millis(10),
-            snd_una: 5,
-            snd_nxt: 5,
-            app_limited: false,
-        });
-        arrive(&mut flow, &event(0, 1, 6));
-        arrive(&mut flow, &event(0, 1, 7));
-        arrive(&mut flow, &event(52, 1, 8)); // two segments of 1448 bytes in 13 ticks
-        assert_eq!(bandwidth(&flow), 222.0 * 250.0);
-    }
-
-    #[test]
-    fn later_acks_are_predicted_unless_marked() {
-        for (ece, bytes_per_tick) in [(false, 445), (true, 334)] {
+    fn predicted_acks_take_nothing_back() {
+        for (predicted, bytes_per_tick) in [(true, 445), (false, 334)] {
             let mut flow = Linux::new(Westwood::default(), Setup::default());
             flow.on_established(&RestartEvent {
                 now: Time::ZERO,
@@ -447,14 +431,14 @@ mod tests {
             arrive(&mut flow, &event(0, 300, 1202));
             arrive(&mut flow, &event(52, 0, 1202)); // a sample ends; a duplicate
             let mut two = event(52, 3, 1205);
-            two.ece = ece;
+            two.predicted = predicted;
             arrive(&mut flow, &two);
             let first = bandwidth(&flow);
             arrive(&mut flow, &event(104, 1, 1206));
             // 4 or 3 segments of 1448 bytes in 13 ticks.
             let once = smooth((first / 250.0) as u32, bytes_per_tick);
             let expected = smooth((first / 250.0) as u32, once);
-            assert_eq!(bandwidth(&flow), f64::from(expected) * 250.0, "{ece}");
+            assert_eq!(bandwidth(&flow), f64::from(expected) * 250.0, "{predicted}");
         }
     }
 

@@ -92,6 +92,30 @@ pub struct ReceiveWindowConfig {
     ///
     /// Default: none; `linux`: 45.
     pub first: Option<u64>,
+    /// Largest window that an ACK can say, segments, at least 1: 65,535 in the unit of the scale,
+    /// which the SYN settles by the window that the buffer promises then. What the receiver grants
+    /// itself beyond it ([`ReceiveWindowConfig::max`]) shows in its quick ACKs alone. `None`:
+    /// whatever the receiver grants.
+    ///
+    /// Linux: `tcp_select_initial_window`; the preset's buffer gives units of 512 bytes.
+    /// Default: none; `linux`: 23172.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widest: Option<u64>,
+    /// Window that the empty buffer is worth, segments, at least 1. When an ACK leaves, what has
+    /// just arrived lies there unread, [`ReceiveWindowConfig::UNREAD`] of a segment for each, and
+    /// room for the first is reserved; so the ACK that fills a hole advertises less than the ones
+    /// before and after it, which a sender's header prediction notices. `None`: it is never short.
+    ///
+    /// Linux: `__tcp_select_window`.
+    /// Default: none; `linux`: 23172.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<u64>,
+}
+
+impl ReceiveWindowConfig {
+    /// Window that an unread segment takes, as a fraction of a segment: 2,216 bytes of memory,
+    /// half of them window, for 1,448 of data.
+    pub const UNREAD: (u64, u64) = (1108, 1448);
 }
 
 /// While a hole is open, ACKs beyond the third for one cumulative number are merged (Linux
@@ -137,6 +161,8 @@ impl ReceiverConfig {
             window: ReceiveWindowConfig {
                 max: None,
                 first: None,
+                widest: None,
+                buffer: None,
             },
             paws: false,
             ecn: true,
@@ -161,6 +187,8 @@ impl ReceiverConfig {
                 window: ReceiveWindowConfig {
                     first: Some(45),
                     max: Some(23_172),
+                    widest: Some(23_172),
+                    buffer: Some(23_172),
                 },
                 paws: true,
                 ..modern

@@ -314,10 +314,26 @@ pub struct HostConfig {
     ///
     /// Default: false; `linux`: true.
     pub send_buffer: bool,
+    /// Memory that a segment takes in the send buffer beyond its payload, bytes; it decides where
+    /// writes end. Linux up to 6.2: 768, `SKB_TRUESIZE` of `MAX_TCP_HEADER` in the slab's next
+    /// size; since: 832, as its heads have a cache of their own (`SKB_SMALL_HEAD_SIZE`).
+    ///
+    /// Default: 768.
+    #[serde(default = "slab_overhead", skip_serializing_if = "is_slab_overhead")]
+    pub segment_overhead: u32,
     /// Reaction to a segment that the interface queue refuses ("sendstall").
     ///
     /// Default: [`LocalDrop::React`].
     pub local_drop: LocalDrop,
+}
+
+fn slab_overhead() -> u32 {
+    768
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde wants it
+fn is_slab_overhead(bytes: &u32) -> bool {
+    *bytes == slab_overhead()
 }
 
 /// How losses are detected and which segment is sent next in recovery.
@@ -521,6 +537,7 @@ impl SenderConfig {
                 tso_autosize: false,
                 small_queue: true,
                 send_buffer: false,
+                segment_overhead: slab_overhead(),
                 local_drop: LocalDrop::React,
             },
             artificial_loss: ArtificialLoss::default(),

@@ -17,6 +17,8 @@ struct Opening {
     una: u64,
     prior_pipe: u64,
     window_update: bool,
+    /// The window is that of the ACK before.
+    steady: bool,
     /// Segments delivered before this ACK.
     delivered: u64,
 }
@@ -42,6 +44,7 @@ impl<C: Controller> Sender<C> {
             una,
             prior_pipe: self.board.pipe(),
             window_update: self.limits.update(una, ack.cum, ack.window_end),
+            steady: self.limits.is_steady(ack.cum, ack.window_end),
             delivered: self.delivery.delivered(),
         };
         if ack.cum > una && self.is_plain(ack) {
@@ -172,8 +175,10 @@ impl<C: Controller> Sender<C> {
             false => Stamps::default(),
         };
         // Copies: a reference would keep all of `d` in memory.
+        let predicted = advanced && opening.steady && ack.sacks.is_empty() && !ack.ece;
         let Some((seq, sent)) = d.newest else {
             let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
+            event.predicted = predicted;
             event.ece = ack.ece && self.ecn.is_on();
             return event;
         };
@@ -193,6 +198,7 @@ impl<C: Controller> Sender<C> {
         }
         let since = self.delivery.on_delivered(d.acked + d.sacked, &sent);
         let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
+        event.predicted = predicted;
         event.ece = ack.ece && self.ecn.is_on();
         event.rtt = sample.map(|(_, newest)| newest);
         event.app_limited = sent.app_limited();

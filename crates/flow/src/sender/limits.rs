@@ -11,6 +11,8 @@ pub(super) struct Limits {
     written: u64,
     /// The smallest of them.
     send: u64,
+    /// Window that the last ACK advertised, segments; 0 before the first.
+    advertised: u64,
     /// Largest window advertised so far, segments; [`u64::MAX`] before the first.
     largest: u64,
 }
@@ -25,6 +27,7 @@ impl Limits {
             peer: u64::MAX,
             written,
             send: app.min(written),
+            advertised: 0,
             largest: u64::MAX,
         }
     }
@@ -91,6 +94,17 @@ impl Limits {
             self.follow();
         }
         moved
+    }
+
+    /// Whether an ACK for `cum` repeats the window of the one before. A SYN states its window
+    /// without a scale, so that the first ACK never does.
+    #[inline]
+    pub(super) fn is_steady(&mut self, cum: u64, window_end: u64) -> bool {
+        let window = match window_end {
+            u64::MAX => window_end,
+            end => end.saturating_sub(cum),
+        };
+        window == core::mem::replace(&mut self.advertised, window)
     }
 
     /// Largest window that the peer has advertised, segments (Linux `max_window`);

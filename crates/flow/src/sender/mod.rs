@@ -126,7 +126,7 @@ impl<C: Controller> Sender<C> {
                 cfg.host.tso_segments,
                 cfg.changeable || cfg.pacing.gains.is_some() || cc.sets_rate(),
             ),
-            writes: SendBuffer::new(cfg.host.send_buffer, cfg.mss, cfg.header),
+            writes: SendBuffer::new(&cfg),
             ecn: Ecn::new(cfg.ecn),
             usage: Usage::default(),
             chronograph: Chronograph::new(),

@@ -8,8 +8,8 @@
 //! the receiver acknowledges at once, and so does one with which more than half of the largest
 //! window that the peer has advertised is written since the last push (`forced_push`).
 
-/// Memory of an empty buffer with its data (`SKB_TRUESIZE` of `MAX_TCP_HEADER`), bytes.
-const EMPTY: u64 = 768;
+use crate::config::SenderConfig;
+
 /// `MAX_TCP_HEADER` and `skb_shared_info`, 64-bit, without wireless drivers and tunnels, bytes.
 const HEADERS: u64 = 192 + 320;
 /// `sk_buff`, bytes.
@@ -43,6 +43,8 @@ pub(super) struct SendBuffer {
     size: u64,
     /// Memory of a full segment, bytes.
     segment: u64,
+    /// Of which without its payload.
+    empty: u64,
     /// Memory that a segment of the window is worth, bytes.
     share: u64,
     is_on: bool,
@@ -64,10 +66,12 @@ pub(super) struct Need {
 }
 
 impl SendBuffer {
-    /// For segments of `mss` bytes whose headers take `header`.
-    pub(super) fn new(is_on: bool, mss: u32, header: u32) -> Self {
-        let packet = u64::from(mss) + u64::from(header);
-        let clamp = packet.saturating_sub(PLAIN_HEADERS).max(u64::from(mss));
+    /// Empty; sizes are in bytes of memory, segments are those of `cfg`.
+    pub(super) fn new(cfg: &SenderConfig) -> Self {
+        let is_on = cfg.host.send_buffer;
+        let (mss, empty) = (u64::from(cfg.mss), u64::from(cfg.host.segment_overhead));
+        let packet = mss + u64::from(cfg.header);
+        let clamp = packet.saturating_sub(PLAIN_HEADERS).max(mss);
         Self {
             wake: u64::MAX,
             sized: if is_on { 0 } else { u64::MAX },
@@ -76,7 +80,8 @@ impl SendBuffer {
             lasts: [u64::MAX; WRITES],
             end: 0,
             size: 0,
-            segment: u64::from(mss) + EMPTY,
+            segment: mss + empty,
+            empty,
             share: (clamp + HEADERS).next_power_of_two() + SK_BUFF,
             is_on,
         }
@@ -101,7 +106,7 @@ impl SendBuffer {
         let windows = need.windows * need.window.max(LEAST_WINDOW);
         self.size = self.size.max((windows * self.share).min(MOST));
         self.sized = self.sized.max(need.window);
-        let shared = need.merged * EMPTY;
+        let shared = need.merged * self.empty;
         let queued = (self.end.saturating_sub(need.una) * self.segment).saturating_sub(shared);
         if self.size.saturating_sub(queued) >= queued / 2 {
             let full = need.una + (self.size + shared).div_ceil(self.segment);
@@ -154,6 +159,21 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
+
+    fn linux() -> SenderConfig {
+        SenderConfig::preset(Preset::Linux, 1500)
+    }
+
+    /// Two windows of 100 are 200 times 2304 bytes: 208 segments of 2216, 203 of 2280.
+    #[test]
+    fn a_segment_takes_its_payload_and_its_overhead() {
+        let ends = |overhead| {
+            let cfg = linux().with(|c| c.host.segment_overhead = overhead);
+            SendBuffer::new(&cfg).write(need(0, 100))
+        };
+        assert_eq!((ends(768), ends(832)), (208, 203));
+    }
 
     fn need(una: u64, window: u64) -> Need {
         Need {
@@ -174,7 +194,7 @@ mod tests {
     /// of those 28,808 are less). With a window of ten Linux 6.1 pushes segments 20, 28, 36.
     #[test]
     fn the_application_fills_two_windows_and_wakes_at_two_thirds() {
-        let mut b = SendBuffer::new(true, 1448, 52);
+        let mut b = SendBuffer::new(&linux());
         assert_eq!(b.write(need(0, 10)), 21);
         assert!(!b.is_due(7, 10) && b.is_due(8, 10));
         assert_eq!(b.write(need(8, 10)), 29);
@@ -190,7 +210,7 @@ mod tests {
     /// are 30,408 with 21 of them, and of 46,080 bytes a third is free then.
     #[test]
     fn sacked_segments_share_a_buffer() {
-        let mut b = SendBuffer::new(true, 1448, 52);
+        let mut b = SendBuffer::new(&linux());
         let merged = |merged| Need {
             merged,
             ..need(0, 10)
@@ -211,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_last_segment_of_a_transfer_is_pushed() {
-        let mut b = SendBuffer::new(true, 1448, 52);
+        let mut b = SendBuffer::new(&linux());
         let need = Need {
             app_end: 7,
             ..need(0, 10)
@@ -226,7 +246,7 @@ mod tests {
     #[test]
     fn half_of_a_small_advertised_window_is_pushed() {
         for (advertised, every) in [(2, 2), (3, 2), (4, 3), (5, 3), (8, 5)] {
-            let mut b = SendBuffer::new(true, 1448, 52);
+            let mut b = SendBuffer::new(&linux());
             assert_eq!(b.write(need(0, 10)), 21);
             let seen = pushed(&mut b, 21, advertised);
             let mut expected: Vec<u64> = (1..=20 / every).map(|n| n * every - 1).collect();

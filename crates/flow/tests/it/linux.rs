@@ -300,6 +300,86 @@ fn segments_are_acknowledged_at_once_while_the_window_grows() {
     assert_eq!(acks[8..], [Some(69), Some(70), None, Some(72)]);
 }
 
+/// What a receiver grants itself beyond the widest window shows in its quick ACKs alone.
+#[test]
+fn no_ack_says_more_than_the_widest_window() {
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = Some(45);
+        c.window.max = Some(60);
+        c.window.widest = Some(50);
+        c.acks.quick = 0;
+    }));
+    let windows: Vec<Option<u64>> = (0..10)
+        .map(|seq| {
+            let ack = r.handle_segment(at_us(seq), &data(seq))?;
+            Some(ack.window_end - ack.cum)
+        })
+        .collect();
+    let of = |w: u64| Some(w);
+    assert_eq!(windows[..4], [of(47), of(49), of(50), of(50)]);
+    assert_eq!(windows[4..], [of(50), of(50), of(50), of(50), None, of(50)]);
+}
+
+/// Five segments lie unread when the hole below them is filled: 6 of 1108 bytes of window, less the
+/// 1448 in reserve, are four segments. The ACKs that repeat the number take nothing back.
+#[test]
+fn the_ack_that_fills_a_hole_advertises_what_the_buffer_has_left() {
+    let windows = |buffer| {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.window.first = None;
+            c.window.max = Some(100);
+            c.window.buffer = buffer;
+            c.acks.quick = 0;
+            c.acks.every = 1;
+            c.acks.compression = None;
+        }));
+        [0, 2, 3, 4, 5, 6, 1, 7, 8].map(|seq| {
+            let ack = r.handle_segment(at_us(seq), &data(seq)).unwrap();
+            ack.window_end - ack.cum
+        })
+    };
+    let full = [100; 9];
+    let mut short = full;
+    short[6] = 100 - 4;
+    assert_eq!(windows(Some(100)), short);
+    assert_eq!((windows(None), windows(Some(110))), (full, full));
+}
+
+/// Header prediction: an ACK that advances, without blocks or echo, with the window of the last.
+#[test]
+fn an_ack_is_predicted_that_repeats_the_window_of_the_one_before() {
+    let mut h = Host::new(linux(), 20.0);
+    let plain = |cum, window| Ack {
+        window_end: cum + window,
+        ..ack(cum, 0.0)
+    };
+    let marked = Ack {
+        ece: true,
+        ..plain(5, 300)
+    };
+    let blocks = Ack {
+        window_end: 6 + 300,
+        ..sack(6, &[(8, 9)])
+    };
+    let acks = [
+        (plain(1, 100), false),
+        (plain(2, 100), true),
+        (plain(3, 300), false),
+        (plain(4, 300), true),
+        (marked, false),
+        (blocks, false),
+        (plain(6, 300), false),
+        (plain(9, 300), true),
+        (plain(10, 299), false),
+        (plain(11, 300), false),
+        (plain(12, 300), true),
+    ];
+    for (i, (ack, predicted)) in acks.iter().enumerate() {
+        h.ack_at(100.0 + i as f64, ack);
+        assert_eq!(h.s.controller().last.unwrap().predicted, *predicted, "{i}");
+    }
+}
+
 /// A pushed segment is acknowledged at once. A controller that sets the rate, as this one may, gets
 /// a buffer of three windows, here 691,200 bytes of memory, 312 segments of 2216: the first write.
 /// A write is a third of that at least.

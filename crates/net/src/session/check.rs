@@ -170,6 +170,8 @@ fn receiver(r: &ReceiverConfig) -> Checked {
     let most = u64::from(u32::MAX) - 1;
     count("advertised window", r.window.max.unwrap_or(1), 1, most)?;
     count("first window", r.window.first.unwrap_or(1), 1, most)?;
+    count("widest window", r.window.widest.unwrap_or(1), 1, most)?;
+    count("receive buffer", r.window.buffer.unwrap_or(1), 1, most)?;
     if r.window.first > r.window.max && r.window.max.is_some() {
         return bad("first window", "larger than the window");
     }

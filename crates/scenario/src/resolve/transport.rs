@@ -77,7 +77,11 @@ impl<'a> TransportResolver<'a> {
         let window = self.window(&Transport::window, t.window, mss, findings);
         let advertised = self.window(&Transport::receive_window, t.receive_window, mss, findings);
         if let Some(advertised) = advertised {
-            ends.receiver.window.max = Some(advertised as u64);
+            let (window, advertised) = (&mut ends.receiver.window, Some(advertised as u64));
+            if window.max != advertised {
+                // It is what limits, not the buffer.
+                (window.max, window.widest, window.buffer) = (advertised, None, None);
+            }
         }
         let advertised = ends.receiver.window.max.map(|segments| segments as f64);
         ends.sender.window.max = window.unwrap_or(f64::INFINITY);

@@ -151,6 +151,11 @@ fn every_switch_of_a_flow() {
         (Some(100), Some(45), 16, Some(AckCompression::LINUX))
     );
     assert_eq!(
+        (r.window.widest, r.window.buffer),
+        (None, None),
+        "the key limits"
+    );
+    assert_eq!(
         (s.window.count, s.recovery.detector, s.window.validation),
         (Count::Segments, Detector::NewReno, Validation::Rfc2861)
     );
