@@ -45,7 +45,10 @@ verify-histories: ## Run a million histories beside the literal senders, and 20 
 	LITERAL_SET=newreno LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
 	PROPERTY_CASES=20 $(CARGO) test --locked --package fullpipe-scenario --test it recovery::properties
 
-verify-search: ## Search 15 minutes for disagreements with Linux, where a kernel is built
+verify-search: ## Judge the frozen search again; search 15 minutes more where a kernel is built
+	mkdir -p fullpipe-out/fuzz-frozen
+	gzip -dc calibrate/reference/search.jsonl.gz > fullpipe-out/fuzz-frozen/fuzz.jsonl
+	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --again --strict --out fullpipe-out/fuzz-frozen
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
 
 verify-mutants: ## Break constants and recovery rules one by one: does a test notice?

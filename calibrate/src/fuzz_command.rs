@@ -10,6 +10,7 @@ use fullpipe_calibrate::fuzz::{
     Class, Draft, Kernel, Log, Record, Search, Summary, Trial, again, corpus_dir, disagrees, draw,
     findings, least, line, read_corpus, search, trial,
 };
+use rayon::prelude::*;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum SummaryFormat {
@@ -50,6 +51,9 @@ pub struct FuzzArgs {
     /// Hold today's simulator against what the kernel did in --out, instead of new scenarios
     #[arg(long)]
     again: bool,
+    /// With --again: fail if a scenario that agreed, or was within chance, does not any more
+    #[arg(long, requires = "again")]
+    strict: bool,
     /// Make the largest disagreements of --out as small as they get: one per class, metric and
     /// sign, so many at most
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -105,9 +109,20 @@ pub fn fuzz(a: &FuzzArgs) -> Result<(), String> {
         if let Err(why) = &kernel {
             eprintln!("no run of the kernel is added: {why}");
         }
-        records = once_more(&records, kernel.ok().as_ref());
-        log.replace(&records).map_err(|e| e.to_string())?;
-        return print(a, &records);
+        let now = once_more(&records, kernel.ok().as_ref());
+        let parted = parted(&records, &now);
+        // Whoever runs it again is to find the same.
+        if !a.strict || parted.is_empty() {
+            log.replace(&now).map_err(|e| e.to_string())?;
+        }
+        print(a, &now)?;
+        for record in &parted {
+            eprintln!("does not agree any more: {}", line(record));
+        }
+        return match parted.len() {
+            n if a.strict && n > 0 => Err(format!("{n} scenarios do not agree any more")),
+            _ => Ok(()),
+        };
     }
     let kernel = match Kernel::find(&a.kernel) {
         Err(why) if a.optional => {
@@ -232,7 +247,18 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
 
 fn once_more(records: &[Record], kernel: Option<&Kernel>) -> Vec<Record> {
     let one = |r: &Record| again(r, kernel).unwrap_or_else(|_| r.clone());
-    records.iter().map(one).collect()
+    records.par_iter().map(one).collect()
+}
+
+/// Those of `now` that are not within the bounds or chance any more.
+fn parted<'a>(before: &[Record], now: &'a [Record]) -> Vec<&'a Record> {
+    let both = before.iter().zip(now);
+    let parted = both.filter(|(b, n)| is_close(b) && !is_close(n));
+    parted.map(|(_, n)| n).collect()
+}
+
+fn is_close(record: &Record) -> bool {
+    disagrees(&record.trial) == Some(false)
 }
 
 fn print(a: &FuzzArgs, records: &[Record]) -> Result<(), String> {
