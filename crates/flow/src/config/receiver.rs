@@ -99,7 +99,7 @@ pub struct ReceiveWindowConfig {
     ///
     /// Linux: `tcp_select_initial_window`; the preset's buffer gives units of 512 bytes.
     /// Default: none; `linux`: 23172.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub widest: Option<u64>,
     /// Window that the empty buffer is worth, segments, at least 1. When an ACK leaves, what has
     /// just arrived lies there unread, [`ReceiveWindowConfig::UNREAD`] of a segment for each, and
@@ -108,7 +108,7 @@ pub struct ReceiveWindowConfig {
     ///
     /// Linux: `__tcp_select_window`.
     /// Default: none; `linux`: 23172.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub buffer: Option<u64>,
 }
 

@@ -319,7 +319,7 @@ pub struct HostConfig {
     /// size; since: 832, as its heads have a cache of their own (`SKB_SMALL_HEAD_SIZE`).
     ///
     /// Default: 768.
-    #[serde(default = "slab_overhead", skip_serializing_if = "is_slab_overhead")]
+    #[serde(default = "slab_overhead")]
     pub segment_overhead: u32,
     /// Reaction to a segment that the interface queue refuses ("sendstall").
     ///
@@ -329,11 +329,6 @@ pub struct HostConfig {
 
 fn slab_overhead() -> u32 {
     768
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde wants it
-fn is_slab_overhead(bytes: &u32) -> bool {
-    *bytes == slab_overhead()
 }
 
 /// How losses are detected and which segment is sent next in recovery.
