@@ -181,6 +181,8 @@ const OBEYED: &[&str] = &[
     "receiver.sack.enabled",
     "receiver.sack.blocks",
     "receiver.window.max",
+    "receiver.window.widest",
+    "receiver.window.buffer",
 ];
 
 /// The scenario's keys of the other fields.
