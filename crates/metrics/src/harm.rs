@@ -9,7 +9,8 @@
 
 use crate::metric::Metric;
 use crate::number::{mean, ratio};
-use crate::run_metrics::{RunMetrics, value};
+use crate::run_metrics::RunMetrics;
+use crate::values::value;
 
 /// `x / b`.
 pub fn quotient(x: f64, b: f64) -> Option<f64> {

@@ -25,20 +25,20 @@ mod sharing;
 mod synchronization;
 mod table;
 mod trajectory;
+mod values;
 mod view;
 mod window_recovery;
 
 pub use expression::{Expression, ExpressionError, scope, unit};
 pub use fidelity::{Check, Fidelity, HostFidelity};
 pub use group::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind, bdp_packets};
-pub use measure::{against, against_baselines, measure, needs_baseline};
+pub use measure::{against, hold_against, measure, needs_baseline};
 pub use metric::{Better, Metric, Scope};
 pub use page::markdown;
-pub use run_metrics::{
-    FlowMetrics, LinkMetrics, RunMetrics, SeedRun, TrafficMetrics, Values, value,
-};
+pub use run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, SeedRun, TrafficMetrics};
 pub use sharing::{asymmetry, jain, rtt_unfairness};
 pub use table::{METRICS, find, is_variable, names, names_of, scope_of};
+pub use values::{Names, Values, value};
 
 /// Relative area between the windows of a flow on two grounds.
 pub const CWND_AREA: &str = "cwnd_area";

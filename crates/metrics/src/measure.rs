@@ -1,6 +1,6 @@
 //! From the outcome of a run to its numbers.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, RunSpec};
 
@@ -9,7 +9,8 @@ use crate::group::{FlowGroup, TrafficGroup, TrafficKind};
 use crate::metric::{Metric, Value};
 use crate::number::mean;
 use crate::rows::{CASE, FLOW, LINK, TRAFFIC};
-use crate::run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, SeedRun, TrafficMetrics, Values};
+use crate::run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, TrafficMetrics};
+use crate::values::Values;
 use crate::view::{CaseView, DatagramsView, FlowView, ShortFlowsView};
 
 /// The metrics of one run. `flows` and `traffic` describe what takes part in its case and where
@@ -61,17 +62,23 @@ fn stacks(members: &[FlowOutcome]) -> String {
 
 /// The rows that have a value here.
 fn values(rows: &[Metric], of: impl Fn(&Value) -> Option<Option<f64>>) -> Values {
-    let value = |m: &Metric| Some((m.name.to_owned(), of(&m.value)?));
-    rows.iter().filter_map(value).collect()
+    named(rows, of).collect()
+}
+
+fn named(
+    rows: &[Metric],
+    of: impl Fn(&Value) -> Option<Option<f64>>,
+) -> impl Iterator<Item = (Cow<'static, str>, Option<f64>)> {
+    let value = move |m: &Metric| Some((m.name.into(), of(&m.value)?));
+    rows.iter().filter_map(value)
 }
 
 fn of_flow(flow: &FlowView<'_>) -> Values {
-    let mut values = values(FLOW, |value| match value {
+    let values = named(FLOW, |value| match value {
         Value::Flow(of) => Some(of(flow)),
         _ => None,
     });
-    variables(flow.members, &mut values);
-    values
+    values.chain(variables(flow.members)).collect()
 }
 
 /// `None` if the outcome has no such traffic.
@@ -112,7 +119,7 @@ fn of_link(link: &LinkOutcome) -> LinkMetrics {
     }
 }
 
-/// Metrics against a baseline stay undefined until [`against_baselines`].
+/// Metrics against a baseline stay undefined until [`hold_against`]; without one for good.
 fn of_case(case: &CaseView<'_>) -> Values {
     values(CASE, |value| match value {
         Value::Case(of) => Some(of(case)),
@@ -122,13 +129,14 @@ fn of_case(case: &CaseView<'_>) -> Values {
 }
 
 /// Last and largest value of everything that the controllers of the streams reported.
-fn variables(members: &[FlowOutcome], values: &mut Values) {
+fn variables(members: &[FlowOutcome]) -> Vec<(Cow<'static, str>, Option<f64>)> {
     let mut names: Vec<&'static str> = members
         .iter()
         .flat_map(|f| f.variables.iter().map(|(name, _)| *name))
         .collect();
     names.sort_unstable();
     names.dedup();
+    let mut values = Vec::with_capacity(2 * names.len());
     for name in names {
         let reported = || {
             members
@@ -139,35 +147,21 @@ fn variables(members: &[FlowOutcome], values: &mut Values) {
         };
         let last: Vec<f64> = reported().map(|extent| extent.last).collect();
         let max = reported().map(|extent| extent.max).reduce(f64::max);
-        values.insert(format!("var.{name}.last"), mean(&last));
-        values.insert(format!("var.{name}.max"), max);
+        values.push((format!("var.{name}.last").into(), mean(&last)));
+        values.push((format!("var.{name}.max").into(), max));
     }
+    values
 }
 
-/// Fills in the metrics against a baseline, seed by seed. `baseline[i]`: the case that case `i` is
-/// held against. A seed that the baseline did not run says nothing: its run loses these metrics.
-pub fn against_baselines(baseline: &[Option<usize>], runs: &mut [Vec<SeedRun>]) {
-    let bases: Vec<Option<BTreeMap<u64, RunMetrics>>> = baseline
-        .iter()
-        .map(|b| {
-            let runs = runs.get((*b)?)?;
-            Some(runs.iter().map(|r| (r.seed, r.metrics.clone())).collect())
-        })
-        .collect();
-    for (base, case) in bases.iter().zip(runs) {
-        for run in case {
-            let Some(base) = base else {
-                run.metrics.metrics.extend(undefined());
-                continue;
-            };
-            match base.get(&run.seed) {
-                Some(base) => {
-                    let values = against(&run.metrics, base);
-                    run.metrics.metrics.extend(values);
-                }
-                None => run.metrics.metrics.retain(|name, _| !needs_baseline(name)),
-            }
+/// Fills in the metrics against a baseline from its run with the same seed. A seed that the
+/// baseline did not run (`None`) says nothing: its run loses these metrics.
+pub fn hold_against(run: &mut RunMetrics, base: Option<&RunMetrics>) {
+    match base {
+        Some(base) => {
+            let values = against(run, base);
+            run.metrics.extend(&values);
         }
+        None => run.metrics.retain(|name| !needs_baseline(name)),
     }
 }
 
@@ -176,13 +170,6 @@ pub fn against(run: &RunMetrics, base: &RunMetrics) -> Values {
     values(CASE, |value| match value {
         Value::Against(of) => Some(of(run, base)),
         _ => None,
-    })
-}
-
-/// The metrics of a case that has no baseline.
-fn undefined() -> Values {
-    values(CASE, |value| {
-        matches!(value, Value::Against(_)).then_some(None)
     })
 }
 

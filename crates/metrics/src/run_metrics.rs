@@ -1,13 +1,9 @@
 //! The numbers of one run.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::fidelity::Fidelity;
-
-/// Values of one row by metric name; `None` where the metric is undefined.
-pub type Values = BTreeMap<String, Option<f64>>;
+use crate::values::Values;
 
 /// Everything measured in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,9 +70,4 @@ pub struct SeedRun {
     pub seed: u64,
     /// Values of this run.
     pub metrics: RunMetrics,
-}
-
-/// A value by name; `None` when undefined or absent.
-pub fn value(values: &Values, name: &str) -> Option<f64> {
-    values.get(name).copied().flatten()
 }

@@ -198,8 +198,8 @@ mod tests {
     use fullpipe_units::Rate;
 
     use super::*;
-    use crate::run_metrics::Values;
     use crate::testing::{flow, flow_values, group, outcome, rounds};
+    use crate::values::Values;
 
     const RTT: f64 = 0.1;
 

@@ -104,7 +104,7 @@ fn relative_half_width(e: &Estimate) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{CaseMetrics, FlowResult, LinkResult, Params};
+    use crate::result::{CaseMetrics, FlowResult, LinkResult, Params, SeedValues};
 
     fn precision(target: f64, max_seeds: u32) -> Precision {
         Precision {
@@ -121,7 +121,7 @@ mod tests {
             metrics: Estimates::from([("goodput_mbps".to_owned(), Estimate::of(samples))]),
         };
         CaseResult {
-            runs: Vec::new(),
+            by_seed: SeedValues::default(),
             seeds_repeat: false,
             in_phase: false,
             params: Params::default(),

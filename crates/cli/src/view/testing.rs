@@ -30,7 +30,7 @@ pub(crate) fn case(
         }
     };
     CaseResult {
-        runs: Vec::new(),
+        by_seed: Default::default(),
         seeds_repeat: false,
         in_phase: false,
         params: Params(

@@ -71,7 +71,7 @@ fn every_flow_metric_of_the_table_is_measured_and_no_other() {
     let v = flow_values(&group("a", 0..1), &o);
     let mut expected: Vec<_> = names_of(Scope::Flow).collect();
     expected.sort_unstable();
-    assert_eq!(v.keys().map(String::as_str).collect::<Vec<_>>(), expected);
+    assert_eq!(v.names().iter().collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn every_traffic_metric_of_the_table_is_measured_and_no_other() {
             .collect();
         expected.sort_unstable();
         assert_eq!(
-            row.values.keys().map(String::as_str).collect::<Vec<_>>(),
+            row.values.names().iter().collect::<Vec<_>>(),
             expected,
             "{kind}"
         );

@@ -5,7 +5,7 @@ use super::difference::Difference;
 use super::runs::pairs;
 use super::*;
 use crate::result::Params;
-use crate::result::{CaseMetrics, Estimate, Estimates, FlowResult, LinkResult};
+use crate::result::{CaseMetrics, Estimate, Estimates, FlowResult, LinkResult, SeedValues};
 
 fn estimate(samples: &[f64]) -> Estimate {
     Estimate::of(&samples.iter().map(|&v| Some(v)).collect::<Vec<_>>())
@@ -17,7 +17,7 @@ fn case(mtu: i64, goodput: &[f64]) -> CaseResult {
     flow.insert("recovery_time_s".into(), Estimate::default());
     flow.insert("var.k.last".into(), estimate(goodput));
     CaseResult {
-        runs: Vec::new(),
+        by_seed: SeedValues::default(),
         seeds_repeat: false,
         in_phase: false,
         params: Params(vec![

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Overrides, Scenario};
 
-use crate::result::{CaseResult, VERSION, asks_seeds};
+use crate::result::{CaseResult, VERSION, by_seed};
 use crate::run::{Bench, Options, RunError, seeds};
 use crate::store::{Cache, sha256};
 use search::Search;
@@ -88,7 +88,7 @@ impl Trial {
         cache: Option<&Cache>,
     ) -> Result<Falsification, RunError> {
         let bench = Bench::new(&self.union, options, ground, cache);
-        let mut bench = bench.by_seed(asks_seeds(&self.scenario));
+        let mut bench = bench.by_seed(by_seed(&self.scenario));
         match depth {
             Depth::EveryWorld => bench.need(0..self.union.cases.len())?,
             Depth::FirstFailure => Search::new(self, &mut bench).run()?,

@@ -1,16 +1,17 @@
 //! The result of one case: its runs put together, by flow, traffic and link.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::estimate::aggregate;
+use super::estimate::RowSums;
 use super::json::{self, Members};
 use super::{Estimate, Estimates, Params};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Expression, Fidelity, RunMetrics, Scope, SeedRun, Values};
-use fullpipe_scenario::Case;
+use fullpipe_scenario::{Case, FlowGroup};
 
 /// Result of one case, over its seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,9 +20,9 @@ pub struct CaseResult {
     pub params: Params,
     /// Seeds it ran with.
     pub seeds: Vec<u64>,
-    /// The runs themselves, where an expectation asks for the values of single seeds.
+    /// Values of single seeds, of the metrics of which an expectation asks for them.
     #[serde(skip)]
-    pub runs: Vec<SeedRun>,
+    pub by_seed: SeedValues,
     /// Nothing in it is drawn from its seed: every seed gives this run; absent where something is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seeds_repeat: bool,
@@ -123,8 +124,65 @@ pub struct PrecisionResult {
     pub reached: bool,
 }
 
+/// The runs of a case, in the order of their seeds, as often as they are asked for.
+pub trait Runs {
+    /// Why they cannot be read.
+    type Error;
+
+    /// Shows every run.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    fn each(&self, see: &mut dyn FnMut(&SeedRun)) -> Result<(), Self::Error>;
+}
+
+impl Runs for [SeedRun] {
+    type Error = Infallible;
+
+    fn each(&self, see: &mut dyn FnMut(&SeedRun)) -> Result<(), Infallible> {
+        self.iter().for_each(see);
+        Ok(())
+    }
+}
+
+/// Values of single seeds, of some metrics.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeedValues {
+    seeds: usize,
+    columns: BTreeMap<(Row, String), Vec<Option<f64>>>,
+}
+
+impl SeedValues {
+    fn push(&mut self, run: &RunMetrics, wanted: &BTreeSet<String>) {
+        let flows = run.flows.iter().map(|f| &f.values).enumerate();
+        let traffic = run.traffic.iter().map(|t| &t.values).enumerate();
+        let links = run.links.iter().map(|l| &l.values).enumerate();
+        let rows = (flows.map(|(i, values)| (Row::Flow(i), values)))
+            .chain(traffic.map(|(i, values)| (Row::Traffic(i), values)))
+            .chain(links.map(|(i, values)| (Row::Link(i), values)))
+            .chain([(Row::Case, &run.metrics)]);
+        for (row, values) in rows {
+            for name in wanted {
+                if let Some(value) = values.get(name) {
+                    let column = self.columns.entry((row, name.clone())).or_default();
+                    column.resize(self.seeds, None);
+                    column.push(*value);
+                }
+            }
+        }
+        self.seeds += 1;
+    }
+
+    fn of(&self, row: Row, metric: &str) -> Vec<Option<f64>> {
+        let column = self.columns.get(&(row, metric.to_owned()));
+        let mut column = column.cloned().unwrap_or_default();
+        column.resize(self.seeds, None);
+        column
+    }
+}
+
 /// A row of a case, by its index.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Row {
     Case,
     Flow(usize),
@@ -132,65 +190,122 @@ enum Row {
     Link(usize),
 }
 
+/// Sums over the rows of the runs of a case.
+struct CaseSums {
+    flows: Vec<RowSums>,
+    traffic: Vec<RowSums>,
+    links: Vec<RowSums>,
+    metrics: RowSums,
+}
+
+impl CaseSums {
+    /// Shows every row with its sums.
+    fn over(&mut self, run: &RunMetrics, add: fn(&mut RowSums, &Values)) {
+        let flows = self.flows.iter_mut();
+        flows.zip(&run.flows).for_each(|(s, f)| add(s, &f.values));
+        let traffic = self.traffic.iter_mut();
+        traffic
+            .zip(&run.traffic)
+            .for_each(|(s, t)| add(s, &t.values));
+        let links = self.links.iter_mut();
+        links.zip(&run.links).for_each(|(s, l)| add(s, &l.values));
+        add(&mut self.metrics, &run.metrics);
+    }
+}
+
 impl CaseResult {
-    /// Aggregates the runs of a case.
-    pub fn new(case: &Case, runs: &[SeedRun]) -> CaseResult {
-        let over = |of: &dyn Fn(&RunMetrics) -> Option<&Values>| {
-            aggregate(
-                &runs
-                    .iter()
-                    .filter_map(|r| of(&r.metrics))
-                    .collect::<Vec<_>>(),
-            )
+    /// Aggregates the runs of a case. Of the metrics `by_seed` it keeps the values of single seeds.
+    ///
+    /// # Errors
+    /// If a run cannot be read.
+    pub fn new<R: Runs + ?Sized>(
+        case: &Case,
+        runs: &R,
+        by_seed: &BTreeSet<String>,
+    ) -> Result<CaseResult, R::Error> {
+        let sums = |n: usize| (0..n).map(|_| RowSums::default()).collect::<Vec<_>>();
+        let mut all = CaseSums {
+            flows: sums(case.flows.len()),
+            traffic: Vec::new(),
+            links: Vec::new(),
+            metrics: RowSums::default(),
         };
-        let first = runs.first().map(|r| &r.metrics);
-        CaseResult {
+        let flow = |g: &FlowGroup| FlowResult {
+            name: g.name.clone(),
+            stack: g.stack.clone(),
+            metrics: Estimates::new(),
+        };
+        let mut result = CaseResult {
             params: Params::of(case),
-            seeds: runs.iter().map(|r| r.seed).collect(),
-            runs: Vec::new(),
+            seeds: Vec::new(),
+            by_seed: SeedValues::default(),
             seeds_repeat: !case.run_spec(0).is_random(),
             in_phase: case.run_spec(0).starts_in_phase(),
-            flows: case
-                .flows
-                .iter()
-                .enumerate()
-                .map(|(i, g)| FlowResult {
-                    name: g.name.clone(),
-                    stack: first
-                        .and_then(|m| Some(m.flows.get(i)?.stack.clone()))
-                        .unwrap_or_else(|| g.stack.clone()),
-                    metrics: over(&|m| m.flows.get(i).map(|f| &f.values)),
-                })
-                .collect(),
-            traffic: first
-                .map_or(&[][..], |m| &m.traffic)
-                .iter()
-                .enumerate()
-                .map(|(i, t)| TrafficResult {
-                    name: t.name.clone(),
-                    kind: t.kind.clone(),
-                    stack: t.stack.clone(),
-                    metrics: over(&|m| m.traffic.get(i).map(|t| &t.values)),
-                })
-                .collect(),
-            links: first
-                .map_or(&[][..], |m| &m.links)
-                .iter()
-                .enumerate()
-                .map(|(i, l)| LinkResult {
-                    name: l.name.clone(),
-                    metrics: over(&|m| m.links.get(i).map(|l| &l.values)),
-                })
-                .collect(),
-            metrics: CaseMetrics(over(&|m| Some(&m.metrics))),
+            flows: case.flows.iter().map(flow).collect(),
+            traffic: Vec::new(),
+            links: Vec::new(),
+            metrics: CaseMetrics::default(),
             precision: None,
-            fidelity: Fidelity::worst(runs.iter().filter_map(|r| r.metrics.fidelity.as_deref())),
-            partial: runs.iter().find_map(|r| r.metrics.partial.clone()),
-            simulated_s: first.map_or(0.0, |m| m.simulated_s),
-            delivered_packets: runs.iter().map(|r| r.metrics.delivered_packets).sum(),
+            fidelity: None,
+            partial: None,
+            simulated_s: 0.0,
+            delivered_packets: 0,
             wall_s: None,
             packets_per_s: None,
+        };
+        runs.each(&mut |run| {
+            let m = &run.metrics;
+            if result.seeds.is_empty() {
+                result.describe(m);
+                (all.traffic, all.links) = (sums(m.traffic.len()), sums(m.links.len()));
+            }
+            result.seeds.push(run.seed);
+            result.delivered_packets += m.delivered_packets;
+            let fidelity = result.fidelity.iter().chain(m.fidelity.as_deref());
+            result.fidelity = Fidelity::worst(fidelity);
+            if result.partial.is_none() {
+                result.partial.clone_from(&m.partial);
+            }
+            if !by_seed.is_empty() {
+                result.by_seed.push(m, by_seed);
+            }
+            all.over(m, RowSums::add);
+        })?;
+        if result.seeds.len() > 1 {
+            runs.each(&mut |run| all.over(&run.metrics, RowSums::add_squares))?;
         }
+        let flows = result.flows.iter_mut().map(|f| &mut f.metrics);
+        let traffic = result.traffic.iter_mut().map(|t| &mut t.metrics);
+        let links = result.links.iter_mut().map(|l| &mut l.metrics);
+        let rows = flows
+            .chain(traffic)
+            .chain(links)
+            .chain([&mut result.metrics.0]);
+        let sums = all.flows.into_iter().chain(all.traffic).chain(all.links);
+        for (estimates, sums) in rows.zip(sums.chain([all.metrics])) {
+            *estimates = sums.estimates();
+        }
+        Ok(result)
+    }
+
+    /// What a case takes from its first run.
+    fn describe(&mut self, run: &RunMetrics) {
+        for (flow, made) in self.flows.iter_mut().zip(&run.flows) {
+            flow.stack.clone_from(&made.stack);
+        }
+        let traffic = run.traffic.iter().map(|t| TrafficResult {
+            name: t.name.clone(),
+            kind: t.kind.clone(),
+            stack: t.stack.clone(),
+            metrics: Estimates::new(),
+        });
+        self.traffic = traffic.collect();
+        let links = run.links.iter().map(|l| LinkResult {
+            name: l.name.clone(),
+            metrics: Estimates::new(),
+        });
+        self.links = links.collect();
+        self.simulated_s = run.simulated_s;
     }
 
     /// The flow of this name.
@@ -228,7 +343,7 @@ impl CaseResult {
         from.get(metric).copied()
     }
 
-    /// The same metric of each seed, if the runs are there.
+    /// The same metric of each seed; none if they are not kept.
     pub fn of_seeds(
         &self,
         metric: &str,
@@ -238,17 +353,7 @@ impl CaseResult {
         if metrics::scope_of(metric).is_none() {
             return self.computed(metric, flow, link);
         }
-        let row = self.row(metric, flow, link)?;
-        let of = |run: &RunMetrics| {
-            let values = match row {
-                Row::Case => &run.metrics,
-                Row::Flow(i) => &run.flows.get(i)?.values,
-                Row::Traffic(i) => &run.traffic.get(i)?.values,
-                Row::Link(i) => &run.links.get(i)?.values,
-            };
-            metrics::value(values, metric)
-        };
-        Some(self.runs.iter().map(|run| of(&run.metrics)).collect())
+        Some(self.by_seed.of(self.row(metric, flow, link)?, metric))
     }
 
     /// An expression over metrics, of each seed: those of flows of the flow, those of links of the
@@ -266,7 +371,7 @@ impl CaseResult {
         }
         let value =
             |seed: usize| expression.value(&mut |name: &str| *columns.get(name)?.get(seed)?);
-        Some((0..self.runs.len()).map(value).collect())
+        Some((0..self.by_seed.seeds).map(value).collect())
     }
 
     /// Where a metric is found.

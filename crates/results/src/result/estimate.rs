@@ -1,11 +1,11 @@
 //! Means over seeds, with the 95 % Student interval.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::Values;
+use fullpipe_metrics::{Names, Values};
 
 /// Mean over seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,53 +24,137 @@ pub type Estimates = BTreeMap<String, Estimate>;
 impl Estimate {
     /// Mean and interval of the values of the seeds.
     pub fn of(samples: &[Option<f64>]) -> Estimate {
-        let defined: Vec<f64> = samples.iter().flatten().copied().collect();
-        if defined.is_empty() {
-            return Estimate::default();
+        let mut sums = Sums::default();
+        samples.iter().for_each(|sample| sums.add(*sample));
+        samples.iter().for_each(|sample| sums.add_square(*sample));
+        sums.estimate(samples.len() as u64)
+    }
+}
+
+/// Sums over samples that are seen twice, in the same order: first for the mean, then for the
+/// squares around it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    defined: u64,
+    undefined: u64,
+    first: f64,
+    differ: bool,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sums {
+    fn add(&mut self, sample: Option<f64>) {
+        let Some(x) = sample else {
+            self.undefined += 1;
+            return;
+        };
+        if self.defined == 0 {
+            self.first = x;
         }
-        let undefined = (samples.len() - defined.len()) as u32;
-        if undefined > 0 {
+        self.differ |= x != self.first;
+        self.defined += 1;
+        self.sum += x;
+    }
+
+    fn add_square(&mut self, sample: Option<f64>) {
+        if let Some(x) = sample {
+            let off = x - self.mean();
+            self.squares += off * off;
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        // Equal values have that mean and no width, whatever rounding would leave of them.
+        match self.differ {
+            false => self.first,
+            true => self.sum / self.defined as f64,
+        }
+    }
+
+    /// Of this many samples; those that were not added are undefined.
+    fn estimate(&self, samples: u64) -> Estimate {
+        let undefined = samples - self.defined;
+        if self.defined == 0 || undefined > 0 {
             return Estimate {
-                mean: None,
-                ci95: None,
-                undefined,
+                undefined: if self.defined == 0 {
+                    0
+                } else {
+                    undefined as u32
+                },
+                ..Estimate::default()
             };
         }
-        let n = defined.len() as f64;
-        // Equal values have that mean and no width, whatever rounding would leave of them.
-        let all_equal = defined.iter().all(|x| *x == defined[0]);
-        let mean = match all_equal {
-            true => defined[0],
-            false => defined.iter().sum::<f64>() / n,
-        };
-        let ci95 = (defined.len() >= 2).then(|| {
-            let squares: f64 = defined.iter().map(|x| (x - mean) * (x - mean)).sum();
-            let half = student_t(n - 1.0) * (squares / (n - 1.0) / n).sqrt();
+        let (n, mean) = (self.defined as f64, self.mean());
+        let ci95 = (self.defined >= 2).then(|| {
+            let half = student_t(n - 1.0) * (self.squares / (n - 1.0) / n).sqrt();
             [mean - half, mean + half]
         });
         Estimate {
             mean: Some(mean),
             ci95,
-            undefined,
+            undefined: 0,
         }
     }
 }
 
-/// Means and intervals of every name that any run has.
-pub(super) fn aggregate(runs: &[&Values]) -> Estimates {
-    let names: BTreeSet<&String> = runs.iter().flat_map(|v| v.keys()).collect();
-    // What a run leaves out (a gain without a partner) says nothing; what a controller does not
-    // report is undefined.
-    let samples = |name: &str| {
-        runs.iter()
-            .filter(|v| metrics::is_variable(name) || v.contains_key(name))
-            .map(|v| metrics::value(v, name))
-            .collect::<Vec<_>>()
-    };
-    names
-        .into_iter()
-        .map(|name| (name.clone(), Estimate::of(&samples(name))))
+/// Sums of every name that any of the rows of a flow, of traffic, of a link or of a case has. Rows
+/// are seen twice, in the same order.
+#[derive(Default)]
+pub(super) struct RowSums {
+    rows: u64,
+    sums: Vec<(String, Sums)>,
+    /// Where the names of a list are among the sums.
+    lists: Vec<(Names, Vec<usize>)>,
+}
+
+impl RowSums {
+    pub(super) fn add(&mut self, row: &Values) {
+        self.rows += 1;
+        let list = self.list(row.names());
+        for (&place, (_, value)) in self.lists[list].1.iter().zip(row.iter()) {
+            self.sums[place].1.add(value);
+        }
+    }
+
+    pub(super) fn add_squares(&mut self, row: &Values) {
+        let list = self.list(row.names());
+        for (&place, (_, value)) in self.lists[list].1.iter().zip(row.iter()) {
+            self.sums[place].1.add_square(value);
+        }
+    }
+
+    fn list(&mut self, names: &Names) -> usize {
+        if let Some(known) = self.lists.iter().position(|(n, _)| n == names) {
+            return known;
+        }
+        let mut place = |name: &str| {
+            let known = self.sums.iter().position(|(n, _)| n == name);
+            known.unwrap_or_else(|| {
+                self.sums.push((name.to_owned(), Sums::default()));
+                self.sums.len() - 1
+            })
+        };
+        let places = names.iter().map(&mut place).collect();
+        self.lists.push((names.clone(), places));
+        self.lists.len() - 1
+    }
+
+    /// Means and intervals.
+    pub(super) fn estimates(self) -> Estimates {
+        // What a run leaves out (a gain without a partner) says nothing; what a controller does not
+        // report is undefined.
+        let samples = |name: &str, sums: &Sums| match metrics::is_variable(name) {
+            true => self.rows,
+            false => sums.defined + sums.undefined,
+        };
+        let all = self.sums.into_iter();
+        all.map(|(name, sums)| {
+            let estimate = sums.estimate(samples(&name, &sums));
+            (name, estimate)
+        })
         .collect()
+    }
 }
 
 /// Two-sided 95 % quantile of Student's t. Rounded to nine digits, so that its last bits do not

@@ -17,14 +17,19 @@ mod params;
 mod schema;
 mod verdict;
 
+use std::collections::BTreeSet;
+
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
+use fullpipe_metrics as metrics;
 use fullpipe_metrics::Expression;
-use fullpipe_metrics::SeedRun;
-use fullpipe_scenario::Scenario;
+use fullpipe_scenario::{Expectation, Scenario};
 
-pub use case::{CaseMetrics, CaseResult, FlowResult, LinkResult, PrecisionResult, TrafficResult};
+pub use case::{
+    CaseMetrics, CaseResult, FlowResult, LinkResult, PrecisionResult, Runs, SeedValues,
+    TrafficResult,
+};
 pub use estimate::{Estimate, Estimates};
 pub use expectation::{ExpectationResult, evaluate};
 pub(crate) use expectation::{Point, judged_at, points};
@@ -54,24 +59,17 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Puts the runs of every case together and holds the expectations against them. `runs[i]` are
-    /// the runs of `scenario.cases[i]`, in the order of the seeds.
-    pub fn new(scenario: &Scenario, ground: &str, runs: &[Vec<SeedRun>]) -> RunResult {
-        let by_seed = asks_seeds(scenario);
-        let mut cases: Vec<CaseResult> = scenario
-            .cases
-            .iter()
-            .zip(runs)
-            .map(|(case, runs)| CaseResult {
-                runs: if by_seed { runs.clone() } else { Vec::new() },
-                seeds_repeat: ground == SIMULATOR && !case.run_spec(0).is_random(),
-                in_phase: ground == SIMULATOR && case.run_spec(0).starts_in_phase(),
-                ..CaseResult::new(case, runs)
-            })
-            .collect();
+    /// Puts the cases of a scenario together and holds the expectations against them, for which
+    /// they keep the values of the seeds that [`by_seed`] asks for.
+    pub(crate) fn new(scenario: &Scenario, ground: &str, mut cases: Vec<CaseResult>) -> RunResult {
+        let simulated = ground == SIMULATOR;
+        for case in &mut cases {
+            case.seeds_repeat &= simulated;
+            case.in_phase &= simulated;
+        }
         let expectations = evaluate(&scenario.expectations, &cases);
         for case in &mut cases {
-            case.runs = Vec::new();
+            case.by_seed = SeedValues::default();
         }
         RunResult {
             fullpipe: VERSION.to_owned(),
@@ -149,10 +147,21 @@ impl CaseLine<'_> {
     }
 }
 
-/// True if an expectation needs the values of single seeds.
-pub(crate) fn asks_seeds(scenario: &Scenario) -> bool {
-    let mut all = scenario.expectations.iter();
-    all.any(|e| e.holds_for.asks_seeds() || Expression::is_one(&e.metric))
+/// The metrics of which expectations need the values of single seeds.
+pub(crate) fn by_seed(scenario: &Scenario) -> BTreeSet<String> {
+    let of_seeds = |e: &&Expectation| e.holds_for.asks_seeds() || Expression::is_one(&e.metric);
+    let mut names = BTreeSet::new();
+    for e in scenario.expectations.iter().filter(of_seeds) {
+        match Expression::parse(&e.metric) {
+            Ok(x) if metrics::scope_of(&e.metric).is_none() => {
+                names.extend(x.metrics().into_iter().map(str::to_owned));
+            }
+            _ => {
+                names.insert(e.metric.clone());
+            }
+        }
+    }
+    names
 }
 
 /// The ground on which chance has no other source than the seed.
@@ -164,7 +173,6 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fullpipe_metrics as metrics;
 
     #[test]
     fn the_schema_names_every_metric() {

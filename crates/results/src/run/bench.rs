@@ -1,11 +1,12 @@
 //! Cases of a scenario that are run when somebody looks at them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
-use super::work::{Done, Work};
+use super::work::{Made, Place, Work};
 use super::{Options, RunError};
 use crate::result::{CaseResult, Params};
-use crate::store::{Cache, Unit, key_of};
+use crate::store::{Cache, Keys};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{RunMetrics, SeedRun};
 use fullpipe_run::Ground;
@@ -17,6 +18,7 @@ pub(crate) struct Bench<'a> {
     scenario: &'a Scenario,
     options: &'a Options<'a>,
     ground: &'a dyn Ground,
+    keys: Keys<'a>,
     cache: Option<&'a Cache>,
     /// By case: its runs, without what is measured against a baseline.
     cases: Vec<Option<Vec<SeedRun>>>,
@@ -27,8 +29,8 @@ pub(crate) struct Bench<'a> {
     /// Runs that the cache had.
     pub reused: usize,
     begun: bool,
-    /// Results hold their runs.
-    by_seed: bool,
+    /// Metrics of which results hold the values of single seeds.
+    by_seed: BTreeSet<String>,
 }
 
 impl<'a> Bench<'a> {
@@ -42,18 +44,19 @@ impl<'a> Bench<'a> {
             scenario,
             options,
             ground,
+            keys: Keys::shared(scenario, ground),
             cache,
             cases: vec![None; scenario.cases.len()],
             runs: BTreeMap::new(),
             made: 0,
             reused: 0,
             begun: false,
-            by_seed: false,
+            by_seed: BTreeSet::new(),
         }
     }
 
-    /// Puts the runs themselves into the results.
-    pub fn by_seed(self, by_seed: bool) -> Self {
+    /// Puts the values of single seeds of these metrics into the results.
+    pub fn by_seed(self, by_seed: BTreeSet<String>) -> Self {
         Self { by_seed, ..self }
     }
 
@@ -64,11 +67,12 @@ impl<'a> Bench<'a> {
         let mut wanted: BTreeSet<usize> = cases.into_iter().collect();
         wanted.extend(wanted.clone().iter().filter_map(|&i| all[i].baseline));
         wanted.retain(|&i| self.cases[i].is_none());
-        let mut units: BTreeMap<String, Unit> = BTreeMap::new();
+        let mut places: BTreeMap<String, Place> = BTreeMap::new();
         for &i in &wanted {
-            for seed in seeds(self.scenario, &all[i], self.ground) {
-                let key = key_of(&all[i], seed, self.ground);
-                if self.runs.contains_key(&key) || units.contains_key(&key) {
+            let seeds = seeds(self.scenario, &all[i], self.ground).into_iter();
+            for (nth, seed) in seeds.enumerate() {
+                let key = self.keys.of(i, seed);
+                if self.runs.contains_key(&key) || places.contains_key(&key) {
                     continue;
                 }
                 if let Some(run) = self.cache.and_then(|cache| cache.run(&key)) {
@@ -77,14 +81,14 @@ impl<'a> Bench<'a> {
                     continue;
                 }
                 let case = i;
-                units.insert(key.clone(), Unit { case, seed, key });
+                places.insert(key, Place { case, nth, seed });
             }
         }
-        self.make(units.into_values().collect())?;
+        self.make(places.into_values().collect())?;
         for i in wanted {
             let runs = seeds(self.scenario, &all[i], self.ground).into_iter();
             let made: Vec<RunMetrics> = runs
-                .map(|seed| self.runs[&key_of(&all[i], seed, self.ground)].clone())
+                .map(|seed| self.runs[&self.keys.of(i, seed)].clone())
                 .collect();
             let every = self.scenario.seeds.iter().enumerate();
             let run = |(n, &seed): (usize, &u64)| SeedRun {
@@ -96,19 +100,19 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn make(&mut self, units: Vec<Unit>) -> Result<(), RunError> {
+    fn make(&mut self, places: Vec<Place>) -> Result<(), RunError> {
         let before = self.made + self.reused;
-        let total = before + units.len();
+        let total = before + places.len();
         if !self.begun {
             self.options.progress.begin(total, self.reused);
             self.begun = true;
         }
-        if units.is_empty() {
+        if places.is_empty() {
             return Ok(());
         }
         let work = Work {
             scenario: self.scenario,
-            units: &units,
+            keys: &self.keys,
             store: None,
             cache: self.cache,
             options: self.options,
@@ -116,44 +120,42 @@ impl<'a> Bench<'a> {
             before,
             total,
         };
-        let done: BTreeMap<(usize, u64), Done> = work.make(&BTreeMap::new())?.into_iter().collect();
-        self.made += done.len();
-        let (made, kept) = (done.len(), self.cache.is_some());
-        for unit in units {
-            let Some(done) = done.get(&(unit.case, unit.seed)) else {
-                let done = before + made;
-                return Err(RunError::Interrupted {
-                    done,
-                    total,
-                    kept,
-                    result: None,
-                });
-            };
-            self.runs.insert(unit.key, done.run.metrics.clone());
+        let wanted = places.len();
+        let done = Mutex::new(Vec::new());
+        work.make(places, &|place: Place, made: Made| {
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((self.keys.of(place.case, place.seed), made.metrics));
+            Ok(())
+        })?;
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let made = done.len();
+        self.made += made;
+        self.runs.extend(done);
+        match made < wanted {
+            true => Err(RunError::Interrupted {
+                done: before + made,
+                total,
+                kept: self.cache.is_some(),
+                result: None,
+            }),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// What came of a case that has been run, under the parameters of another one.
     pub fn result(&self, place: usize, shown_as: &Case) -> Option<CaseResult> {
         let case = &self.scenario.cases[place];
-        let own = self.cases[place].clone()?;
-        let base = match case.baseline {
-            Some(base) => Some(self.cases[base].clone()?),
-            None => None,
-        };
-        let mut runs = vec![own];
-        runs.extend(base);
-        let against = case.baseline.map(|_| 1);
-        metrics::against_baselines(&[against, None][..runs.len()], &mut runs);
-        let result = CaseResult::new(case, &runs[0]);
+        let mut own = self.cases[place].clone()?;
+        if let Some(base) = case.baseline {
+            let base = self.cases[base].as_ref()?;
+            for run in &mut own {
+                let same = base.iter().find(|b| b.seed == run.seed);
+                metrics::hold_against(&mut run.metrics, same.map(|b| &b.metrics));
+            }
+        }
+        let Ok(result) = CaseResult::new(case, own.as_slice(), &self.by_seed);
         Some(CaseResult {
             params: Params::of(shown_as),
-            runs: if self.by_seed {
-                runs.swap_remove(0)
-            } else {
-                Vec::new()
-            },
             seeds_repeat: result.seeds_repeat && !self.ground.in_real_time(),
             in_phase: result.in_phase && !self.ground.in_real_time(),
             ..result

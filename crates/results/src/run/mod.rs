@@ -4,30 +4,32 @@
 //! A run is a pure function of case and seed, and the result is put together in the order of cases
 //! and seeds, so it is the same for any number of threads. With `[measure] precision` a case is
 //! judged when all its runs of a batch are there, and gets further seeds until it is sure enough:
-//! again a function of its own runs. An outcome is reduced to metrics, and its series written,
-//! before the next run starts on the thread: memory does not grow with the matrix.
+//! again a function of its own runs. An outcome is reduced to metrics, its series are written and
+//! the metrics go into a file before the next run starts on the thread: memory does not grow with
+//! the number of runs, but for some bytes each.
 
 mod bench;
 mod cost;
 mod error;
+mod kept;
 mod progress;
 mod seeds;
 mod times;
 mod work;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
-use crate::result::RunResult;
-use crate::store::{Earlier, Store, Table, Unit, plan, runs_table};
-use fullpipe_metrics::SeedRun;
+use crate::result::{CaseResult, RunResult, by_seed};
+use crate::store::{Earlier, Keys, Store, StoreError, Table, Timing, runs_table};
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
-use seeds::{by_case, chosen, grow};
-use work::{CaseSeed, Done, Work, take_over};
+use kept::Kept;
+use seeds::grow;
+use work::{Work, take_over};
 
 pub(crate) use bench::{Bench, seeds};
 pub(crate) use cost::cost;
@@ -111,102 +113,87 @@ pub fn tabled(
     options: &Options<'_>,
     ground: &dyn Ground,
 ) -> Result<Table, RunError> {
-    let (ran, runs) = made_on(scenario, options, ground)?;
-    Ok(runs_table(&ran.result, &runs))
+    let (ran, kept) = made_on(scenario, options, ground)?;
+    Ok(runs_table(&ran.result, &kept)?)
 }
 
-/// The result, and in the order of their seeds the runs of every case.
-fn made_on(
-    scenario: &Scenario,
+/// The result, and the runs of every case.
+fn made_on<'a>(
+    scenario: &'a Scenario,
     options: &Options<'_>,
     ground: &dyn Ground,
-) -> Result<(Ran, Vec<Vec<SeedRun>>), RunError> {
+) -> Result<(Ran, Kept<'a>), RunError> {
     let wanted = scenario.measure.precision.as_ref();
     let seeds = precision::possible(&scenario.seeds, wanted);
-    let possible = plan(scenario, ground, &seeds);
+    let keys = Keys::apart(scenario, ground);
     // Seeds of each case so far: the first ones of `seeds`.
     let first = match wanted {
         Some(wanted) => precision::at_first(scenario.seeds.len(), wanted).min(seeds.len()),
         None => seeds.len(),
     };
     let mut counts = vec![first; scenario.cases.len()];
-    let mut units = chosen(&possible, seeds.len(), &counts);
     if options.captures.any() {
         cost::check_captures(scenario, options)?;
     }
     let mut store = match options.out {
-        Some(dir) => Some(
-            Store::create(dir, scenario, ground, &units, &possible, options.earlier)?
-                .with_captures(options.captures)?,
-        ),
+        Some(dir) => {
+            let all = vec![seeds.len(); counts.len()];
+            let (units, possible) = (keys.units(&seeds, &counts), keys.units(&seeds, &all));
+            let earlier = options.earlier;
+            let store = Store::create(dir, scenario, ground, &units, &possible, earlier)?;
+            Some(store.with_captures(options.captures)?)
+        }
         None => None,
     };
-    let mut done: BTreeMap<CaseSeed, Done> = BTreeMap::new();
+    let kept = Kept::new(scenario, seeds.clone());
     let mut reused = 0;
     let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
     let mut begun = false;
-    let mut runs = loop {
-        let new: Vec<Unit> = (units.iter())
-            .filter(|u| !done.contains_key(&(u.case, u.seed)))
-            .cloned()
-            .collect();
+    loop {
+        let total = counts.iter().sum();
         if let Some(store) = store
             .as_ref()
             .filter(|_| options.earlier != Earlier::Remade)
         {
-            reused += take_over(store, &new, &mut done, options.progress)?;
+            let missing = kept.missing(&counts);
+            reused += take_over(store, &keys, missing, &kept, options.progress)?;
         }
         if !begun {
-            options.progress.begin(units.len(), reused);
+            options.progress.begin(total, reused);
             begun = true;
         }
         let work = Work {
             scenario,
-            units: &new,
+            keys: &keys,
             store: store.as_ref(),
             cache: None,
             options,
             ground,
-            before: done.len(),
-            total: units.len(),
+            before: kept.len(),
+            total,
         };
-        done.extend(work.make(&done)?);
-        if done.len() < units.len() {
+        work.make(kept.missing(&counts), &|place, made| {
+            Ok(kept.put(place, &made)?)
+        })?;
+        if kept.len() < total {
             return Err(RunError::Interrupted {
-                done: done.len(),
-                total: units.len(),
+                done: kept.len(),
+                total,
                 kept: store.is_some(),
-                result: Some(Box::new(so_far(scenario, ground, &done))),
+                result: Some(Box::new(so_far(scenario, ground, &kept)?)),
             });
         }
-        let runs = by_case(scenario, &done);
-        let Some(wanted) = wanted else { break runs };
-        if !grow(
-            scenario,
-            wanted,
-            &runs,
-            &mut judged,
-            &mut counts,
-            seeds.len(),
-        ) {
-            break runs;
+        let Some(wanted) = wanted else { break };
+        let most = seeds.len();
+        if !grow(scenario, wanted, &kept, &mut judged, &mut counts, most)? {
+            break;
         }
-        units = chosen(&possible, seeds.len(), &counts);
         if let Some(store) = &mut store {
-            store.extend(&units)?;
-        }
-    };
-    in_order(&mut runs, &seeds);
-    let (mut files, mut timings) = (Vec::new(), Vec::new());
-    for unit in &units {
-        if let Some(done) = done.remove(&(unit.case, unit.seed)) {
-            if let Some(wall_s) = done.wall_s {
-                timings.push(times::timing(unit, &done.run.metrics, wall_s));
-            }
-            files.push(done.files);
+            store.extend(&keys.units(&seeds, &counts))?;
         }
     }
-    let mut result = RunResult::new(scenario, ground.name(), &runs);
+    let cases = cases(scenario, &kept, &by_seed(scenario))?;
+    let mut result = RunResult::new(scenario, ground.name(), cases);
     result.kernel = ground.kernel();
     for (case, judged) in result.cases.iter_mut().zip(&judged) {
         case.precision = judged.as_ref().map(|j| j.reached.clone());
@@ -214,33 +201,50 @@ fn made_on(
     if let Some(message) = result.unsure() {
         options.progress.warn(&message);
     }
-    let made = units.len() - reused;
+    let made = kept.len() - reused;
     if let Some(store) = store {
-        store.finish(&result, &runs, files, &timings)?;
+        let (mut files, mut timings) = (Vec::new(), Vec::new());
+        kept.records(&mut |place, made| {
+            timings.extend(made.wall_s.map(|wall_s| Timing {
+                case: place.case,
+                seed: place.seed,
+                wall_s,
+                packets_per_s: made.metrics.delivered_packets as f64 / wall_s.max(1e-9),
+            }));
+            files.push(made.files);
+        })?;
+        store.finish(&result, &kept, files, &timings)?;
     }
-    times::add_times(&mut result, &timings, &runs);
+    times::add_times(&mut result, &kept);
     let ran = Ran {
         result,
         made,
         reused,
     };
-    Ok((ran, runs))
+    Ok((ran, kept))
 }
 
-/// In each case the order of its seeds: what was drawn later comes later.
-fn in_order(runs: &mut [Vec<SeedRun>], seeds: &[u64]) {
-    for case in runs {
-        case.sort_by_key(|r| seeds.iter().position(|s| *s == r.seed));
-    }
+fn cases(
+    scenario: &Scenario,
+    kept: &Kept<'_>,
+    by_seed: &BTreeSet<String>,
+) -> Result<Vec<CaseResult>, StoreError> {
+    let cases = scenario.cases.iter().enumerate();
+    cases
+        .map(|(i, case)| CaseResult::new(case, &kept.case(i), by_seed))
+        .collect()
 }
 
 /// The result of the runs that are there. Expectations are about all of them: none is judged.
-fn so_far(scenario: &Scenario, ground: &dyn Ground, done: &BTreeMap<CaseSeed, Done>) -> RunResult {
-    let mut runs = by_case(scenario, done);
-    in_order(&mut runs, &scenario.seeds);
-    let mut result = RunResult::new(scenario, ground.name(), &runs);
+fn so_far(
+    scenario: &Scenario,
+    ground: &dyn Ground,
+    kept: &Kept<'_>,
+) -> Result<RunResult, StoreError> {
+    let cases = cases(scenario, kept, &BTreeSet::new())?;
+    let mut result = RunResult::new(scenario, ground.name(), cases);
     result.kernel = ground.kernel();
     result.expectations.clear();
     result.cases.retain(|case| !case.seeds.is_empty());
-    result
+    Ok(result)
 }

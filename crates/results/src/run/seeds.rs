@@ -1,44 +1,24 @@
 //! How many seeds each case gets where a precision is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::work::{CaseSeed, Done};
+use super::kept::Kept;
 use crate::precision::{self, Judgement};
 use crate::result::CaseResult;
-use crate::store::Unit;
+use crate::store::StoreError;
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::SeedRun;
 use fullpipe_scenario::{Precision, Scenario};
-
-/// The first `counts[i]` of the `each` units of case `i`.
-pub(super) fn chosen(possible: &[Unit], each: usize, counts: &[usize]) -> Vec<Unit> {
-    let cases = possible.chunks(each.max(1)).zip(counts);
-    cases
-        .flat_map(|(of_case, n)| of_case[..*n].to_vec())
-        .collect()
-}
-
-/// The runs so far, with what needs two cases filled in.
-pub(super) fn by_case(scenario: &Scenario, done: &BTreeMap<CaseSeed, Done>) -> Vec<Vec<SeedRun>> {
-    let mut runs: Vec<Vec<SeedRun>> = scenario.cases.iter().map(|_| Vec::new()).collect();
-    for (&(case, _), done) in done {
-        runs[case].push(done.run.clone());
-    }
-    let baselines: Vec<Option<usize>> = scenario.cases.iter().map(|c| c.baseline).collect();
-    metrics::against_baselines(&baselines, &mut runs);
-    runs
-}
 
 /// Judges the cases that are not settled and gives them, and the baselines they are judged by,
 /// their next batch; false if none gets one.
 pub(super) fn grow(
     scenario: &Scenario,
     wanted: &Precision,
-    runs: &[Vec<SeedRun>],
+    kept: &Kept<'_>,
     judged: &mut [Option<Judgement>],
     counts: &mut [usize],
     most: usize,
-) -> bool {
+) -> Result<bool, StoreError> {
     let mut grown = false;
     for (i, case) in scenario.cases.iter().enumerate() {
         if judged[i].as_ref().is_some_and(|j| !j.more) {
@@ -49,7 +29,10 @@ pub(super) fn grow(
         if wanted.of.iter().all(|m| metrics::needs_baseline(m)) && held_against() {
             continue;
         }
-        let mut judgement = precision::judge(&CaseResult::new(case, &runs[i]), wanted);
+        let mut judgement = precision::judge(
+            &CaseResult::new(case, &kept.case(i), &BTreeSet::new())?,
+            wanted,
+        );
         match precision::next(counts[i], wanted).map(|n| n.min(most)) {
             Some(more) if judgement.more && more > counts[i] => {
                 counts[i] = more;
@@ -71,5 +54,5 @@ pub(super) fn grow(
             }
         }
     }
-    grown
+    Ok(grown)
 }

@@ -1,7 +1,7 @@
 //! The runs of a batch, made on the threads that are there. Long runs start first, so that no
 //! thread is left with one at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,18 @@ use rayon::iter::{ParallelBridge, ParallelIterator};
 
 use super::cost::cost;
 use super::error::params_text;
+use super::kept::Kept;
 use super::times::Stopwatch;
 use super::{Options, Progress, RunError, RunFinished, RunStarted};
-use crate::store::{Cache, Finished, Store, StoredFiles, Unit};
+use crate::store::{Cache, Finished, Keys, Store, StoredFiles, Unit};
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::SeedRun;
+use fullpipe_metrics::RunMetrics;
 use fullpipe_run::{Ground, GroundError};
 use fullpipe_scenario::Scenario;
 
 pub(super) struct Work<'a> {
     pub(super) scenario: &'a Scenario,
-    pub(super) units: &'a [Unit],
+    pub(super) keys: &'a Keys<'a>,
     pub(super) store: Option<&'a Store>,
     /// Where a run is kept beside, or in place of, the store.
     pub(super) cache: Option<&'a Cache>,
@@ -33,24 +34,21 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Makes the runs that are not done, the longest first. Stops at the first error and at an
-    /// interrupt; what is finished by then is in the store.
+    /// Makes these runs, the longest first, and hands each over when it is done: nothing of it
+    /// stays here. Stops at the first error and at an interrupt; what is finished by then is in
+    /// the store.
     pub(super) fn make(
         &self,
-        done: &BTreeMap<CaseSeed, Done>,
-    ) -> Result<Vec<(CaseSeed, Done)>, RunError> {
-        let is_done = |u: &Unit| done.contains_key(&(u.case, u.seed));
-        let mut missing: Vec<(usize, f64)> = (0..self.units.len())
-            .filter(|&i| !is_done(&self.units[i]))
-            .map(|i| {
-                (
-                    i,
-                    cost(&self.scenario.cases[self.units[i].case].run_spec(0)),
-                )
-            })
-            .collect();
+        mut missing: Vec<Place>,
+        take: &(dyn Fn(Place, Made) -> Result<(), RunError> + Sync),
+    ) -> Result<(), RunError> {
         self.check(&missing)?;
-        missing.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut costs: BTreeMap<usize, f64> = BTreeMap::new();
+        for place in &missing {
+            let spec = || self.scenario.cases[place.case].run_spec(0);
+            costs.entry(place.case).or_insert_with(|| cost(&spec()));
+        }
+        missing.sort_by(|a, b| costs[&b.case].total_cmp(&costs[&a.case]));
 
         let jobs = match (self.options.jobs, self.ground.at_once()) {
             (wanted, None) => wanted,
@@ -65,66 +63,63 @@ impl Work<'_> {
             .num_threads(jobs)
             .build()
             .map_err(threads)?;
-        let failed: Mutex<Option<(usize, RunError)>> = Mutex::new(None);
+        let failed: Mutex<Option<(Place, RunError)>> = Mutex::new(None);
         let stop = AtomicBool::new(false);
         let finished = Mutex::new(self.before);
         let stopped =
             || stop.load(Ordering::Relaxed) || self.options.interrupt.load(Ordering::Relaxed);
-        let made = pool.install(|| {
+        pool.install(|| {
             // The bridge hands out one run after the other, in this order.
-            missing
-                .into_iter()
-                .par_bridge()
-                .filter_map(|(i, _)| {
-                    if stopped() {
-                        return None;
-                    }
-                    let unit = &self.units[i];
-                    match self.one(unit, &finished) {
-                        Ok(done) => done
-                            .inspect(|done| {
-                                // Its far side is gone: it would be missed again.
-                                if done.run.metrics.partial.is_some() {
-                                    stop.store(true, Ordering::Relaxed);
-                                }
-                            })
-                            .map(|done| ((unit.case, unit.seed), done)),
-                        Err(error) => {
-                            stop.store(true, Ordering::Relaxed);
-                            let mut first = failed.lock().expect("nothing panics with it");
-                            // The same error for any number of threads, as far as that can be.
-                            if first.as_ref().is_none_or(|(j, _)| i < *j) {
-                                *first = Some((i, error));
-                            }
-                            None
+            missing.into_iter().par_bridge().for_each(|place| {
+                if stopped() {
+                    return;
+                }
+                match self.one(place, &finished, take) {
+                    // Its far side is gone: it would be missed again.
+                    Ok(Whole::No) => stop.store(true, Ordering::Relaxed),
+                    Ok(Whole::Yes) => {}
+                    Err(error) => {
+                        stop.store(true, Ordering::Relaxed);
+                        let mut first = failed.lock().expect("nothing panics with it");
+                        // The same error for any number of threads, as far as that can be.
+                        if first.as_ref().is_none_or(|(other, _)| place < *other) {
+                            *first = Some((place, error));
                         }
                     }
-                })
-                .collect::<Vec<_>>()
+                }
+            });
         });
         match failed.into_inner().expect("nothing panics with it") {
             Some((_, error)) => Err(error),
-            None => Ok(made),
+            None => Ok(()),
         }
     }
 
     /// Asks the ground for every case that is still to be run, with the first of its seeds.
-    fn check(&self, missing: &[(usize, f64)]) -> Result<(), RunError> {
-        let mut units: Vec<&Unit> = missing.iter().map(|(i, _)| &self.units[*i]).collect();
-        units.sort_by_key(|u| u.case);
-        units.dedup_by_key(|u| u.case);
-        for unit in units {
-            let mut spec = self.scenario.cases[unit.case].run_spec(unit.seed);
+    fn check(&self, missing: &[Place]) -> Result<(), RunError> {
+        let mut known = BTreeSet::new();
+        for place in missing.iter().filter(|p| known.insert(p.case)) {
+            let mut spec = self.scenario.cases[place.case].run_spec(place.seed);
             spec.capture = self.options.captures.any();
             if let Err(error) = self.ground.check(&spec) {
-                self.not_made(unit, error)?;
+                self.not_made(*place, error)?;
             }
         }
         Ok(())
     }
 
-    /// Makes one run; `None`: stopped from outside before it was complete.
-    fn one(&self, unit: &Unit, finished: &Mutex<usize>) -> Result<Option<Done>, RunError> {
+    /// Makes one run.
+    fn one(
+        &self,
+        place: Place,
+        finished: &Mutex<usize>,
+        take: &(dyn Fn(Place, Made) -> Result<(), RunError> + Sync),
+    ) -> Result<Whole, RunError> {
+        let unit = &Unit {
+            case: place.case,
+            seed: place.seed,
+            key: self.keys.of(place.case, place.seed),
+        };
         let case = &self.scenario.cases[unit.case];
         let internal = |what: String| RunError::Internal {
             case: unit.case,
@@ -149,7 +144,7 @@ impl Work<'_> {
         }));
         let (metrics, outcome) = match made {
             Ok(Ok(pair)) => pair,
-            Ok(Err(error)) => return self.not_made(unit, error),
+            Ok(Err(error)) => return self.not_made(place, error).map(|()| Whole::Yes),
             Err(panic) => return Err(internal(panic_text(&*panic))),
         };
         let wall_s = watch.seconds();
@@ -161,6 +156,17 @@ impl Work<'_> {
         if let Some(cache) = self.cache {
             cache.keep(&unit.key, &metrics);
         }
+        let (simulated_s, packets) = (metrics.simulated_s, metrics.delivered_packets);
+        let whole = match metrics.partial {
+            Some(_) => Whole::No,
+            None => Whole::Yes,
+        };
+        let made = Made {
+            metrics,
+            files,
+            wall_s: Some(wall_s),
+        };
+        take(place, made)?;
         let done = {
             let mut n = finished.lock().expect("nothing panics with it");
             *n += 1;
@@ -172,23 +178,17 @@ impl Work<'_> {
             key: &unit.key,
             done,
             total: self.total,
-            simulated_s: metrics.simulated_s,
-            packets: metrics.delivered_packets,
+            simulated_s,
+            packets,
             wall_s,
         });
-        Ok(Some(Done {
-            run: SeedRun {
-                seed: unit.seed,
-                metrics,
-            },
-            files,
-            wall_s: Some(wall_s),
-        }))
+        Ok(whole)
     }
 
     /// What it means that the ground made no run.
-    fn not_made(&self, unit: &Unit, error: GroundError) -> Result<Option<Done>, RunError> {
-        no_run(self.scenario, self.ground, (unit.case, unit.seed), error).map_or(Ok(None), Err)
+    fn not_made(&self, place: Place, error: GroundError) -> Result<(), RunError> {
+        let of = (place.case, place.seed);
+        no_run(self.scenario, self.ground, of, error).map_or(Ok(()), Err)
     }
 }
 
@@ -196,7 +196,7 @@ impl Work<'_> {
 pub(super) fn no_run(
     scenario: &Scenario,
     ground: &dyn Ground,
-    (case, seed): CaseSeed,
+    (case, seed): (usize, u64),
     error: GroundError,
 ) -> Option<RunError> {
     let params = params_text(&scenario.cases[case].params);
@@ -228,37 +228,55 @@ pub(super) fn no_run(
     })
 }
 
+/// Whether a run went on until its end, or was not made at all because somebody stopped.
+enum Whole {
+    Yes,
+    /// It ended before its time.
+    No,
+}
+
+/// A run of a scenario: the case by its index, and its seed with the place among the case's seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) case: usize,
+    pub(super) nth: usize,
+    pub(super) seed: u64,
+}
+
 /// A finished run.
-#[derive(Clone)]
-pub(super) struct Done {
-    pub(super) run: SeedRun,
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Made {
+    pub(super) metrics: RunMetrics,
     pub(super) files: StoredFiles,
     /// `None` if taken over.
     pub(super) wall_s: Option<f64>,
 }
 
-/// Index of a case and a seed: what identifies a run within a scenario.
-pub(super) type CaseSeed = (usize, u64);
-
 /// Puts the finished runs of an earlier time among those that are done; how many there were.
 pub(super) fn take_over(
     store: &Store,
-    units: &[Unit],
-    done: &mut BTreeMap<CaseSeed, Done>,
+    keys: &Keys<'_>,
+    missing: Vec<Place>,
+    kept: &Kept<'_>,
     progress: &dyn Progress,
 ) -> Result<usize, RunError> {
     let mut reused = 0;
-    for unit in units {
-        match store.finished(unit)? {
+    for place in missing {
+        let unit = Unit {
+            case: place.case,
+            seed: place.seed,
+            key: keys.of(place.case, place.seed),
+        };
+        match store.finished(&unit)? {
             // It is made again, whole.
-            Finished::Yes(_, run) if run.metrics.partial.is_some() => {}
-            Finished::Yes(files, run) => {
-                let taken = Done {
-                    run,
+            Finished::Yes(_, metrics) if metrics.partial.is_some() => {}
+            Finished::Yes(files, metrics) => {
+                let made = Made {
+                    metrics: *metrics,
                     files,
                     wall_s: None,
                 };
-                done.insert((unit.case, unit.seed), taken);
+                kept.put(place, &made)?;
                 reused += 1;
             }
             Finished::No => {}

@@ -1,6 +1,8 @@
 //! Tables of plain columns, to and from Parquet. The bytes depend on the table alone: no time of
 //! creation, one fixed writer name, fixed row groups.
 
+use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -102,44 +104,12 @@ impl Table {
     /// # Errors
     /// If a column's name cannot be written.
     pub fn to_parquet(&self) -> Result<Vec<u8>> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_created_by(format!("fullpipe {}", crate::result::VERSION))
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .build();
-        let mut writer =
-            SerializedFileWriter::new(Vec::new(), self.schema()?, Arc::new(properties))?;
+        let mut writer = TableWriter::new(Vec::new(), self)?;
         let rows = self.rows();
-        let mut from = 0;
-        while from < rows {
-            let to = rows.min(from + ROWS_PER_GROUP);
-            let mut group = writer.next_row_group()?;
-            for (_, column) in &self.columns {
-                let mut out = group.next_column()?.expect("as many columns as the schema");
-                match column {
-                    Column::Text(v) => {
-                        let v: Vec<ByteArray> =
-                            v[from..to].iter().map(|s| s.as_str().into()).collect();
-                        out.typed::<ByteArrayType>().write_batch(&v, None, None)?;
-                    }
-                    Column::Int(v) => {
-                        out.typed::<Int64Type>()
-                            .write_batch(&v[from..to], None, None)?;
-                    }
-                    Column::Float(v) => {
-                        let defined: Vec<f64> = v[from..to].iter().flatten().copied().collect();
-                        let levels: Vec<i16> =
-                            v[from..to].iter().map(|x| i16::from(x.is_some())).collect();
-                        out.typed::<DoubleType>()
-                            .write_batch(&defined, Some(&levels), None)?;
-                    }
-                }
-                out.close()?;
-            }
-            group.close()?;
-            from = to;
+        for from in (0..rows).step_by(ROWS_PER_GROUP) {
+            writer.rows(self, from..rows.min(from + ROWS_PER_GROUP))?;
         }
-        writer.into_inner()
+        writer.finish()
     }
 
     /// Reads what [`Table::to_parquet`] wrote.
@@ -199,6 +169,63 @@ impl Table {
                 .with_fields(fields)
                 .build()?,
         ))
+    }
+}
+
+/// A Parquet file that is written group by group.
+pub(super) struct TableWriter<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> TableWriter<W> {
+    /// For rows with the columns of `like`.
+    pub(super) fn new(out: W, like: &Table) -> Result<TableWriter<W>> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(format!("fullpipe {}", crate::result::VERSION))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .build();
+        let writer = SerializedFileWriter::new(out, like.schema()?, Arc::new(properties))?;
+        Ok(TableWriter(writer))
+    }
+
+    /// Adds a table as a row group, or nothing if it has no rows.
+    pub(super) fn group(&mut self, table: &Table) -> Result<()> {
+        match table.rows() {
+            0 => Ok(()),
+            rows => self.rows(table, 0..rows),
+        }
+    }
+
+    /// Adds these rows of a table as a row group.
+    fn rows(&mut self, table: &Table, rows: Range<usize>) -> Result<()> {
+        let mut group = self.0.next_row_group()?;
+        for (_, column) in &table.columns {
+            let mut out = group.next_column()?.expect("as many columns as the schema");
+            let rows = rows.clone();
+            match column {
+                Column::Text(v) => {
+                    let v: Vec<ByteArray> = v[rows].iter().map(|s| s.as_str().into()).collect();
+                    out.typed::<ByteArrayType>().write_batch(&v, None, None)?;
+                }
+                Column::Int(v) => {
+                    out.typed::<Int64Type>().write_batch(&v[rows], None, None)?;
+                }
+                Column::Float(v) => {
+                    let defined: Vec<f64> = v[rows.clone()].iter().flatten().copied().collect();
+                    let levels = v[rows].iter().map(|x| i16::from(x.is_some()));
+                    let levels: Vec<i16> = levels.collect();
+                    out.typed::<DoubleType>()
+                        .write_batch(&defined, Some(&levels), None)?;
+                }
+            }
+            out.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(self) -> Result<W> {
+        self.0.into_inner()
     }
 }
 

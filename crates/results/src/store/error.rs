@@ -17,6 +17,16 @@ pub enum StoreError {
         /// Reason.
         source: io::Error,
     },
+    /// The system refused a file in which finished runs wait for the result.
+    #[error("cannot {doing} finished runs in a temporary file in `{}`: {source}", dir.display())]
+    Kept {
+        /// Verb.
+        doing: &'static str,
+        /// Directory of temporary files.
+        dir: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
     /// Not empty, and not one of ours.
     #[error("`{}` is not empty and holds no result", dir.display())]
     Foreign {
@@ -156,6 +166,9 @@ impl StoreError {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("choose a directory you may write to with `--out`".to_owned())
             }
+            StoreError::Kept { .. } => {
+                Some("set `TMPDIR` to a directory with more space: a run takes some 2 kB".to_owned())
+            }
             StoreError::Foreign { .. } => Some(
                 "choose another directory with `--out`, or remove this one yourself".to_owned(),
             ),
@@ -184,6 +197,9 @@ impl StoreError {
 
     /// True if the machine is to blame, not the request: the exit code differs.
     pub fn is_environment(&self) -> bool {
-        matches!(self, StoreError::Io { .. } | StoreError::Locked { .. })
+        matches!(
+            self,
+            StoreError::Io { .. } | StoreError::Kept { .. } | StoreError::Locked { .. }
+        )
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 /// The same for content that is made while it is written; its SHA-256.
 pub(super) fn write_with(
     path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> Result<String, StoreError> {
     let mut hash = Sha256::new();
     whole(path, |file| {

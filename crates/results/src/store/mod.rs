@@ -28,7 +28,7 @@
 //! `manifest.json` and the files under `runs/` carry their own SHA-256; the manifest carries that
 //! of every other file. What does not match is never read as a result.
 //!
-//! [`plan`] says which runs there are to be, [`Store`] writes them, [`ResultDir`] reads what is
+//! [`Keys`] says by what names runs are known, [`Store`] writes them, [`ResultDir`] reads what is
 //! finished.
 
 mod cache;
@@ -55,8 +55,7 @@ pub use files::sha256;
 pub use layout::{REPORT, SeriesKind, series_name};
 pub use machine::Machine;
 pub use manifest::{FileHash, Manifest, ManifestRun};
-pub(crate) use plan::key_of;
-pub use plan::{Unit, plan};
+pub use plan::{Keys, Unit};
 pub use reader::ResultDir;
-pub(crate) use tables::runs_table;
+pub(crate) use tables::{AllRuns, runs_table};
 pub use writer::{Finished, Store, StoredFiles, Timing};

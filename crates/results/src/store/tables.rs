@@ -1,134 +1,281 @@
 //! The tidy tables of a result: `runs.parquet` and `links.parquet`.
 
 use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::mem;
 
-use super::{Column, Table};
+use super::columns::TableWriter;
+use super::{Column, StoreError, Table};
 use crate::result::RunResult;
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{Scope, Values};
 
+/// The runs of all cases, as often as they are asked for.
+pub(crate) trait AllRuns {
+    /// Shows every run with the index of its case, by case and seed.
+    fn each(&self, see: &mut dyn FnMut(usize, &SeedRun)) -> Result<(), StoreError>;
+}
+
 /// The table of `runs.parquet`: one row per flow and traffic, case and seed.
-pub(crate) fn runs_table(result: &RunResult, runs: &[Vec<SeedRun>]) -> Table {
-    run_table(result, runs, Scope::Flow)
+pub(crate) fn runs_table(result: &RunResult, runs: &dyn AllRuns) -> Result<Table, StoreError> {
+    let mut rows = Rows::new(result, Scope::Flow);
+    runs.each(&mut |case, run| rows.push(case, run))?;
+    Ok(rows.table)
+}
+
+/// Writes the table of a scope as a Parquet file, while the runs are read.
+pub(super) fn write_table(
+    out: &mut (dyn Write + Send),
+    result: &RunResult,
+    runs: &dyn AllRuns,
+    scope: Scope,
+) -> io::Result<()> {
+    let mut rows = Rows::new(result, scope);
+    let mut writer = TableWriter::new(out, &rows.table).map_err(io::Error::other)?;
+    let mut failed = None;
+    let read = runs.each(&mut |case, run| {
+        rows.push(case, run);
+        if rows.table.rows() >= ROWS_PER_GROUP && failed.is_none() {
+            failed = writer.group(&rows.take()).err();
+        }
+    });
+    read.map_err(io::Error::other)?;
+    let rest = match failed {
+        Some(error) => Err(error),
+        None => writer.group(&rows.take()),
+    };
+    rest.and_then(|()| writer.finish())
+        .map(|_| ())
+        .map_err(io::Error::other)
 }
 
 /// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of
 /// the scope and, with the flows, of traffic and of the case. `kind` is `flow` or that of the
 /// traffic.
-pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope) -> Table {
-    struct Row<'a> {
-        case: usize,
-        seed: u64,
-        name: &'a str,
-        kind: &'a str,
-        stack: &'a str,
-        values: &'a Values,
-        case_values: &'a Values,
+struct Rows<'a> {
+    result: &'a RunResult,
+    scope: Scope,
+    /// What the columns of the table hold.
+    of: Vec<Of<'a>>,
+    table: Table,
+}
+
+/// Where the values of a column come from.
+enum Of<'a> {
+    Case,
+    Param(&'a str),
+    Seed,
+    Name,
+    Kind,
+    Stack,
+    /// A metric of the row.
+    Row(&'a str),
+    /// A metric of the case.
+    WholeCase(&'a str),
+}
+
+struct Row<'a> {
+    case: usize,
+    seed: u64,
+    name: &'a str,
+    kind: &'a str,
+    stack: &'a str,
+    values: &'a Values,
+    case_values: &'a Values,
+}
+
+impl<'a> Rows<'a> {
+    fn new(result: &'a RunResult, scope: Scope) -> Rows<'a> {
+        let mut rows = Rows {
+            result,
+            scope,
+            of: Vec::new(),
+            table: Table::default(),
+        };
+        rows.column("case", Of::Case);
+        let mut keys: Vec<&str> = Vec::new();
+        for (key, _) in result.cases.iter().flat_map(|c| &c.params.0) {
+            if !keys.contains(&key.as_str()) {
+                keys.push(key);
+            }
+        }
+        for key in keys {
+            // A parameter may bear the name of a column of ours.
+            let ours = ["case", "seed", "flow", "kind", "stack", "link"].contains(&key)
+                || metrics::scope_of(key).is_some();
+            match ours {
+                true => rows.column(&format!("param.{key}"), Of::Param(key)),
+                false => rows.column(key, Of::Param(key)),
+            }
+        }
+        rows.column("seed", Of::Seed);
+        let flows_wanted = scope == Scope::Flow;
+        rows.column(if flows_wanted { "flow" } else { "link" }, Of::Name);
+        if flows_wanted {
+            rows.column("kind", Of::Kind);
+            rows.column("stack", Of::Stack);
+        }
+        for name in metrics::names_of(scope) {
+            rows.column(name, Of::Row(name));
+        }
+        if flows_wanted {
+            // Names that flows have too are there already.
+            for name in metrics::names_of(Scope::Traffic)
+                .filter(|name| metrics::find(Scope::Flow, name).is_none())
+            {
+                rows.column(name, Of::Row(name));
+            }
+            for name in metrics::names_of(Scope::Case) {
+                rows.column(name, Of::WholeCase(name));
+            }
+        }
+        // The cases have every name that one of their runs has.
+        let names = result.cases.iter().flat_map(|case| {
+            let flows = case.flows.iter().map(|f| &f.metrics);
+            let traffic = case.traffic.iter().map(|t| &t.metrics);
+            let links = case.links.iter().map(|l| &l.metrics);
+            match flows_wanted {
+                true => flows.chain(traffic).collect::<Vec<_>>(),
+                false => links.collect(),
+            }
+        });
+        let variables: BTreeSet<&str> = names
+            .flat_map(|estimates| estimates.keys())
+            .map(String::as_str)
+            .filter(|name| metrics::is_variable(name))
+            .collect();
+        for name in variables {
+            rows.column(name, Of::Row(name));
+        }
+        rows
     }
-    let mut rows = Vec::new();
-    for (case, run) in runs
-        .iter()
-        .enumerate()
-        .flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
-    {
+
+    fn column(&mut self, name: &str, of: Of<'a>) {
+        self.table.columns.push((name.to_owned(), of.empty()));
+        self.of.push(of);
+    }
+
+    fn push(&mut self, case: usize, run: &SeedRun) {
         let m = &run.metrics;
-        if scope == Scope::Flow {
-            rows.extend(m.flows.iter().map(|f| Row {
-                case,
-                seed: run.seed,
-                name: &f.name,
-                kind: "flow",
-                stack: &f.stack,
-                values: &f.values,
-                case_values: &m.metrics,
-            }));
-            rows.extend(m.traffic.iter().map(|t| Row {
-                case,
-                seed: run.seed,
-                name: &t.name,
-                kind: &t.kind,
-                stack: &t.stack,
-                values: &t.values,
-                case_values: &m.metrics,
-            }));
+        let row = |name, kind, stack, values| Row {
+            case,
+            seed: run.seed,
+            name,
+            kind,
+            stack,
+            values,
+            case_values: &m.metrics,
+        };
+        if self.scope == Scope::Flow {
+            for f in &m.flows {
+                self.push_row(&row(&f.name, "flow", &f.stack, &f.values));
+            }
+            for t in &m.traffic {
+                self.push_row(&row(&t.name, &t.kind, &t.stack, &t.values));
+            }
         } else {
-            rows.extend(m.links.iter().map(|l| Row {
-                case,
-                seed: run.seed,
-                name: &l.name,
-                kind: "",
-                stack: "",
-                values: &l.values,
-                case_values: &m.metrics,
-            }));
+            for l in &m.links {
+                self.push_row(&row(&l.name, "", "", &l.values));
+            }
         }
     }
 
-    let mut table = Table::default();
-    let text = |of: &dyn Fn(&Row<'_>) -> String| Column::Text(rows.iter().map(of).collect());
-    table.push(
-        "case",
-        Column::Int(rows.iter().map(|r| r.case as i64).collect()),
-    );
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in result.cases.iter().flat_map(|c| &c.params.0) {
-        if !keys.contains(&key.as_str()) {
-            keys.push(key);
+    fn push_row(&mut self, row: &Row<'_>) {
+        for (of, (_, column)) in self.of.iter().zip(&mut self.table.columns) {
+            match (of, column) {
+                (Of::Case, Column::Int(v)) => v.push(row.case as i64),
+                (Of::Seed, Column::Int(v)) => v.push(row.seed as i64),
+                (Of::Param(key), Column::Text(v)) => {
+                    let params = &self.result.cases[row.case].params;
+                    v.push(params.text(key).unwrap_or_default());
+                }
+                (Of::Name, Column::Text(v)) => v.push(row.name.to_owned()),
+                (Of::Kind, Column::Text(v)) => v.push(row.kind.to_owned()),
+                (Of::Stack, Column::Text(v)) => v.push(row.stack.to_owned()),
+                (Of::Row(name), Column::Float(v)) => v.push(metrics::value(row.values, name)),
+                (Of::WholeCase(name), Column::Float(v)) => {
+                    v.push(metrics::value(row.case_values, name));
+                }
+                _ => unreachable!("columns were made for what they hold"),
+            }
         }
     }
-    for key in keys {
-        let value = |r: &Row<'_>| {
-            let params = &result.cases[r.case].params;
-            params.text(key).unwrap_or_default()
-        };
-        // A parameter may bear the name of a column of ours.
-        let ours = ["case", "seed", "flow", "kind", "stack", "link"].contains(&key)
-            || metrics::scope_of(key).is_some();
-        table.push(
-            if ours {
-                format!("param.{key}")
-            } else {
-                key.to_owned()
-            },
-            text(&value),
-        );
-    }
-    table.push(
-        "seed",
-        Column::Int(rows.iter().map(|r| r.seed as i64).collect()),
-    );
-    table.push(
-        if scope == Scope::Flow { "flow" } else { "link" },
-        text(&|r| r.name.to_owned()),
-    );
-    if scope == Scope::Flow {
-        table.push("kind", text(&|r| r.kind.to_owned()));
-        table.push("stack", text(&|r| r.stack.to_owned()));
-    }
-    let column =
-        |of: &dyn Fn(&Row<'_>) -> Option<f64>| Column::Float(rows.iter().map(of).collect());
-    for name in metrics::names_of(scope) {
-        table.push(name, column(&|r| metrics::value(r.values, name)));
-    }
-    if scope == Scope::Flow {
-        // Names that flows have too are there already.
-        for name in metrics::names_of(Scope::Traffic)
-            .filter(|name| metrics::find(Scope::Flow, name).is_none())
-        {
-            table.push(name, column(&|r| metrics::value(r.values, name)));
-        }
-        for name in metrics::names_of(Scope::Case) {
-            table.push(name, column(&|r| metrics::value(r.case_values, name)));
+
+    /// The rows so far; they go from here.
+    fn take(&mut self) -> Table {
+        let columns = self.table.columns.iter_mut().zip(&self.of);
+        let taken = columns.map(|((name, column), of)| {
+            let values = mem::replace(column, of.empty());
+            (name.clone(), values)
+        });
+        Table {
+            columns: taken.collect(),
         }
     }
-    let variables: BTreeSet<&String> = rows
-        .iter()
-        .flat_map(|r| r.values.keys())
-        .filter(|n| metrics::is_variable(n))
-        .collect();
-    for name in variables {
-        table.push(name.as_str(), column(&|r| metrics::value(r.values, name)));
+}
+
+impl Of<'_> {
+    fn empty(&self) -> Column {
+        match self {
+            Of::Case | Of::Seed => Column::Int(Vec::new()),
+            Of::Param(_) | Of::Name | Of::Kind | Of::Stack => Column::Text(Vec::new()),
+            Of::Row(_) | Of::WholeCase(_) => Column::Float(Vec::new()),
+        }
     }
-    table
+}
+
+/// Rows of a row group: the table of many runs is never in memory.
+const ROWS_PER_GROUP: usize = 1 << 14;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullpipe_metrics::{FlowMetrics, RunMetrics};
+
+    struct Many(u64);
+
+    impl AllRuns for Many {
+        fn each(&self, see: &mut dyn FnMut(usize, &SeedRun)) -> Result<(), StoreError> {
+            for seed in 1..=self.0 {
+                let flow = FlowMetrics {
+                    name: "main".into(),
+                    stack: "reno".into(),
+                    values: Values::from([("goodput_mbps", (seed % 3 > 0).then_some(seed as f64))]),
+                };
+                let metrics = RunMetrics {
+                    flows: vec![flow],
+                    traffic: vec![],
+                    links: vec![],
+                    metrics: Values::new(),
+                    simulated_s: 1.0,
+                    delivered_packets: 1,
+                    fidelity: None,
+                    partial: None,
+                };
+                see(0, &SeedRun { seed, metrics });
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_table_is_written_group_by_group() {
+        let result: RunResult = serde_json::from_str(
+            r#"{"fullpipe":"","scenario":"","ground":"sim","cases":[],"expectations":[]}"#,
+        )
+        .unwrap();
+        let runs = Many(2 * ROWS_PER_GROUP as u64 + 7);
+        let mut bytes = Vec::new();
+        write_table(&mut bytes, &result, &runs, Scope::Flow).unwrap();
+        let read = Table::from_parquet(bytes).unwrap();
+        assert_eq!(read, runs_table(&result, &runs).unwrap());
+        assert_eq!(read.int("seed").unwrap().last(), Some(&(runs.0 as i64)));
+
+        // Up to a group the file is that of the whole table.
+        let (few, mut bytes) = (Many(5), Vec::new());
+        write_table(&mut bytes, &result, &few, Scope::Flow).unwrap();
+        let whole = runs_table(&result, &few).unwrap().to_parquet().unwrap();
+        assert_eq!(bytes, whole);
+    }
 }

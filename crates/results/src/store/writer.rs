@@ -15,11 +15,10 @@ use super::layout::{
 };
 use super::manifest::{json, runs_of, unsealed, write_sealed};
 use super::{
-    FileHash, Machine, Manifest, SeriesKind, StoreError, Table, Unit, engine, series, tables,
+    AllRuns, FileHash, Machine, Manifest, SeriesKind, StoreError, Unit, engine, series, tables,
 };
 use crate::capture::{Captures, pcap, qlog};
 use crate::result::{Params, RunResult, VERSION};
-use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{RunMetrics, Scope};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Scenario, TraceMode};
@@ -159,10 +158,7 @@ impl Store {
         }
         Ok(Finished::Yes(
             StoredFiles(stored.files),
-            SeedRun {
-                seed: stored.seed,
-                metrics: stored.metrics,
-            },
+            Box::new(stored.metrics),
         ))
     }
 
@@ -251,23 +247,21 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the tables, the result and, last of all, the complete manifest. `runs[i]`: the runs
-    /// of case `i`, by seed, with their files.
+    /// Writes the tables, the result and, last of all, the complete manifest. `run_files` are those
+    /// of the runs, by case and seed.
     ///
     /// # Errors
-    /// If a file cannot be written.
-    pub fn finish(
+    /// If a file cannot be written, or a run not be read.
+    pub(crate) fn finish(
         mut self,
         result: &RunResult,
-        runs: &[Vec<SeedRun>],
+        runs: &dyn AllRuns,
         run_files: Vec<StoredFiles>,
         timings: &[Timing],
     ) -> Result<(), StoreError> {
         for (run, files) in self.manifest.runs.iter_mut().zip(run_files) {
             run.files = files.0;
         }
-        let flows = tables::run_table(result, runs, Scope::Flow);
-        let links = tables::run_table(result, runs, Scope::Link);
         let text = result.without_times().to_json();
         files::write(&self.dir.join(RESULT), text.as_bytes())?;
         let result_hash = FileHash {
@@ -276,8 +270,8 @@ impl Store {
         };
         self.manifest.files = vec![
             result_hash,
-            self.write_table(RUNS_TABLE, &flows)?,
-            self.write_table(LINKS_TABLE, &links)?,
+            self.write_table(RUNS_TABLE, (result, runs, Scope::Flow))?,
+            self.write_table(LINKS_TABLE, (result, runs, Scope::Link))?,
         ];
         files::write(&self.dir.join(TIMING), json(&timings).as_bytes())?;
         self.manifest.complete = true;
@@ -318,12 +312,16 @@ impl Store {
         write_sealed(&self.dir.join(MANIFEST), &self.manifest)
     }
 
-    fn write_table(&self, name: &str, table: &Table) -> Result<FileHash, StoreError> {
-        let bytes = table.to_parquet().map_err(|e| StoreError::Table {
-            name: name.to_owned(),
-            why: e.to_string(),
+    fn write_table(
+        &self,
+        name: &str,
+        (result, runs, scope): (&RunResult, &dyn AllRuns, Scope),
+    ) -> Result<FileHash, StoreError> {
+        let sha256 = files::write_with(&self.dir.join(name), |out| {
+            tables::write_table(out, result, runs, scope)
         })?;
-        self.write_bytes(name.to_owned(), &bytes)
+        let path = name.to_owned();
+        Ok(FileHash { path, sha256 })
     }
 
     fn write_bytes(&self, path: String, bytes: &[u8]) -> Result<FileHash, StoreError> {
@@ -337,7 +335,7 @@ impl Store {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finished {
     /// There, and whole.
-    Yes(StoredFiles, SeedRun),
+    Yes(StoredFiles, Box<RunMetrics>),
     /// Not there.
     No,
     /// There, but cut or changed: a sentence for the user.
@@ -345,7 +343,7 @@ pub enum Finished {
 }
 
 /// Files of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFiles(Vec<FileHash>);
 
 /// Wall time of a run, for `timing.json`.
