@@ -49,6 +49,8 @@ pub struct Bbr {
     /// When ProbeRTT ends, ticks; `None`: the flight has not come down to [`MIN_WINDOW`] yet.
     probe_rtt_done: Option<u32>,
     probe_rtt_round_done: bool,
+    /// The last ACK came in ProbeRTT, the one that ended it included: rates up to here say nothing.
+    limits: bool,
     rounds: u32,
     /// Deliveries at the end of the round.
     round_end: u64,
@@ -99,6 +101,7 @@ impl Bbr {
             min_rtt_stamp: 0,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
+            limits: false,
             rounds: 0,
             round_end: 0,
             round_start: false,
@@ -320,7 +323,8 @@ impl Bbr {
             self.save_cwnd(sk);
             self.probe_rtt_done = None;
         }
-        if self.mode == Mode::ProbeRtt {
+        self.limits = self.mode == Mode::ProbeRtt;
+        if self.limits {
             self.probe_rtt(sk, ev);
         }
         if ev.delivered_now() > 0 {
@@ -498,7 +502,7 @@ impl Module for Bbr {
     }
 
     fn limits_itself(&self) -> bool {
-        self.mode == Mode::ProbeRtt
+        self.limits
     }
 
     fn is_starting(&self) -> bool {

@@ -212,6 +212,11 @@ fn probe_rtt_holds_four_segments() {
     }
     assert_eq!(bbr.mode, Mode::ProbeBw);
     assert!(sk.cwnd >= before, "{} {before}", sk.cwnd);
+    // The ACK that ends it comes in ProbeRTT, too (`bbr_update_min_rtt`): what is in flight then
+    // says nothing of the bandwidth.
+    assert!(bbr.limits_itself());
+    round(&mut bbr, &mut sk, 100, 0);
+    assert!(!bbr.limits_itself());
 }
 
 /// 100 segments per 100 ms are `100 << 24 / 100000 = 16777`; of 100 ms `16777 * 100000 >> 24 = 99`,

@@ -349,7 +349,7 @@ impl Controller for Bbr {
     }
 
     fn limits_itself(&self) -> bool {
-        self.state == State::ProbeRtt
+        self.probe_rtt.limits
     }
 
     fn state(&self) -> Option<u8> {

@@ -12,6 +12,8 @@ use super::{Bbr, State};
 pub(super) struct ProbeRtt {
     done: Option<Time>,
     round_done: bool,
+    /// The last ACK came in ProbeRTT, the one that ended it included: MarkConnectionAppLimited().
+    pub(super) limits: bool,
 }
 
 impl Bbr {
@@ -23,7 +25,8 @@ impl Bbr {
             self.probe.ack_phase = AckPhase::ProbeStopping;
             self.rounds.begin(rs.c_delivered);
         }
-        if self.state == State::ProbeRtt {
+        self.probe_rtt.limits = self.state == State::ProbeRtt;
+        if self.probe_rtt.limits {
             self.handle_probe_rtt(rs);
         }
         if rs.newly_acked > 0.0 {

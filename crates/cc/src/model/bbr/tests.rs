@@ -514,3 +514,28 @@ fn the_window_is_two_bdps_within_its_bounds() {
     });
     assert_eq!((bench.bbr.state, bench.bbr.cwnd), (State::Cruise, 85.0));
 }
+
+/// HandleProbeRTT() calls MarkConnectionAppLimited() before it looks whether ProbeRTT is over.
+#[test]
+fn the_ack_that_ends_probe_rtt_still_marks_what_is_in_flight() {
+    let few = Shows { flight: 4, ..USUAL };
+    let mut bench = Bench::probing();
+    for _ in 0..100 {
+        assert_eq!(
+            bench.bbr.limits_itself(),
+            bench.bbr.state == State::ProbeRtt
+        );
+        bench.round(few);
+        if bench.bbr.state == State::ProbeRtt {
+            break;
+        }
+    }
+    while bench.bbr.state == State::ProbeRtt {
+        assert!(bench.bbr.limits_itself());
+        bench.round(few);
+    }
+    assert_eq!(bench.bbr.state, State::Cruise);
+    assert!(bench.bbr.limits_itself());
+    bench.round(USUAL);
+    assert!(!bench.bbr.limits_itself());
+}
