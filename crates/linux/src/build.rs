@@ -55,9 +55,19 @@ impl Request {
     /// The archive or tree.
     ///
     /// # Errors
-    /// [`LinuxError::Missing`] if it is not there.
+    /// [`LinuxError::Missing`] if it is not there, [`LinuxError::NoTree`] if it is another tree.
     pub fn path(&self) -> Result<PathBuf, LinuxError> {
         match &self.source {
+            Source::Path(path) if path.is_dir() => {
+                let needed = ["Makefile", "arch/um", "net/ipv4/tcp_input.c"];
+                match needed.into_iter().find(|file| !path.join(file).exists()) {
+                    None => Ok(path.clone()),
+                    Some(absent) => Err(LinuxError::NoTree {
+                        path: path.clone(),
+                        absent,
+                    }),
+                }
+            }
             Source::Path(path) if path.exists() => Ok(path.clone()),
             Source::Path(path) => Err(LinuxError::io(path)(std::io::Error::new(
                 std::io::ErrorKind::NotFound,
@@ -70,10 +80,7 @@ impl Request {
                 }
                 Err(LinuxError::Missing {
                     missing: vec![path.display().to_string()],
-                    packages: vec![match version.as_str() {
-                        "6.12" => "linux-source-6.12",
-                        _ => "linux-source-6.1",
-                    }],
+                    packages: vec![format!("linux-source-{version}")],
                 })
             }
         }
@@ -104,21 +111,21 @@ fn needs_with(build: bool, other: Option<&LinuxError>) -> Result<(), LinuxError>
     let running: &[(&str, &'static str)] = &[("ip", "iproute2"), ("tc", "iproute2")];
     let needed = running.iter().chain(if build { building } else { &[] });
     let absent = needed.filter(|(program, _)| !is_there(program));
-    let absent = absent.map(|(program, package)| ((*program).to_owned(), *package));
+    let absent = absent.map(|(program, package)| ((*program).to_owned(), (*package).to_owned()));
     let mut all: Vec<_> = absent.collect();
     if build && !LIBC.iter().any(|lib| Path::new(lib).exists()) {
-        all.push(("libc.a".to_owned(), "libc6-dev"));
+        all.push(("libc.a".to_owned(), "libc6-dev".to_owned()));
     }
     if let Some(LinuxError::Missing { missing, packages }) = other {
-        all.extend(missing.iter().cloned().zip(packages.iter().copied()));
+        all.extend(missing.iter().cloned().zip(packages.iter().cloned()));
     }
     if all.is_empty() {
         return Ok(());
     }
-    let mut packages: Vec<&'static str> = Vec::new();
+    let mut packages: Vec<String> = Vec::new();
     for (_, package) in &all {
         if !packages.contains(package) {
-            packages.push(package);
+            packages.push(package.clone());
         }
     }
     let missing = all.into_iter().map(|(what, _)| what).collect();
@@ -354,9 +361,67 @@ pub(crate) fn run(what: &'static str, command: &mut Command, log: &Path) -> Resu
     let status = command.status().map_err(LinuxError::io(&program))?;
     match status.success() {
         true => Ok(()),
-        false => Err(LinuxError::Build {
-            what,
-            log: log.to_owned(),
-        }),
+        // The tools' own complaint of a full disk finds no room in the log.
+        false => match full(log) {
+            Some(error) => Err(error),
+            None => Err(LinuxError::Build {
+                what,
+                log: log.to_owned(),
+            }),
+        },
+    }
+}
+
+/// The error if there is no room for a mebibyte beside the log.
+fn full(log: &Path) -> Option<LinuxError> {
+    let path = log.with_extension("room");
+    let written = fs::write(&path, vec![0; 1 << 20]);
+    let _ = fs::remove_file(&path);
+    let error = written.err()?;
+    (error.kind() == std::io::ErrorKind::StorageFull).then(|| LinuxError::io(log)(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(source: Source) -> Request {
+        Request {
+            source,
+            name: None,
+            hz: 250,
+            jobs: 1,
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_no_kernel_is_refused_before_it_is_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path();
+        fs::write(path.join("Makefile"), "all:\n\ttouch made\n").unwrap();
+        let refused = || request(Source::Path(path.to_owned())).path().unwrap_err();
+        assert!(refused().to_string().ends_with("it has no arch/um"));
+        fs::create_dir_all(path.join("arch/um")).unwrap();
+        assert!(refused().to_string().contains("no net/ipv4"));
+        fs::create_dir_all(path.join("net/ipv4")).unwrap();
+        fs::write(path.join("net/ipv4/tcp_input.c"), "").unwrap();
+        assert!(request(Source::Path(path.to_owned())).path().is_ok());
+    }
+
+    #[test]
+    fn the_package_of_the_version_that_was_asked_for_is_named() {
+        let error = request(Source::Debian("7.9".into())).path().unwrap_err();
+        let hint = error.hint();
+        assert!(hint.ends_with("apt-get install linux-source-7.9"), "{hint}");
+    }
+
+    #[test]
+    fn a_step_that_fails_names_itself_and_its_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("build.log");
+        let error = run("compiling", &mut Command::new("false"), &log).unwrap_err();
+        assert!(error.to_string().starts_with("compiling failed, see"));
+        assert!(error.hint().contains("last lines"), "{}", error.hint());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

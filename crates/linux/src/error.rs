@@ -35,7 +35,15 @@ pub enum LinuxError {
         /// Programs and files.
         missing: Vec<String>,
         /// Debian packages that bring it.
-        packages: Vec<&'static str>,
+        packages: Vec<String>,
+    },
+    /// A directory that a kernel is to be built from, and cannot.
+    #[error("{path} is not a kernel's source tree: it has no {absent}")]
+    NoTree {
+        /// The directory.
+        path: PathBuf,
+        /// What every tree has.
+        absent: &'static str,
     },
     /// The tree is not one that the patches know.
     #[error("{file} of this kernel is not what fullpipe's patch expects")]
@@ -72,6 +80,14 @@ pub enum LinuxError {
     /// The guest ended without a result.
     #[error("the kernel ended without a result: {0}")]
     Guest(String),
+    /// The guest's memory found no room.
+    #[error("the kernel's memory had no room: {dir} has {free} MB")]
+    NoMemory {
+        /// Where a user-mode kernel keeps its memory.
+        dir: PathBuf,
+        /// Room after the guest has ended, MB.
+        free: u64,
+    },
     /// The guest of a kernel with the user's own module ended without a result.
     #[error("the kernel with your module `{module}` ended without a result: {why}")]
     OwnModule {
@@ -121,11 +137,23 @@ impl LinuxError {
             Self::Missing { packages, .. } => {
                 format!("Debian and Ubuntu: apt-get install {}", packages.join(" "))
             }
+            Self::NoTree { .. } => {
+                "name the directory that has `Makefile`, `arch/um` and `net/ipv4`, or an archive \
+                 of it"
+                    .to_owned()
+            }
+            Self::Build { .. } => {
+                "its last lines say why; known to work: Linux 6.1 and 6.12".to_owned()
+            }
+            Self::NoMemory { .. } => "a run may take 1.6 GB there: make room, or set TMPDIR to a \
+                 directory that has it"
+                .to_owned(),
             Self::Patch { .. } => "known to work: Linux 6.1 and 6.12".to_owned(),
             Self::Unable { hint, .. } => hint.clone(),
             Self::Module { .. } => {
                 "a module is a C file as in the kernel's net/ipv4/, with a struct \
-                tcp_congestion_ops and its `.name`"
+                tcp_congestion_ops and its `.name`; functions of a module that the kernel has too \
+                are `static`, or have names of their own"
                     .to_owned()
             }
             Self::OwnModule { module, .. } => format!(

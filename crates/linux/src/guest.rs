@@ -1,5 +1,6 @@
 //! A run in a guest: a user-mode kernel in virtual time, from its files to its records.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::statvfs::statvfs;
 use nix::unistd::Pid;
 
 use crate::error::LinuxError;
@@ -55,7 +57,14 @@ pub fn run(
             let path = dir.path().join("records");
             return fs::read(&path).map_err(LinuxError::io(&path));
         }
-        Ok(()) => last_words(&String::from_utf8_lossy(&read("log").unwrap_or_default())),
+        Ok(()) => {
+            let log = read("log").unwrap_or_default();
+            let log = String::from_utf8_lossy(&log);
+            match without_room(&log, &memory_dir(|name| std::env::var_os(name))) {
+                Some(error) => return Err(error),
+                None => last_words(&log),
+            }
+        }
         Err(LinuxError::Guest(why)) => why,
         Err(other) => return Err(other),
     };
@@ -96,6 +105,31 @@ pub fn sweep() {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Where a user-mode kernel has its memory: `choose_tempdir` in `arch/um/os-Linux/mem.c`.
+fn memory_dir(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let mut named = ["TMPDIR", "TMP", "TEMP"].into_iter().filter_map(variable);
+    match named.find(|dir| !dir.is_empty()) {
+        Some(dir) => dir.into(),
+        None if Path::new(SHARED).is_dir() => SHARED.into(),
+        None => "/tmp".into(),
+    }
+}
+
+const SHARED: &str = "/dev/shm";
+
+/// The error if the kernel ended because its memory found no room in `dir`. It is not told: the
+/// page it touches is not there (SIGBUS), or it dies before it can say so.
+fn without_room(log: &str, dir: &Path) -> Option<LinuxError> {
+    let told = log.contains("panic") || log.contains("guest:");
+    if told && !log.contains("Kernel mode signal 7") {
+        return None;
+    }
+    let disk = statvfs(dir).ok()?;
+    let free = disk.blocks_available() * disk.fragment_size() / 1_000_000;
+    let dir = dir.to_owned();
+    (free < MEMORY_MB).then_some(LinuxError::NoMemory { dir, free })
 }
 
 /// What the kernel and its guest said before they ended.
@@ -264,6 +298,8 @@ impl Drop for Guest {
 
 /// Guest memory; only what is used is taken.
 const MEMORY: &str = "1500M";
+/// The same, MB.
+const MEMORY_MB: u64 = 1573;
 
 /// One processor for a kernel: it and its processes hand over to each other hundreds of thousands
 /// of times, which across two processors takes most of the time.
@@ -321,5 +357,33 @@ impl Drop for Processor {
             let mut busy = BUSY.lock().unwrap_or_else(|e| e.into_inner());
             busy[n] = busy[n].saturating_sub(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_where_the_kernel_looks_for_room() {
+        let of = |set: &[(&str, &str)]| {
+            let found = |name: &str| set.iter().find(|(n, _)| *n == name);
+            memory_dir(|name| found(name).map(|(_, dir)| dir.into()))
+        };
+        let set = [("TMPDIR", ""), ("TMP", "/one"), ("TEMP", "/two")];
+        assert_eq!(of(&set), Path::new("/one"));
+        assert!(of(&[]) == Path::new(SHARED) || of(&[]) == Path::new("/tmp"));
+    }
+
+    /// `/proc` has no room at all.
+    #[test]
+    fn a_kernel_without_room_for_its_memory_is_told_from_one_that_panics() {
+        let without = |log: &str| without_room(log, Path::new("/proc"));
+        let error = without("Kernel panic - not syncing: Kernel mode signal 7").unwrap();
+        assert!(error.to_string().contains("/proc has 0 MB"), "{error}");
+        assert!(error.hint().contains("TMPDIR"), "{}", error.hint());
+        assert!(without("Linux version 6.1").is_some());
+        assert!(without("Kernel panic - not syncing: Segfault with no mm").is_none());
+        assert!(without("guest: the kernel knows no congestion module").is_none());
     }
 }
