@@ -42,7 +42,7 @@ pub enum LinuxError {
     NoTree {
         /// The directory.
         path: PathBuf,
-        /// What every tree has.
+        /// A file or directory of every kernel tree that runs in user mode.
         absent: &'static str,
     },
     /// The tree is not one that the patches know.
