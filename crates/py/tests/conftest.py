@@ -1,6 +1,8 @@
 """What the tests share: a scenario of a second, and a result of it."""
 
 import copy
+import os
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +28,10 @@ def short() -> dict:
 @pytest.fixture(scope="session")
 def result() -> fp.Result:
     return fp.run(SHORT)
+
+
+def command() -> Path | None:
+    """The program, where cargo has built it."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[3] / "target"))
+    built = (target / profile / "fullpipe" for profile in ("debug", "quick", "release"))
+    return next((program for program in built if program.exists()), None)

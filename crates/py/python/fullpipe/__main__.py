@@ -19,8 +19,8 @@ The files in --out are one table: polars.scan_parquet("sweep/*.parquet"). A swee
 again makes only what is missing; another one in the same directory needs --replace."""
 
 
-def main(args: list[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
+def options() -> argparse.ArgumentParser:
+    """What ``fullpipe sweep`` takes."""
     parser = argparse.ArgumentParser(
         prog="fullpipe sweep",
         description="Run a scenario over the product of axes, on this machine or a cluster.",
@@ -39,6 +39,9 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument(
         "--precision", metavar="P", help="seeds are added until intervals are this narrow, as 2%%"
     )
+    parser.add_argument(
+        "--of", action="append", default=[], metavar="METRIC", help="that --precision asks it of"
+    )
     parser.add_argument("--max-seeds", type=int, default=64, metavar="N", help="with --precision")
     parser.add_argument(
         "--partition", action="append", default=[], metavar="KEY", help="an axis becomes folders"
@@ -51,7 +54,12 @@ def main(args: list[str] | None = None) -> int:
     where.add_argument("--processes", type=int, metavar="N", help="instead of threads")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--quiet", "-q", action="store_true")
-    given = parser.parse_args(args)
+    return parser
+
+
+def main(args: list[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    given = options().parse_args(args)
     try:
         scenario = Scenario(given.scenario, set=dict(map(_pair, given.set)), quick=given.quick)
         axes = {key: _values(value) for key, value in map(_pair, given.axis)}
@@ -66,6 +74,7 @@ def main(args: list[str] | None = None) -> int:
                 batch=given.batch,
                 ground=given.ground,
                 precision=given.precision,
+                of=given.of or ["goodput_mbps"],
                 max_seeds=given.max_seeds,
                 partition=given.partition,
                 replace=given.replace,

@@ -21,10 +21,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from types import CodeType
+from contextlib import suppress
+from dis import get_instructions
+from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
 from . import _native
+
+_DATA = bool | int | float | complex | str | bytes | None
 
 
 class Controller(_native.Controller):
@@ -121,24 +125,66 @@ def _register(cls: type[Controller]) -> None:
 
 def fingerprint(cls: type[Controller]) -> str:
     """Of what the class and its bases, up to :class:`Controller`, say and do: stored runs of other
-    code are not taken over. Functions outside of them are not looked at."""
+    code are not taken over. With the functions and constants of the class's module, and the
+    variables around it, that its methods read; other modules are not looked at."""
     parts: list[Any] = []
+    seen: set[int] = set()
     for of in cls.__mro__[: cls.__mro__.index(Controller)]:
         for key, value in sorted(vars(of).items()):
-            if key in {"__module__", "__doc__", "__qualname__", "__firstlineno__"}:
-                continue
-            function = getattr(value, "__func__", value)
-            code = getattr(function, "__code__", None)
-            if code is not None:
-                parts.append((key, _code(code), repr(function.__defaults__)))
-            elif isinstance(value, bool | int | float | str | tuple | list | dict | None):
-                parts.append((key, repr(value)))
+            if key not in {"__module__", "__doc__", "__qualname__", "__firstlineno__"}:
+                parts.append((key, _said(value, seen)))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _code(code: CodeType) -> tuple[Any, ...]:
-    consts = tuple(_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts)
+def _said(value: Any, seen: set[int]) -> Any:
+    """The same in every process, whatever order its hashes give to a set; None of what is neither
+    code nor data."""
+    if isinstance(value, property):
+        return [_said(part, seen) for part in (value.fget, value.fset)]
+    value = getattr(value, "__func__", value)
+    if isinstance(value, FunctionType):
+        return _function(value, seen)
+    if isinstance(value, set | frozenset):
+        return sorted(repr(_said(item, seen)) for item in value)
+    if isinstance(value, tuple | list):
+        return [_said(item, seen) for item in value]
+    if isinstance(value, Mapping):
+        return [(_said(key, seen), _said(item, seen)) for key, item in value.items()]
+    if {"dtype", "shape", "tobytes"} <= set(dir(value)):  # an array of NumPy, not imported here
+        return str(value.dtype), value.shape, value.tobytes()
+    return repr(value) if isinstance(value, _DATA) else None
+
+
+def _function(function: FunctionType, seen: set[int]) -> Any:
+    if id(function) in seen:
+        return None
+    seen.add(id(function))
+    around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    read: dict[str, Any] = {}
+    for name in sorted(_names(function.__code__)):
+        found = function.__globals__.get(name)
+        if not isinstance(found, FunctionType) or found.__module__ == function.__module__:
+            read[name] = _said(found, seen)
+    for name, cell in around.items():
+        # Empty where it is assigned later, as `__class__` is while a class is made.
+        with suppress(ValueError):
+            read[name] = _said(cell.cell_contents, seen)
+    defaults = _said(function.__defaults__, seen), _said(function.__kwdefaults__, seen)
+    return _code(function.__code__, seen), defaults, sorted(read.items())
+
+
+def _code(code: CodeType, seen: set[int]) -> Any:
+    consts = [
+        _code(const, seen) if isinstance(const, CodeType) else _said(const, seen)
+        for const in code.co_consts
+    ]
     return code.co_code, code.co_names, code.co_varnames, consts
+
+
+def _names(code: CodeType) -> set[str]:
+    """Of the module's variables that it reads."""
+    names = {step.argval for step in get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return names.union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 class Reno(Controller):
