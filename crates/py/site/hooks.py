@@ -1,6 +1,8 @@
 """Pages of the site that are made from code and from notebooks."""
 
 import base64
+import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,10 +12,15 @@ ROOT = Path(__file__).parents[3]
 #: In the place of a script that the theme would fetch.
 WORKER, FETCHED = "assets/offline-worker.js", "https://unpkg.com/iframe-worker/shim"
 
+#: Pages that stand in the root of the sources.
+FROM_ROOT = {"crates.md": "ARCHITECTURE.md", "security.md": "SECURITY.md"}
+LINK = re.compile(r"\[([^\]\[]*)\]\((?![a-z]+:)([^)#\s]+)(#[^)\s]*)?\)")
+
 
 def on_files(files, config):
     """Adds the pages that no file of docs/ holds."""
-    pages = {"stacks.md": stacks(), "crates.md": (ROOT / "ARCHITECTURE.md").read_text()}
+    pages = {"stacks.md": stacks()}
+    pages |= {page: (ROOT / source).read_text() for page, source in FROM_ROOT.items()}
     for notebook in sorted((ROOT / "docs").rglob("*.ipynb")):
         name = notebook.relative_to(ROOT / "docs")
         files.remove(files.get_file_from_path(str(name)))
@@ -22,6 +29,25 @@ def on_files(files, config):
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Links are to pages of the site; what else of the sources they name is text."""
+    name = page.file.src_uri
+    where = ROOT if name in FROM_ROOT else (ROOT / "docs" / name).parent
+    known = {ROOT / source: ROOT / "docs" / made for made, source in FROM_ROOT.items()}
+    here = (ROOT / "docs" / name).parent
+
+    def led(link):
+        text, target, anchor = link[1], link[2], link[3] or ""
+        to = Path(os.path.normpath(where / target))
+        to = known.get(to, to)
+        if files.get_file_from_path(os.path.relpath(to, ROOT / "docs")):
+            return f"[{text}]({os.path.relpath(to, here)}{anchor})"
+        path = f"`{os.path.relpath(to, ROOT)}`"
+        return text if path.strip("`") in text else f"{text} ({path} in the sources)"
+
+    return LINK.sub(led, markdown)
 
 
 def on_post_page(output, page, config):

@@ -37,6 +37,50 @@ def test_a_value_is_set_as_toml_that_reads_the_same(value):
         assert tomllib.loads(f"x = {text}")["x"] == plain(value)
 
 
+keys = st.one_of(
+    st.sampled_from(["path.loss", "path.rtt", "duration", "flow.main.stack", "seeds", "path"]),
+    texts,
+    st.integers(),
+    st.none(),
+)
+foreign = st.one_of(
+    values,
+    st.floats(),
+    st.none(),
+    st.binary(max_size=3),
+    st.complex_numbers(),
+    st.fractions(),
+    st.timedeltas(),
+    st.sets(st.integers(), max_size=2),
+    st.just(object()),
+    st.text(max_size=3),
+)
+PLAIN = {
+    "name": "plain",
+    "duration": "10ms",
+    "path": {"rate": "1Mbit/s", "rtt": "5ms", "buffer": "1BDP"},
+    "flow": [{"name": "main", "stack": "reno"}],
+}
+
+
+@given(keys, foreign)
+def test_whatever_is_set_is_taken_or_refused(key, value):
+    for scenario in (lambda: fp.Scenario(PLAIN, set={key: value}), lambda: fp.Scenario(PLAIN | {key: value})):
+        try:
+            assert scenario().cases
+        except (fp.FullpipeError, TypeError) as error:
+            assert isinstance(error, fp.FullpipeError) or not isinstance(key, str), error
+
+
+@given(st.one_of(foreign, st.dictionaries(keys, foreign, max_size=2)), st.booleans())
+def test_whatever_the_axes_are_they_are_taken_or_refused(matrix, partitioned):
+    try:
+        points = Points.of(matrix, ["path.rtt"] if partitioned else [])
+        assert len(list(points)) >= 1
+    except fp.FullpipeError:
+        pass
+
+
 axes = st.dictionaries(
     st.sampled_from(["a", "b", "c"]),
     st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True),

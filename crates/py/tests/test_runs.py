@@ -210,3 +210,17 @@ def test_an_import_starts_no_thread_and_is_quick():
     code += "; import os; print(len(os.listdir('/proc/self/task')))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.split()[0] == "1" and ended.stdout.split()[-1] == "1", ended.stdout
+
+
+def test_no_thread_is_started_without_a_run(short):
+    threads = []
+    fp.run(short, jobs=200, progress=lambda *_: threads.append(len(os.listdir("/proc/self/task"))))
+    assert threads and max(threads) < 50
+    with pytest.raises(fp.ScenarioError, match="at least 1|seed"):
+        fp.run(fp.Scenario(short), repeat=0)
+
+
+def test_a_law_is_asked_for_windows_that_there_are():
+    for more in ({"windows": [float("nan")]}, {"windows": [0]}, {"mss": 0}, {"hz": 0}):
+        with pytest.raises(fp.ScenarioError):
+            fp.law("reno", **more)

@@ -1,6 +1,7 @@
 """The site's pages do what they say: their Python blocks run in order, their shell blocks where the
 command is built, notebooks in a kernel while the site is built. Blocks marked `py` need what a test has not."""
 
+import html
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from conftest import command
@@ -56,6 +58,25 @@ def test_a_notebook_is_kept_without_what_it_gives(path):
     assert not any(cell.get("outputs") for cell in cells)
 
 
+def dead_links(site):
+    """Links to files and places that are not there, but for the page of servers."""
+    pages = {page: page.read_text() for page in site.rglob("*.html") if page.name != "404.html"}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    dead = []
+    for page, text in pages.items():
+        for link in re.findall(r'\b(?:href|src)="([^"]+)"', text):
+            url = urlsplit(html.unescape(link))
+            if url.scheme:
+                continue
+            to = (page.parent / unquote(url.path)).resolve() if url.path else page
+            to = to / "index.html" if to.is_dir() else to
+            if not to.exists() or to in places and url.fragment and (
+                unquote(url.fragment) not in places[to]
+            ):
+                dead.append((page.name, link))
+    return dead
+
+
 def test_the_site_is_built_and_can_be_searched_offline(tmp_path):
     pytest.importorskip("mkdocs")
     pytest.importorskip("material")
@@ -71,8 +92,9 @@ def test_the_site_is_built_and_can_be_searched_offline(tmp_path):
     nav = re.findall(r"- ([\w/.-]+)\.md$", config.read_text(), re.M)
     assert len(nav) > 30
     for page in nav:
-        html = (tmp_path / f"{page}.html").read_text()
-        assert not re.search(r'(?:src|<link[^>]*href)="https?://', html), page
+        text = (tmp_path / f"{page}.html").read_text()
+        assert not re.search(r'(?:src|<link[^>]*href)="https?://', text), page
+    assert not dead_links(tmp_path)
     index = (tmp_path / "search/search_index.js").read_text()
     assert "on_round" in index and "recovery_time_s" in index and "highspeed" in index
     figure = (tmp_path / "tutorials/paper-figure.html").read_text()

@@ -312,10 +312,86 @@ def test_a_hypercube_has_a_value_in_every_slice(plain, tmp_path):
         fp.latin_hypercube({"path.rtt": ("50ms", "10ms")}, 3)
 
 
-def test_nothing_to_sweep_is_refused(plain, tmp_path):
-    for axes, more in [({"path.rtt": []}, {}), ({"path.rtt": "20ms"}, {}), (AXES, {"batch": 0})]:
-        with pytest.raises(fp.ScenarioError, match="expected|at least 1"):
-            fp.sweep(plain, axes, out=tmp_path, **more)
+@pytest.mark.parametrize(
+    "axes, more",
+    [
+        ({"path.rtt": []}, {}),
+        ({"path.rtt": "20ms"}, {}),
+        ({"path.rtt": {"10ms", "20ms"}}, {}),
+        ({"path.rtt": [None]}, {}),
+        ({"path.loss": [float("nan")]}, {}),
+        ({"path.loss": [float("inf")]}, {}),
+        ({5: ["20ms"]}, {}),
+        (None, {}),
+        ([1], {}),
+        ("path.rtt", {}),
+        (AXES, {"batch": 0}),
+        (AXES, {"seeds": 1.5}),
+        (AXES, {"seeds": 2**70}),
+        (AXES, {"max_seeds": None}),
+        (AXES, {"executor": 0}),
+        (AXES, {"executor": "dask"}),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(plain, tmp_path, axes, more):
+    with pytest.raises(fp.ScenarioError):
+        fp.sweep(plain, axes, out=tmp_path, **more)
+    assert not list(tmp_path.glob("part-*"))
+
+
+def test_axes_are_anything_in_an_order(plain, tmp_path):
+    rates = (f"{rate}Mbit/s" for rate in (5, 10))
+    files = fp.sweep(plain, {"path.rate": rates, "path.loss": np.linspace(0, 0.1, 2)}, out=tmp_path)
+    (tmp_path / "_sweep.json").write_text("[]")
+    assert fp.sweep(plain, [{"path.rtt": "20ms"}], out=tmp_path / "p") and files[0].exists()
+    with pytest.raises(fp.ScenarioError, match="another sweep"):
+        fp.sweep(plain, AXES, out=tmp_path)
+
+
+class Wrong(concurrent.futures.Executor):
+    """Gives every task the same answer."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = concurrent.futures.Future()
+        future.cancel() if self.answer is None else future.set_result(self.answer)
+        return future
+
+
+def test_an_executor_that_loses_tasks_or_their_results_is_told_of(plain, tmp_path):
+    with pytest.raises(fp.FullpipeError, match="gave int for a task"):
+        fp.sweep(plain, AXES, out=tmp_path, executor=Wrong(5))
+    with pytest.raises(fp.FullpipeError, match="cancelled a task"):
+        fp.sweep(plain, AXES, out=tmp_path, executor=Wrong(None))
+    assert not list(tmp_path.glob("part-*"))
+
+
+def test_a_script_without_its_guard_is_told_of_it(plain, tmp_path):
+    script = tmp_path / "sweep.py"
+    script.write_text(
+        f"import fullpipe as fp\nfp.sweep({plain!r}, {AXES!r}, out={str(tmp_path / 'o')!r},"
+        " executor=1)\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    assert ended.returncode and 'if __name__ == "__main__"' in ended.stderr.splitlines()[-1]
+
+
+def test_a_place_that_cannot_be_written_is_named(plain, tmp_path, capsys):
+    from fullpipe.__main__ import main
+
+    (tmp_path / "file").touch()
+    args = ["one-drop", "--axis", "path.rtt=20ms", "--out", str(tmp_path / "file/x")]
+    assert main(args) == 3
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {tmp_path}/file/x") and told.endswith(": Not a directory\n")
+
+
+def test_progress_is_a_bar_where_one_is_asked_for(plain, tmp_path, capsys):
+    pytest.importorskip("tqdm")
+    fp.sweep(plain, AXES, out=tmp_path, batch=2, progress=True)
+    assert "task/s" in capsys.readouterr().err
 
 
 def test_a_scenario_is_its_file_as_it_was(plain, tmp_path, monkeypatch):

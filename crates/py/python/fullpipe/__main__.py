@@ -78,13 +78,16 @@ def main(args: list[str] | None = None) -> int:
                 max_seeds=given.max_seeds,
                 partition=given.partition,
                 replace=given.replace,
-                progress=None if given.quiet else _told,
+                progress=False if given.quiet else _told,
             )
     except ScenarioError as error:
         print(error, file=sys.stderr)
         return 2
     except FullpipeError as error:
         print(error, file=sys.stderr)
+        return 3
+    except OSError as error:
+        print(f"error: {error.filename or given.out}: {error.strerror}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
         print(f"interrupted: what is finished is in {given.out}", file=sys.stderr)

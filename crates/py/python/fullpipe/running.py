@@ -79,10 +79,14 @@ def changed(
     scenario = scenario.as_quick() if quick else scenario
     if seed is None and repeat is None:
         return scenario
-    return scenario.with_seeds(scenario.seeds[0] if seed is None else seed, repeat or 1)
+    return scenario.with_seeds(
+        scenario.seeds[0] if seed is None else seed, 1 if repeat is None else repeat
+    )
 
 
-def bar(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[], object]]:
+def bar(
+    progress: Progress | bool | None, unit: str = "run"
+) -> tuple[Progress | None, Callable[[], object]]:
     """The function that is called, and what ends it."""
     if callable(progress):
         return progress, lambda: None
@@ -96,7 +100,7 @@ def bar(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[],
                 "a progress bar needs tqdm\n  hint: pip install tqdm, or pass a function"
             ) from None
         return None, lambda: None
-    shown = tqdm(unit="run", leave=False)
+    shown = tqdm(unit=unit, leave=False)
 
     def told(done: int, total: int) -> None:
         shown.total = total

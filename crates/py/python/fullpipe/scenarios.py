@@ -6,6 +6,7 @@ import os
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import tomli_w
@@ -153,7 +154,7 @@ def plain(value: Any) -> Any:
     """A value as TOML knows it: NumPy's scalars and arrays, paths and tuples are no exception."""
     if isinstance(value, Mapping):
         return {str(key): plain(of) for key, of in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return [plain(of) for of in value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -161,7 +162,14 @@ def plain(value: Any) -> Any:
         return value.name
     # Their Python values; asked by name, since nobody needs NumPy for the rest.
     listed = getattr(value, "tolist", None)
-    return value if listed is None else plain(listed())
+    if listed is not None:
+        return plain(listed())
+    if not isinstance(value, bool | int | float | Decimal | str):
+        hint = "leave the key out" if value is None else "text with a unit, as '20ms', is one"
+        raise _native.ScenarioError(
+            f"error: `{value!r}` is no text, number, truth value, list or table\n  hint: {hint}"
+        )
+    return value
 
 
 def as_set(value: Any) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import math
+import operator
 import os
 import queue
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from uuid import uuid4
 
 from . import _native
 from .controllers import fingerprint, used_in
-from .running import Progress
+from .running import Progress, bar
 from .scenarios import Scenario, as_set, files_named
 
 
@@ -42,6 +43,14 @@ PLAN = "_sweep.json"
 AHEAD = 256
 #: Times in a row that workers may die before any task of theirs ends.
 DEATHS = 3
+AGAIN = (
+    "what is finished is kept, start the sweep again; executor=2 (--processes) replaces workers "
+    "that die"
+)
+STARTS = (
+    "no task has ended: a script that starts processes does so below "
+    '`if __name__ == "__main__":`, and they import classes from files, not from a notebook'
+)
 
 
 def sweep(
@@ -58,7 +67,7 @@ def sweep(
     ground: str = "sim",
     partition: Sequence[str] = (),
     replace: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> list[Path]:
     """Runs the product of the lists of ``matrix``, or the points that it gives
     (:func:`latin_hypercube`), with ``seeds`` seeds each, ``batch`` points a task, and writes a
@@ -73,13 +82,14 @@ def sweep(
     hold: a sweep that is started again makes only those that are missing, and their bytes do not
     depend on the executor. A directory holds one sweep; ``replace`` removes what another one has
     left, but for files that this one has too. ``partition`` names axes that become folders,
-    ``path.rtt=20ms``, as Hive writes them, instead of columns.
+    ``path.rtt=20ms``, as Hive writes them, instead of columns. ``progress`` is that of :func:`run`,
+    in tasks.
 
     Returns the files, in the order of the points. An exception of a task, and Ctrl-C, end the
     sweep; what is finished stays.
     """
-    if seeds < 1 or batch < 1:
-        raise _native.ScenarioError("error: `seeds` and `batch` are at least 1")
+    seeds, batch = _count("seeds", seeds), _count("batch", batch)
+    max_seeds = _count("max_seeds", max_seeds)
     base = scenario if isinstance(scenario, Scenario) else Scenario(scenario)
     base = base.with_seeds(base.seeds[0], seeds)
     if precision is not None:
@@ -92,8 +102,25 @@ def sweep(
         )
     points = Points.of(matrix, partition)
     plan = Plan(base, points, batch, ground, tuple(partition), Path(out))
+    workers = _workers(executor)
     plan.claim(replace)
-    return _made(plan, _workers(executor), progress)
+    told, close = bar(progress, "task")
+    try:
+        return _made(plan, workers, told)
+    finally:
+        close()
+
+
+def _count(name: str, given: Any) -> int:
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 2**32:
+        raise _native.ScenarioError(
+            f"error: `{name}` = {given!r}: a whole number is expected, at least 1"
+        )
+    return number
 
 
 @dataclass
@@ -109,26 +136,37 @@ class Points:
     def of(cls, matrix: Any, partition: Sequence[str]) -> Points:
         """Checks them; partitions vary slowest."""
         if isinstance(matrix, Mapping):
+            # The order of a set is another one in every process.
+            unordered = (str, bytes, Mapping, set, frozenset)
+            lists = {}
             for key, values in matrix.items():
-                if isinstance(values, str) or not len(values):
+                listed = isinstance(values, Iterable) and not isinstance(values, unordered)
+                lists[key] = list(values) if listed else []
+                if not lists[key]:
                     raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
-            keys = list(matrix)
+            matrix, keys = lists, list(lists)
         else:
-            listed = list(matrix)
-            if not listed or any(list(point) != list(listed[0]) for point in listed):
+            rows = [] if isinstance(matrix, str) or not isinstance(matrix, Iterable) else [*matrix]
+            if not rows or not all(
+                isinstance(row, Mapping) and list(row) == list(rows[0]) for row in rows
+            ):
                 raise _native.ScenarioError(
-                    "error: points are dicts with the same keys, one at least"
+                    "error: axes are a dict of lists, points are dicts with the same keys, one at "
+                    "least"
                 )
-            keys = list(listed[0])
+            keys = list(rows[0])
+        for key in keys:
+            if not isinstance(key, str):
+                raise _native.ScenarioError(f"error: `{key!r}` is no key of a scenario")
         for key in partition:
             if key not in keys:
                 raise _native.ScenarioError(f"error: partition `{key}`: no axis of the sweep")
         keys.sort(key=lambda key: key not in partition)
         if isinstance(matrix, Mapping):
             return cls(keys, {key: [as_set(v) for v in matrix[key]] for key in keys}, [], partition)
-        rows = [[as_set(point[key]) for key in keys] for point in listed]
-        rows.sort(key=lambda row: row[: len(partition)])
-        return cls(keys, None, rows, partition)
+        points = [[as_set(row[key]) for key in keys] for row in rows]
+        points.sort(key=lambda point: point[: len(partition)])
+        return cls(keys, None, points, partition)
 
     def __iter__(self) -> Iterator[tuple[str, ...] | list[str]]:
         return iter(self.rows) if self.axes is None else itertools.product(*self.axes.values())
@@ -202,7 +240,10 @@ class Plan:
             "plan": whole,
         }
         file = self.out / PLAN
-        known = json.loads(file.read_text())["plan"] if file.exists() else None
+        known = None
+        # Missing, or of nobody's sweep.
+        with suppress(FileNotFoundError, ValueError, TypeError, KeyError):
+            known = json.loads(file.read_text())["plan"]
         left = known != whole and set(self.out.rglob("part-*.parquet"))
         if left and not replace:
             raise _native.ScenarioError(
@@ -252,6 +293,7 @@ def _workers(executor: Submits | int | None) -> Workers:
 
         return Workers(here, close)
     if isinstance(executor, int):
+        _count("executor", executor)
         # Not forked: this process may have threads.
         pool = ProcessPoolExecutor(executor, mp_context=get_context("spawn"))
 
@@ -263,6 +305,11 @@ def _workers(executor: Submits | int | None) -> Workers:
 
         return Workers(
             lambda _, *task: pool.submit(task_of_sweep, *task), end, lambda: _workers(executor)
+        )
+    if not hasattr(executor, "submit"):
+        raise _native.ScenarioError(
+            f"error: executor {executor!r} has no `submit`\n  hint: an Executor, a Dask Client, or "
+            "a number of processes"
         )
     theirs: Any = executor
     more = {"retries": DEATHS} if hasattr(executor, "scheduler_info") else {}
@@ -281,7 +328,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
     waiting: dict[Path, tuple[Any, ...]] = {}
     futures: dict[Path, Any] = {}
     ended: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    parts, more, early = plan.parts(), True, True
+    parts, more, early, fresh = plan.parts(), True, True, True
 
     def send(path: Path, task: tuple[Any, ...]) -> None:
         future = workers.submit(path.stem, *task)
@@ -317,8 +364,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
                 deaths += 1
                 if workers.renew is None or deaths >= DEATHS:
                     raise _native.FullpipeError(
-                        f"error: a worker died ({error})\n  hint: what is finished is kept, start "
-                        "the sweep again; executor=2 (--processes) replaces workers that die"
+                        f"error: a worker died ({error})\n  hint: {STARTS if fresh else AGAIN}"
                     ) from error
                 workers.close(True)
                 workers = workers.renew()
@@ -328,9 +374,17 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
                 for path, task in again.items():
                     send(path, task)
                 continue
+            except CancelledError:
+                raise _native.FullpipeError(
+                    f"error: the executor cancelled a task\n  hint: {AGAIN}"
+                ) from None
+            if not isinstance(content, bytes):
+                raise _native.FullpipeError(
+                    f"error: the executor gave {type(content).__name__} for a task, not its bytes"
+                )
             write(path, content)
             del waiting[path], futures[path]
-            done, deaths = done + 1, 0
+            done, deaths, fresh = done + 1, 0, False
             if progress:
                 progress(done, total)
         early = False
@@ -346,7 +400,8 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
         for future in futures.values() if early else ():
             getattr(future, "cancel", lambda: None)()
         workers.close(early)
-    if progress and done and not futures:
+    # Where nothing was missing, nothing has been told.
+    if progress and fresh:
         progress(done, total)
     return files
 

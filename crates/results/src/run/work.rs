@@ -55,6 +55,8 @@ impl Work<'_> {
             (0, Some(most)) => most.get(),
             (wanted, Some(most)) => wanted.min(most.get()),
         };
+        // A thread without a run only costs its start; 0 stays one per processor.
+        let jobs = jobs.min(missing.len().max(1));
         let threads = |e: rayon::ThreadPoolBuildError| RunError::Threads {
             jobs,
             why: e.to_string(),
