@@ -96,7 +96,7 @@ def main() -> None:
 
     from matplotlib import pyplot
 
-    with pyplot.rc_context(fp.plot.STYLE):  # type: ignore[attr-defined]
+    with fp.plot.style():
         fig, axes = pyplot.subplots(figsize=(84 / 25.4, 60 / 25.4), layout="constrained")
         for label, of, style in (
             ("tried", [t for t in done if t.number not in best], "."),

@@ -1,5 +1,7 @@
 //! Scenarios.
 
+use std::num::NonZeroU32;
+
 use fullpipe_scenario::{Overrides, builtin};
 use fullpipe_units::{Bytes, Fraction, Packets, Rate, Segments, Span};
 use pyo3::prelude::*;
@@ -25,7 +27,7 @@ impl Scenario {
         text: Option<&str>,
         set: Vec<(String, String)>,
         seed: Option<u64>,
-        repeat: Option<u32>,
+        repeat: Option<NonZeroU32>,
         quick: bool,
     ) -> PyResult<Self> {
         let overrides = Overrides {

@@ -1,6 +1,7 @@
 """Controllers written in Python."""
 
 import concurrent.futures
+import functools
 import multiprocessing
 import os
 import signal
@@ -258,6 +259,56 @@ def test_a_class_is_known_by_all_that_decides_what_it_does(monkeypatch):
     assert fingerprint(by(0.25)) != one, "what its module's functions read"
     monkeypatch.undo()
     assert fingerprint(by(0.25)) == one
+
+
+LIMITS = np.array([1.0, 2.0], dtype=object)
+float64 = np.float64
+
+
+@functools.lru_cache
+def remembered(x):
+    return x + 1
+
+
+def test_a_class_is_known_by_arrays_and_by_what_a_cache_wraps(monkeypatch):
+    from fullpipe.controllers import fingerprint
+
+    class Local(fp.Controller):
+        def on_round(self, round):
+            self.increase = float64(remembered(LIMITS[0]))
+
+    one = fingerprint(Local)
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", np.array([1.0, 3.0], dtype=object))
+    assert fingerprint(Local) != one
+    monkeypatch.undo()
+    assert fingerprint(Local) == one
+    monkeypatch.setattr(remembered, "__wrapped__", lambda x: x + 2)
+    assert fingerprint(Local) != one
+
+
+def test_dask_s_workers_get_what_a_notebook_defines(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    # A class of no module that a worker could import.
+    names = {"fp": fp, "__name__": "__main__"}
+    exec(
+        "class Noted(fp.Controller):\n"
+        "    name = 'noted'\n"
+        "    def on_round(self, round):\n"
+        "        self.increase = STEP\n"
+        "STEP = 2.0\n",
+        names,
+    )
+    hard = HARD | {"measure": {}, "duration": "5s"}
+    axes = {"flow.main.stack": ["noted", "aimd(increase=2)"]}
+    here = fp.sweep(hard, axes, out=tmp_path / "a", batch=1)
+    with (
+        distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        there = fp.sweep(hard, axes, out=tmp_path / "b", batch=1, executor=client)
+        scenario = fp.Scenario(hard, set={"flow.main.stack": "noted"})
+        assert client.submit(lambda s: s.seeds, scenario).result() == scenario.seeds
+    assert {f.name: f.read_bytes() for f in here} == {f.name: f.read_bytes() for f in there}
 
 
 def test_a_class_is_the_same_in_every_process():

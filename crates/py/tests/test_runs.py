@@ -205,6 +205,21 @@ def test_a_fork_runs_scenarios_too(short, result):
     assert os.waitstatus_to_exitcode(status) == 0
 
 
+def test_a_fork_that_ends_takes_no_result_of_its_parent_along(short):
+    result = fp.run(short)
+    child = os.fork()
+    if child == 0:
+        try:
+            del result
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert result.path.exists() and len(result.runs) == 4
+    path = result.path
+    del result
+    assert not path.exists() and not path.parent.exists()
+
+
 def test_an_import_starts_no_thread_and_is_quick():
     code = "import threading, fullpipe; print(threading.active_count(), len(open('/proc/self/stat').read()))"
     code += "; import os; print(len(os.listdir('/proc/self/task')))"
@@ -216,8 +231,16 @@ def test_no_thread_is_started_without_a_run(short):
     threads = []
     fp.run(short, jobs=200, progress=lambda *_: threads.append(len(os.listdir("/proc/self/task"))))
     assert threads and max(threads) < 50
-    with pytest.raises(fp.ScenarioError, match="at least 1|seed"):
-        fp.run(fp.Scenario(short), repeat=0)
+
+
+def test_numbers_that_count_are_whole_and_in_their_range(short):
+    for more in ({"repeat": 0}, {"repeat": -1}, {"repeat": 1.5}, {"jobs": -1}, {"seed": -1}):
+        for scenario in (short, fp.Scenario(short)):
+            with pytest.raises(fp.ScenarioError, match=f"`{next(iter(more))}` = .*at least"):
+                fp.run(scenario, **more)
+    with pytest.raises(fp.ScenarioError, match="below 18446744073709551616"):
+        fp.Scenario(short).with_seeds(2**64)
+    assert fp.Scenario(short, seed=np.int64(3), repeat=np.uint8(2)).seeds == [3, 4]
 
 
 def test_a_law_is_asked_for_windows_that_there_are():

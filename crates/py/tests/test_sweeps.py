@@ -18,6 +18,7 @@ import tomli_w
 from conftest import command
 
 import fullpipe as fp
+from fullpipe import sweeping
 
 AXES = {"path.rtt": ["10ms", "20ms", "40ms"], "flow.main.stack": ["reno", "cubic"]}
 
@@ -118,7 +119,7 @@ def test_the_program_hands_every_option_over(plain, tmp_path):
     plain["path"]["loss"] = 0.01
     (tmp_path / "plain.toml").write_text(tomli_w.dumps(plain))
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/part-of-another.parquet").touch()
+    (tmp_path / "out/part-000000000-0123456789abcdef.parquet").touch()
     args = ["plain.toml", "--axis", "path.rtt=10ms,20ms", "--axis=flow.main.stack=reno,cubic"]
     args += ["--set", "path.buffer=1BDP", "--seeds", "4", "--batch", "1", "--precision", "20%"]
     args += ["--of", "rtt_ms.mean", "--max-seeds", "5", "--ground", "sim", "--out", "out"]
@@ -210,6 +211,17 @@ def test_a_directory_holds_one_sweep(plain, tmp_path):
     assert second[0] == first[0] and second[0].stat().st_mtime_ns == stood, "made again"
 
 
+def test_what_others_have_left_is_not_removed(plain, tmp_path):
+    inner = fp.sweep(plain, AXES, out=tmp_path / "inner")
+    foreign = tmp_path / "part-00000-of-spark.parquet"
+    foreign.touch()
+    axes = {"path.rtt": ["10ms", "20ms"], "path.loss": [0.0, 0.1]}
+    old = fp.sweep(plain, axes, out=tmp_path, partition="path.rtt")
+    new = fp.sweep(plain, axes, out=tmp_path, partition="path.loss", replace=True)
+    assert foreign.exists() and inner[0].exists() and not any(file.exists() for file in old)
+    assert sorted(new) == sorted(tmp_path.glob("*=*/*")) and not old[0].parent.exists()
+
+
 def test_ctrl_c_does_not_wait_for_a_batch(tmp_path):
     # A batch of ten minutes: each point is a run that takes a while.
     code = (
@@ -236,7 +248,7 @@ def test_seeds_are_added_until_a_case_is_known_well_enough(plain, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     plain["path"]["loss"] = 0.01
     axes = {"path.loss": [0.0, 0.01]}
-    fp.sweep(plain, axes, out=tmp_path, precision="10%", max_seeds=12)
+    fp.sweep(plain, axes, out=tmp_path, precision="10%", max_seeds=12, of="goodput_mbps")
     rows = pq.read_table(tmp_path).to_pandas()
     seeds = rows.groupby("path.loss")["seed"].count()
     assert seeds.to_dict() == {"0.0": 3, "0.01": seeds["0.01"]} and seeds["0.01"] > 3
@@ -260,22 +272,29 @@ def test_partitions_are_folders_that_readers_know(plain, tmp_path):
     assert {row[0] for row in found} == set(axes["flow.main.stack"])
 
 
-def test_a_worker_that_dies_is_replaced(plain, tmp_path):
-    code = (
-        "import fullpipe as fp, json, sys\n"
+def driven(tmp_path, plain):
+    """A sweep of 40 tasks on two processes, in a process group of its own, after its first task."""
+    script = tmp_path / "sweep.py"
+    script.write_text(
+        "import fullpipe as fp, json, signal, sys\n"
         "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "    fp.sweep(json.loads(sys.argv[1]), {'path.rtt': [f'{i}ms' for i in range(10, 50)]},"
         " out=sys.argv[2], batch=1, executor=2,"
         " progress=lambda done, total: print(done, flush=True))\n"
     )
-    script = tmp_path / "sweep.py"
-    script.write_text(code)
+    args = [sys.executable, str(script), json.dumps(plain), str(tmp_path / "out")]
+    child = subprocess.Popen(
+        args, stdout=subprocess.PIPE, stderr=-1, text=True, start_new_session=True
+    )
+    assert child.stdout.readline().strip() == "1"
+    return child
+
+
+def test_a_worker_that_dies_is_replaced(plain, tmp_path):
     plain["duration"] = "20s"
-    out = tmp_path / "out"
-    args = [sys.executable, str(script), json.dumps(plain), str(out)]
-    child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=-1, text=True)
+    child = driven(tmp_path, plain)
     try:
-        assert child.stdout.readline().strip() == "1"
         for pid in workers_of(child.pid)[:2]:
             os.kill(pid, signal.SIGKILL)
         _, errors = child.communicate(timeout=100)
@@ -283,7 +302,52 @@ def test_a_worker_that_dies_is_replaced(plain, tmp_path):
         child.kill()
     assert child.returncode == 0, errors
     alone = fp.sweep(plain, {"path.rtt": [f"{i}ms" for i in range(10, 50)]}, out=tmp_path / "b", batch=1)
-    assert {f.name: f.read_bytes() for f in out.glob("*.parquet")} == bytes_of(alone)
+    assert bytes_of((tmp_path / "out").glob("*.parquet")) == bytes_of(alone)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_processes_end_with_their_driver_and_say_nothing(plain, tmp_path, how):
+    plain["duration"] = "100s"
+    child = driven(tmp_path, plain)
+    workers = workers_of(child.pid)
+    try:
+        # A terminal sends it to all of them; nobody else hears of a killed driver.
+        os.killpg(child.pid, how) if how == signal.SIGINT else child.kill()
+        _, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert len(workers) == 2
+    if how == signal.SIGINT:
+        assert errors.count("Traceback") == 1 and errors.endswith("KeyboardInterrupt\n"), errors
+    until = time.monotonic() + 10
+    while any(alive(pid) for pid in workers) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in workers)
+
+
+def alive(pid):
+    try:
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def test_a_pool_that_breaks_between_two_tasks_is_replaced(plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "AHEAD", 2)
+    axes = {"path.rtt": [f"{i}ms" for i in range(10, 22)]}
+    killed = []
+
+    def told(done, total):
+        if done == 2:
+            killed.extend(workers_of(os.getpid()))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+            # The pool knows of it before the next task is given.
+            time.sleep(1)
+
+    files = fp.sweep(plain, axes, out=tmp_path / "a", batch=1, executor=2, progress=told)
+    assert len(killed) == 2
+    assert bytes_of(files) == bytes_of(fp.sweep(plain, axes, out=tmp_path / "b", batch=1))
 
 
 def workers_of(parent):
@@ -322,6 +386,8 @@ def test_a_hypercube_has_a_value_in_every_slice(plain, tmp_path):
         ({"path.loss": [float("nan")]}, {}),
         ({"path.loss": [float("inf")]}, {}),
         ({5: ["20ms"]}, {}),
+        ({"flow.main.stack": [fp.Controller]}, {}),
+        (AXES, {"partition": ["path.rtt", "path.rtt"]}),
         (None, {}),
         ([1], {}),
         ("path.rtt", {}),

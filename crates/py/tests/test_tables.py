@@ -42,6 +42,12 @@ def test_polars_and_duckdb_and_pandas_agree(result):
     assert table.to_pandas()["goodput_mbps"].mean() == pytest.approx(mean)
 
 
+def test_a_column_may_be_written_to(result):
+    time = result.trace()["time_s"]
+    time -= time[0]
+    assert time[0] == 0 and result.runs["seed"].flags.writeable
+
+
 def test_a_trace_is_over_time(result):
     trace = result.trace(case=1)
     time = trace["time_s"]

@@ -1,5 +1,7 @@
 //! What a scenario file says: cases, what is measured of them, what is expected and drawn.
 
+use std::num::NonZeroU32;
+
 use crate::case::Case;
 use crate::diagnostic::Diagnostic;
 use crate::places::Places;
@@ -47,7 +49,7 @@ pub struct Overrides {
     /// `--seed`: this one seed (with `repeat`: this and the following ones).
     pub seed: Option<u64>,
     /// `--repeat`: number of seeds.
-    pub repeat: Option<u32>,
+    pub repeat: Option<NonZeroU32>,
     /// `--quick`: with what `[quick]` sets.
     pub quick: bool,
     /// What differs in the world that is looked at, put in after the values of the matrix.

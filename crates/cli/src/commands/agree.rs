@@ -92,7 +92,7 @@ fn scenario(args: &Agree) -> Result<Scenario, Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: None,
-        repeat: args.repeat.map(u32::from),
+        repeat: args.repeat,
         quick: args.quick,
         world: Vec::new(),
     };

@@ -20,7 +20,7 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: None,
-        repeat: args.repeat.map(u32::from),
+        repeat: args.repeat,
         quick: args.quick,
         world: Vec::new(),
     };

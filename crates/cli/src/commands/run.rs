@@ -33,7 +33,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: args.seed,
-        repeat: args.repeat.map(u32::from),
+        repeat: args.repeat,
         quick: args.quick,
         world: Vec::new(),
     };

@@ -11,7 +11,9 @@ Grounds, scenarios, stacks and metrics are those of the command ``fullpipe``.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
+from . import events
 from ._native import EnvironmentLacks, FullpipeError, ScenarioError, __version__
 from .controllers import Controller, Reno
 from .designs import grid, latin_hypercube
@@ -40,6 +42,7 @@ __all__ = [
     "Table",
     "__version__",
     "compare",
+    "events",
     "falsify",
     "grid",
     "grounds",
@@ -52,9 +55,12 @@ __all__ = [
     "sweep",
 ]
 
+if TYPE_CHECKING:
+    from . import plot as plot
+else:
 
-def __getattr__(name: str) -> object:
-    """`fullpipe.plot` is imported when it is used: it needs NumPy at once, and matplotlib."""
-    if name == "plot":
-        return import_module(".plot", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        """`fullpipe.plot` is imported when it is used: it needs NumPy at once, and matplotlib."""
+        if name == "plot":
+            return import_module(".plot", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -72,134 +72,258 @@ class Controller:
     def seed(self) -> int: ...
 
 class Start:
+    """The connection is open."""
+
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Time of the run, seconds."""
+
     @property
-    def srtt(self) -> float: ...
+    def srtt(self) -> float:
+        """Smoothed RTT, seconds; zero before the first sample."""
 
 class Ack:
+    """An ACK."""
+
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Time of the run, seconds."""
+
     @property
-    def acked(self) -> int: ...
+    def acked(self) -> int:
+        """Segments newly acknowledged that had not been SACKed before."""
+
     @property
-    def sacked(self) -> int: ...
+    def sacked(self) -> int:
+        """Segments newly SACKed."""
+
     @property
-    def delivered_now(self) -> int: ...
+    def delivered_now(self) -> int:
+        """Both together: what this ACK says has arrived."""
+
     @property
-    def lost(self) -> int: ...
+    def lost(self) -> int:
+        """Segments that it made the sender mark lost."""
+
     @property
-    def acks(self) -> int: ...
+    def acks(self) -> int:
+        """ACK packets merged into it, at least 1."""
+
     @property
-    def advanced(self) -> bool: ...
+    def advanced(self) -> bool:
+        """It moved the first unacknowledged segment."""
+
     @property
-    def rtt(self) -> float | None: ...
+    def rtt(self) -> float | None:
+        """RTT sample, seconds, if the ACK gives one."""
+
     @property
-    def srtt(self) -> float: ...
+    def srtt(self) -> float:
+        """Smoothed RTT, seconds; zero before the first sample."""
+
     @property
-    def min_rtt(self) -> float | None: ...
+    def min_rtt(self) -> float | None:
+        """Smallest RTT seen, seconds; none before the first sample."""
+
     @property
-    def prior_flight(self) -> int: ...
+    def prior_flight(self) -> int:
+        """Segments in the network before it."""
+
     @property
-    def flight(self) -> int: ...
+    def flight(self) -> int:
+        """Segments in the network after it."""
+
     @property
-    def delivered(self) -> int: ...
+    def delivered(self) -> int:
+        """Segments delivered since the start, with those of this ACK."""
+
     @property
-    def delivery_rate(self) -> float | None: ...
+    def delivery_rate(self) -> float | None:
+        """Segments per second, of a class with `reads_rate`, if there is a sample."""
+
     @property
-    def cwnd_limited(self) -> bool: ...
+    def cwnd_limited(self) -> bool:
+        """The window was what held the sender back."""
+
     @property
-    def app_limited(self) -> bool: ...
+    def app_limited(self) -> bool:
+        """The application had nothing to send when the sample was taken."""
+
     @property
-    def may_grow(self) -> bool: ...
+    def may_grow(self) -> bool:
+        """A window may grow: the ACK advances, the window is the limit, no reduction is on."""
+
     @property
-    def ce(self) -> int: ...
+    def ce(self) -> int:
+        """Segments newly reported as marked by the network (RFC 9768)."""
+
     @property
-    def round(self) -> int: ...
+    def round(self) -> int:
+        """Round trips since the start."""
+
     @property
-    def round_start(self) -> bool: ...
+    def round_start(self) -> bool:
+        """It is the first of a new round trip."""
+
     @property
-    def phase(self) -> str: ...
+    def phase(self) -> str:
+        """`open`, `disorder`, `cwr`, `recovery` or `loss`: the state of the sender."""
+
     @property
-    def snd_una(self) -> int: ...
+    def snd_una(self) -> int:
+        """First unacknowledged segment, after it."""
+
     @property
-    def snd_nxt(self) -> int: ...
+    def snd_nxt(self) -> int:
+        """Next new segment."""
 
 class Round:
+    """What the ACKs of a round trip said, together."""
+
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Its end, seconds."""
+
     @property
-    def duration(self) -> float: ...
+    def duration(self) -> float:
+        """How long it lasted, seconds."""
+
     @property
-    def acks(self) -> int: ...
+    def acks(self) -> int:
+        """ACK packets."""
+
     @property
-    def delivered_now(self) -> int: ...
+    def delivered_now(self) -> int:
+        """Segments newly acknowledged or SACKed."""
+
     @property
-    def lost(self) -> int: ...
+    def lost(self) -> int:
+        """Segments marked lost."""
+
     @property
-    def ce(self) -> int: ...
+    def ce(self) -> int:
+        """Segments reported as marked by the network."""
+
     @property
-    def rtt_min(self) -> float | None: ...
+    def rtt_min(self) -> float | None:
+        """Smallest RTT sample, seconds; none without a sample."""
+
     @property
-    def rtt(self) -> float | None: ...
+    def rtt(self) -> float | None:
+        """Mean of the RTT samples, seconds."""
+
     @property
-    def rtt_max(self) -> float | None: ...
+    def rtt_max(self) -> float | None:
+        """Largest RTT sample, seconds."""
+
     @property
-    def srtt(self) -> float: ...
+    def srtt(self) -> float:
+        """Smoothed RTT, seconds; zero before the first sample."""
+
     @property
-    def min_rtt(self) -> float | None: ...
+    def min_rtt(self) -> float | None:
+        """Smallest RTT ever, seconds."""
+
     @property
-    def flight(self) -> int: ...
+    def flight(self) -> int:
+        """Segments in the network at its end."""
+
     @property
-    def cwnd_limited(self) -> bool: ...
+    def cwnd_limited(self) -> bool:
+        """The window was the limit at some ACK."""
+
     @property
-    def app_limited(self) -> bool: ...
+    def app_limited(self) -> bool:
+        """The application was the limit at some ACK."""
+
     @property
-    def phase(self) -> str: ...
+    def phase(self) -> str:
+        """`open`, `disorder`, `cwr`, `recovery` or `loss`: the state of the sender."""
 
 class Congestion:
+    """A sign of congestion."""
+
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Time of the run, seconds."""
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """`loss`, `ecn` (a mark) or `local-drop` (the own interface had no room)."""
+
     @property
-    def first_in_window(self) -> bool: ...
+    def first_in_window(self) -> bool:
+        """False for a lost retransmission in a recovery that has reduced already."""
+
     @property
-    def lost(self) -> int: ...
+    def lost(self) -> int:
+        """Segments marked lost so far."""
+
     @property
-    def flight(self) -> int: ...
+    def flight(self) -> int:
+        """Segments outstanding before they were marked lost (RFC 5681 equation 4)."""
+
     @property
-    def srtt(self) -> float: ...
+    def srtt(self) -> float:
+        """Smoothed RTT, seconds; zero before the first sample."""
+
     @property
-    def min_rtt(self) -> float | None: ...
+    def min_rtt(self) -> float | None:
+        """Smallest RTT seen, seconds; none before the first sample."""
 
 class Lost:
+    """A segment that was marked lost."""
+
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Time of the run, seconds."""
+
     @property
-    def seq(self) -> int: ...
+    def seq(self) -> int:
+        """Its number."""
+
     @property
-    def tx_in_flight(self) -> int: ...
+    def tx_in_flight(self) -> int:
+        """Segments in the network right after it was sent."""
+
     @property
-    def lost(self) -> int: ...
+    def lost(self) -> int:
+        """Segments marked lost since then, this one with them."""
+
     @property
-    def delivered(self) -> int: ...
+    def delivered(self) -> int:
+        """Segments delivered since the start."""
 
 class Timeout:
+    """The retransmission timer went off."""
+
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Time of the run, seconds."""
+
     @property
-    def first(self) -> bool: ...
+    def first(self) -> bool:
+        """First time for this segment: only then the threshold changes."""
+
     @property
-    def nested(self) -> bool: ...
+    def nested(self) -> bool:
+        """In a recovery that may yet turn out to be for nothing."""
+
     @property
-    def flight(self) -> int: ...
+    def flight(self) -> int:
+        """Segments outstanding."""
+
     @property
-    def pipe(self) -> int: ...
+    def pipe(self) -> int:
+        """Segments still taken to be in the network."""
+
     @property
-    def srtt(self) -> float: ...
+    def srtt(self) -> float:
+        """Smoothed RTT, seconds; zero before the first sample."""
+
     @property
-    def min_rtt(self) -> float | None: ...
+    def min_rtt(self) -> float | None:
+        """Smallest RTT seen, seconds; none before the first sample."""
 
 class ResultDir:
     def __init__(self, path: str | PathLike[str]) -> None: ...

@@ -26,7 +26,7 @@ from dis import get_instructions
 from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
-from . import _native
+from . import _native, events
 
 _DATA = bool | int | float | complex | str | bytes | None
 
@@ -38,7 +38,9 @@ class Controller(_native.Controller):
     with slow start (RFC 5681), which grows by ``increase`` segments a round trip and removes
     ``decrease`` of the window: 1 and 0.5, Reno, until a method sets others. A method finds
     ``window`` and ``ssthresh`` (segments) as they are and sets what they shall be;
-    ``pacing_rate_mbps`` paces.
+    ``pacing_rate_mbps`` paces. It reads ``initial_window`` and ``max_window`` (segments), ``mss``
+    (bytes), ``slow_start_limit``, the most segments that one ACK may add there, and ``seed``,
+    another one in each flow and run, for what it draws at random.
 
     ``on_ack`` costs some microseconds an ACK; ``on_round`` is called once a round trip with what
     its ACKs said, and costs next to nothing. In between the window grows by ``increase``.
@@ -61,23 +63,23 @@ class Controller(_native.Controller):
         if "name" in vars(cls):
             _register(cls)
 
-    def on_start(self, start: _native.Start) -> None:
+    def on_start(self, start: events.Start) -> None:
         """The connection is open."""
 
-    def on_ack(self, ack: _native.Ack) -> None:
+    def on_ack(self, ack: events.Ack) -> None:
         """An ACK that is new in any way; instead of the growth of AIMD."""
 
-    def on_round(self, round: _native.Round) -> None:
+    def on_round(self, round: events.Round) -> None:
         """A round trip is over: the data that was out when it began is acknowledged."""
 
-    def on_congestion(self, event: _native.Congestion) -> None:
+    def on_congestion(self, event: events.Congestion) -> None:
         """A loss, a mark or a local drop, once a round trip, and once more for a lost
         retransmission; instead of AIMD's reduction."""
 
-    def on_lost(self, segment: _native.Lost) -> None:
+    def on_lost(self, segment: events.Lost) -> None:
         """A segment was marked lost."""
 
-    def on_timeout(self, event: _native.Timeout) -> None:
+    def on_timeout(self, event: events.Timeout) -> None:
         """The retransmission timer went off; instead of a window of one segment."""
 
     def on_recovery_exit(self, now: float) -> None:
@@ -123,6 +125,14 @@ def _register(cls: type[Controller]) -> None:
     KNOWN[cls.name] = cls
 
 
+def known(classes: Sequence[type[Controller]]) -> None:
+    """Makes classes stacks that came from another process: what pickles by value, as Dask does with
+    what a notebook defines, makes a class first and gives it its name and methods then."""
+    for cls in classes:
+        if KNOWN.get(cls.name) is not cls:
+            _register(cls)
+
+
 def fingerprint(cls: type[Controller]) -> str:
     """Of what the class and its bases, up to :class:`Controller`, say and do: stored runs of other
     code are not taken over. With the functions and constants of the class's module, and the
@@ -142,6 +152,9 @@ def _said(value: Any, seen: set[int]) -> Any:
     if isinstance(value, property):
         return [_said(part, seen) for part in (value.fget, value.fset)]
     value = getattr(value, "__func__", value)
+    if not isinstance(value, FunctionType | type):
+        # What a cache or a compiler has wrapped.
+        value = getattr(value, "__wrapped__", value)
     if isinstance(value, FunctionType):
         return _function(value, seen)
     if isinstance(value, set | frozenset):
@@ -150,8 +163,9 @@ def _said(value: Any, seen: set[int]) -> Any:
         return [_said(item, seen) for item in value]
     if isinstance(value, Mapping):
         return [(_said(key, seen), _said(item, seen)) for key, item in value.items()]
-    if {"dtype", "shape", "tobytes"} <= set(dir(value)):  # an array of NumPy, not imported here
-        return str(value.dtype), value.shape, value.tobytes()
+    # NumPy's arrays and numbers; not imported here.
+    if not isinstance(value, type) and {"dtype", "shape", "tolist"} <= set(dir(value)):
+        return str(value.dtype), value.shape, _said(value.tolist(), seen)
     return repr(value) if isinstance(value, _DATA) else None
 
 
@@ -204,11 +218,11 @@ class Reno(Controller):
         it was in flight."""
         return 0.5 * base
 
-    def on_start(self, start: _native.Start) -> None:
+    def on_start(self, start: events.Start) -> None:
         self._after_timeout = False
         self._saved: tuple[float, float] | None = None
 
-    def on_ack(self, ack: _native.Ack) -> None:
+    def on_ack(self, ack: events.Ack) -> None:
         if not ack.may_grow:
             return
         n = float(ack.delivered_now)
@@ -225,7 +239,7 @@ class Reno(Controller):
             self._after_timeout = False
             self.window += self.grown(min(n, self.window))
 
-    def on_congestion(self, event: _native.Congestion) -> None:
+    def on_congestion(self, event: events.Congestion) -> None:
         # A mark or a local drop is never spurious; a second loss keeps what the first saved.
         if event.kind != "loss":
             self._saved = None
@@ -235,7 +249,7 @@ class Reno(Controller):
         self.ssthresh = max(self.reduced(min(self.window, float(event.flight))), least)
         self.window = min(self.ssthresh, self.window)
 
-    def on_timeout(self, event: _native.Timeout) -> None:
+    def on_timeout(self, event: events.Timeout) -> None:
         if event.first:
             if not event.nested:
                 self._saved = (self.window, self.ssthresh)

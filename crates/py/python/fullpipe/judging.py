@@ -12,7 +12,7 @@ from typing import Any
 from . import _native
 from .results import Result, open_result
 from .running import Progress, bar, changed
-from .scenarios import Scenario
+from .scenarios import Scenario, listed, whole
 from .tables import Table
 
 
@@ -105,7 +105,11 @@ def falsify(
     first = quick and not every_world
     told, close = bar(progress)
     try:
-        found = _native.falsify(scenario._native, jobs=jobs, first_failure=first, progress=told)
+        found = _native.falsify(scenario._native,
+            jobs=whole("jobs", jobs, 0),
+            first_failure=first,
+            progress=told,
+        )
     finally:
         close()
     return Falsification(json.loads(found))
@@ -169,7 +173,7 @@ def compare(
     *,
     threshold: float = 0.05,
     thresholds: Mapping[str, float] | None = None,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     agreement: bool | None = None,
 ) -> Comparison:
     """Compares two results, or their directories, run by run where both have the same seeds.
@@ -180,7 +184,7 @@ def compare(
     """
     natives = [(r if isinstance(r, Result) else open_result(r))._native for r in (a, b)]
     found = _native.compared(
-        natives[0], natives[1], threshold, dict(thresholds or {}), list(metrics), agreement
+        natives[0], natives[1], threshold, dict(thresholds or {}), listed(metrics), agreement
     )
     return Comparison(json.loads(found))
 

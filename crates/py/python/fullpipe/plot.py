@@ -4,12 +4,14 @@
     fig.savefig("window.pdf")
 
 ``result.plot.window()`` is the same. :data:`STYLE` is matplotlib's to change: fonts and sizes are
-taken from it when a figure is drawn and when it is saved.
+taken from it when a figure is drawn and when it is saved. Figures of one's own are drawn with it
+under :func:`style`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -41,6 +43,20 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 1.0,
 }
 
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Whatever is drawn or saved within looks as the figures here do: ``with fp.plot.style():``."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise _native.FullpipeError(
+            "figures need matplotlib\n  hint: pip install 'fullpipe[plot]'"
+        ) from None
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        yield
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -48,13 +64,7 @@ R = TypeVar("R")
 def _styled(draw: Callable[P, R]) -> Callable[P, R]:
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            import matplotlib as mpl
-        except ImportError:
-            raise _native.FullpipeError(
-                "figures need matplotlib\n  hint: pip install 'fullpipe[plot]'"
-            ) from None
-        with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        with style():
             return draw(*args, **kwargs)
 
     return styled
@@ -236,7 +246,6 @@ def _numeric(runs: Table, axis: str) -> tuple[str, str]:
 
 
 def _figure(width: float, ratio: float) -> tuple[Figure, Axes]:
-    import matplotlib as mpl
     from matplotlib import pyplot
     from matplotlib.figure import Figure
 
@@ -244,7 +253,7 @@ def _figure(width: float, ratio: float) -> tuple[Figure, Axes]:
         """A figure that is saved as it was drawn: how text is written is decided then."""
 
         def savefig(self, *args: Any, **kwargs: Any) -> None:
-            with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+            with style():
                 super().savefig(*args, **kwargs)
 
     size = (width * MM, width * ratio * MM)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -42,10 +44,23 @@ class Case:
     metrics: dict[str, Any]
 
 
+class Kept:
+    """A directory that goes with its object: in the process that made it, in none of its forks."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="fullpipe-"))
+        weakref.finalize(self, _removed, self.path, os.getpid())
+
+
+def _removed(path: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 class Result:
     """A finished result; ``path`` is its directory, gone with the object if nobody named one."""
 
-    def __init__(self, native: _native.ResultDir, keep: TemporaryDirectory[str] | None = None):
+    def __init__(self, native: _native.ResultDir, keep: Kept | None = None):
         self._native = native
         self._keep = keep
 
@@ -168,8 +183,8 @@ class Result:
 
 
 def _unpacked(files: dict[str, bytes]) -> Result:
-    keep = TemporaryDirectory(prefix="fullpipe-")
-    directory = Path(keep.name) / "result"
+    keep = Kept()
+    directory = keep.path / "result"
     for name, content in files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)

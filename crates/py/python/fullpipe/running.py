@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from . import _native
-from .results import Result
-from .scenarios import Scenario
+from .results import Kept, Result
+from .scenarios import Scenario, whole
 
 #: Is called with the runs that are done, and all of them.
 Progress = Callable[[int, int], object]
@@ -42,15 +41,15 @@ def run(
     scenario = changed(scenario, set, seed, repeat, quick)
     keep = None
     if out is None:
-        keep = TemporaryDirectory(prefix="fullpipe-")
-        out = os.path.join(keep.name, "result")
+        keep = Kept()
+        out = keep.path / "result"
     told, close = bar(progress)
     try:
         native = _native.run(
             scenario._native,
             os.fspath(out),
             ground=ground,
-            jobs=jobs,
+            jobs=whole("jobs", jobs, 0),
             resume=resume,
             kernel=kernel,
             progress=told,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import tomllib
 import warnings
@@ -12,7 +13,7 @@ from typing import Any
 import tomli_w
 
 from . import _native
-from .controllers import Controller, used_in
+from .controllers import Controller, known, used_in
 
 
 class ScenarioWarning(UserWarning):
@@ -54,7 +55,7 @@ class Scenario:
             if origin not in _native.built_in():
                 text = _native.text(origin)
                 origin = os.path.abspath(origin)
-        self._state = (origin, text, dict(set or {}), seed, repeat, quick)
+        self._state = (origin, text, dict(set or {}), *_seeded(seed, repeat), bool(quick))
         self._native = self._read()
 
     def _read(self) -> _native.Scenario:
@@ -126,7 +127,7 @@ class Scenario:
     def with_seeds(self, seed: int, repeat: int = 1) -> Scenario:
         """This scenario with the seeds from ``seed`` on."""
         origin, text, set, _, _, quick = self._state
-        return self._of((origin, text, set, seed, repeat, quick))
+        return self._of((origin, text, set, *_seeded(seed, repeat), quick))
 
     def as_quick(self) -> Scenario:
         """This scenario with what its ``[quick]`` sets."""
@@ -144,9 +145,34 @@ class Scenario:
         return f"<fullpipe.Scenario {self.name!r}: {cases} cases x {seeds} seeds>"
 
 
-def _restored(state: tuple[Any, ...], controllers: tuple[type, ...]) -> Scenario:
-    # Classes of controllers are stacks once they are there.
-    del controllers
+def whole(name: str, given: Any, least: int = 1, below: int = 2**32) -> int:
+    """A whole number from ``least`` on."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = least - 1
+    if not least <= number < below:
+        raise _native.ScenarioError(
+            f"error: `{name}` = {given!r}: a whole number is expected, at least {least}"
+            + (f", below {below}" if number >= below else "")
+        )
+    return number
+
+
+def _seeded(seed: Any, repeat: Any) -> tuple[int | None, int | None]:
+    return (
+        None if seed is None else whole("seed", seed, 0, 2**64),
+        None if repeat is None else whole("repeat", repeat),
+    )
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names; a single one need not be in a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _restored(state: tuple[Any, ...], controllers: tuple[type[Controller], ...]) -> Scenario:
+    known(controllers)
     return Scenario._of(state)
 
 
@@ -159,11 +185,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, type) and issubclass(value, Controller):
+        if not hasattr(value, "name"):
+            raise _native.ScenarioError(
+                f"error: {value.__name__} has no name\n  hint: `name = \"mine\"` in the class "
+                "makes it a stack"
+            )
         return value.name
     # Their Python values; asked by name, since nobody needs NumPy for the rest.
-    listed = getattr(value, "tolist", None)
-    if listed is not None:
-        return plain(listed())
+    to_list = getattr(value, "tolist", None)
+    if to_list is not None:
+        return plain(to_list())
     if not isinstance(value, bool | int | float | Decimal | str):
         hint = "leave the key out" if value is None else "text with a unit, as '20ms', is one"
         raise _native.ScenarioError(

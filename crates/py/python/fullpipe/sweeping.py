@@ -6,28 +6,31 @@ import hashlib
 import itertools
 import json
 import math
-import operator
 import os
 import queue
+import re
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
+    Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 from urllib.parse import quote
 from uuid import uuid4
 
 from . import _native
-from .controllers import fingerprint, used_in
+from .controllers import Controller, fingerprint, known, used_in
 from .running import Progress, bar
-from .scenarios import Scenario, as_set, files_named
+from .scenarios import Scenario, as_set, files_named, listed, whole
 
 
 class Submits(Protocol):
@@ -39,6 +42,8 @@ class Submits(Protocol):
 
 #: Says in a sweep's directory which sweep it is; readers of Parquet pass over such names.
 PLAN = "_sweep.json"
+#: Its files.
+FILE = re.compile(r"part-\d{9,}-[0-9a-f]{16}\.parquet")
 #: Tasks that are submitted and not yet written: memory does not grow with the sweep.
 AHEAD = 256
 #: Times in a row that workers may die before any task of theirs ends.
@@ -60,12 +65,12 @@ def sweep(
     seeds: int = 1,
     precision: str | None = None,
     max_seeds: int = 64,
-    of: Sequence[str] = ("goodput_mbps",),
+    of: str | Sequence[str] = ("goodput_mbps",),
     executor: Submits | int | None = None,
     out: str | os.PathLike[str],
     batch: int = 50,
     ground: str = "sim",
-    partition: Sequence[str] = (),
+    partition: str | Sequence[str] = (),
     replace: bool = False,
     progress: Progress | bool | None = None,
 ) -> list[Path]:
@@ -88,18 +93,19 @@ def sweep(
     Returns the files, in the order of the points. An exception of a task, and Ctrl-C, end the
     sweep; what is finished stays.
     """
-    seeds, batch = _count("seeds", seeds), _count("batch", batch)
-    max_seeds = _count("max_seeds", max_seeds)
+    seeds, batch = whole("seeds", seeds), whole("batch", batch)
+    max_seeds = whole("max_seeds", max_seeds)
     base = scenario if isinstance(scenario, Scenario) else Scenario(scenario)
     base = base.with_seeds(base.seeds[0], seeds)
     if precision is not None:
         base = base.with_seeds(base.seeds[0], max(seeds, 3)).set(
             {
                 "measure.precision": precision,
-                "measure.precision_of": list(of),
+                "measure.precision_of": listed(of),
                 "measure.max_seeds": max_seeds,
             }
         )
+    partition = listed(partition)
     points = Points.of(matrix, partition)
     plan = Plan(base, points, batch, ground, tuple(partition), Path(out))
     workers = _workers(executor)
@@ -109,18 +115,6 @@ def sweep(
         return _made(plan, workers, told)
     finally:
         close()
-
-
-def _count(name: str, given: Any) -> int:
-    try:
-        number = operator.index(given)
-    except TypeError:
-        number = 0
-    if not 1 <= number < 2**32:
-        raise _native.ScenarioError(
-            f"error: `{name}` = {given!r}: a whole number is expected, at least 1"
-        )
-    return number
 
 
 @dataclass
@@ -140,8 +134,8 @@ class Points:
             unordered = (str, bytes, Mapping, set, frozenset)
             lists = {}
             for key, values in matrix.items():
-                listed = isinstance(values, Iterable) and not isinstance(values, unordered)
-                lists[key] = list(values) if listed else []
+                ordered = isinstance(values, Iterable) and not isinstance(values, unordered)
+                lists[key] = list(values) if ordered else []
                 if not lists[key]:
                     raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
             matrix, keys = lists, list(lists)
@@ -161,6 +155,8 @@ class Points:
         for key in partition:
             if key not in keys:
                 raise _native.ScenarioError(f"error: partition `{key}`: no axis of the sweep")
+        if len(set(partition)) < len(partition):
+            raise _native.ScenarioError("error: an axis is a partition once")
         keys.sort(key=lambda key: key not in partition)
         if isinstance(matrix, Mapping):
             return cls(keys, {key: [as_set(v) for v in matrix[key]] for key in keys}, [], partition)
@@ -244,18 +240,33 @@ class Plan:
         # Missing, or of nobody's sweep.
         with suppress(FileNotFoundError, ValueError, TypeError, KeyError):
             known = json.loads(file.read_text())["plan"]
-        left = known != whole and set(self.out.rglob("part-*.parquet"))
+        left = set(_files_in(self.out)) if known != whole else set()
         if left and not replace:
             raise _native.ScenarioError(
                 f"error: {self.out} holds another sweep (scenario, axes, seeds, batch, ground, "
                 "files or version differ)\n  hint: choose another directory, or replace=True "
                 "(--replace) removes what this sweep has not"
             )
-        for old in left or ():
-            if not any(old == path for path, *_ in self.parts()):
-                old.unlink()
+        for path, *_ in self.parts() if left else ():
+            left.discard(path)
+        for old in left:
+            old.unlink()
+            # Folders of axes that hold nothing more; one that another is filling is not empty.
+            for folder in itertools.takewhile(lambda of: of != self.out, old.parents):
+                with suppress(OSError):
+                    folder.rmdir()
         self.out.mkdir(parents=True, exist_ok=True)
         write(file, (json.dumps(about, indent=2) + "\n").encode())
+
+
+def _files_in(directory: Path) -> Iterator[Path]:
+    """What sweeps have left here and in the folders of their axes. Files of others, and other
+    directories, are nobody's to remove."""
+    for entry in directory.iterdir() if directory.is_dir() else ():
+        if FILE.fullmatch(entry.name):
+            yield entry
+        elif "=" in entry.name and not entry.is_symlink():
+            yield from _files_in(entry)
 
 
 def write(file: Path, content: bytes) -> None:
@@ -293,9 +304,9 @@ def _workers(executor: Submits | int | None) -> Workers:
 
         return Workers(here, close)
     if isinstance(executor, int):
-        _count("executor", executor)
+        whole("executor", executor)
         # Not forked: this process may have threads.
-        pool = ProcessPoolExecutor(executor, mp_context=get_context("spawn"))
+        pool = ProcessPoolExecutor(executor, get_context("spawn"), initializer=_begun)
 
         def end(early: bool) -> None:
             # What they have in hand is of no use to anybody.
@@ -322,6 +333,19 @@ def _workers(executor: Submits | int | None) -> Workers:
     return Workers(submit, lambda early: None)
 
 
+def _begun() -> None:
+    """In a process of a pool: Ctrl-C is its driver's to answer, and it ends with its driver."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_ends_with_its_parent, daemon=True).start()
+
+
+def _ends_with_its_parent() -> None:
+    driver = parent_process()
+    if driver is not None:
+        driver.join()
+        os._exit(1)
+
+
 def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]:
     files: list[Path] = []
     total, done, deaths = plan.points.tasks(plan.batch), 0, 0
@@ -331,7 +355,12 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
     parts, more, early, fresh = plan.parts(), True, True, True
 
     def send(path: Path, task: tuple[Any, ...]) -> None:
-        future = workers.submit(path.stem, *task)
+        try:
+            future = workers.submit(path.stem, *task)
+        except BrokenExecutor as error:
+            # It has broken since its last answer, and is replaced in its turn.
+            future = Future()
+            future.set_exception(error)
         waiting[path], futures[path] = task, future
         # What cannot tell is asked in turn.
         if hasattr(future, "add_done_callback"):
@@ -368,11 +397,12 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
                     ) from error
                 workers.close(True)
                 workers = workers.renew()
-                again = dict(waiting)
-                waiting.clear()
                 ended = queue.SimpleQueue()
-                for path, task in again.items():
-                    send(path, task)
+                for path, task in waiting.items():
+                    if _is_made(futures[path]):
+                        ended.put(path)
+                    else:
+                        send(path, task)
                 continue
             except CancelledError:
                 raise _native.FullpipeError(
@@ -406,9 +436,13 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
     return files
 
 
+def _is_made(future: Any) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
 def task_of_sweep(
     base: Scenario,
-    controllers: tuple[type, ...],
+    controllers: tuple[type[Controller], ...],
     keys: list[str],
     points: list[list[str]],
     first: int,
@@ -416,8 +450,8 @@ def task_of_sweep(
     ground: str,
     stop: _native.Stop | None = None,
 ) -> bytes:
-    """Runs some points on one processor; returns a Parquet file. The classes of ``controllers``
-    are stacks as soon as they are there."""
+    """Runs some points on one processor; returns a Parquet file."""
+    known(controllers)
     return _native.swept(
         base._native, keys, points, first=first, apart=apart, ground=ground, stop=stop
     )

@@ -47,7 +47,8 @@ class Table:
         except KeyError:
             raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}") from None
         if isinstance(values, bytes):
-            return np.frombuffer(values, dtype=f"<{kind}")
+            # Of a copy, which may be written to.
+            return np.frombuffer(bytearray(values), dtype=f"<{kind}")
         return np.array(values, dtype=object)
 
     def to_dict(self) -> dict[str, list[Any]]:

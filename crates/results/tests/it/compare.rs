@@ -1,5 +1,6 @@
 //! Two stored results against each other.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use fullpipe_results::compare::{
@@ -66,7 +67,7 @@ fn with_bias(
 fn a_bias_is_found_below_the_noise_of_the_seeds() {
     let root = tempfile::tempdir().unwrap();
     let seeds = Overrides {
-        repeat: Some(5),
+        repeat: NonZeroU32::new(5),
         ..Overrides::default()
     };
     let s = with(MATRIX, &seeds);

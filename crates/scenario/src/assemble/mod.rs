@@ -205,10 +205,10 @@ pub(super) fn scenario(
 
 fn seeds(top: &Top, overrides: &Overrides) -> Vec<u64> {
     match (overrides.seed, overrides.repeat) {
-        (Some(seed), repeat) => (0..u64::from(repeat.unwrap_or(1).max(1)))
+        (Some(seed), repeat) => (0..repeat.map_or(1, |n| u64::from(n.get())))
             .map(|i| seed.wrapping_add(i))
             .collect(),
-        (None, Some(repeat)) => (1..=u64::from(repeat.max(1))).collect(),
+        (None, Some(repeat)) => (1..=u64::from(repeat.get())).collect(),
         (None, None) => top.seeds.0.clone(),
     }
 }

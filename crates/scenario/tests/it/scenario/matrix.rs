@@ -1,5 +1,7 @@
 //! Matrices, named cases, what the command line sets, and the keys of equal cases.
 
+use std::num::NonZeroU32;
+
 use super::{CONTRACT, SMALL, parse, read, small};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Rate, Span};
@@ -116,13 +118,13 @@ fn settings() {
     assert_eq!((scenario.cases.len(), scenario.expectations.len()), (3, 1));
     assert_eq!(scenario.cases[2].run_spec(1).flows[0].drops.segments, [41]);
 
-    let seeded = |seed, repeat| {
+    let seeded = |seed, repeat: Option<u32>| {
         Scenario::parse(
             SMALL,
             "x",
             &Overrides {
                 seed,
-                repeat,
+                repeat: repeat.and_then(NonZeroU32::new),
                 ..Overrides::default()
             },
         )
