@@ -193,6 +193,13 @@ struct Object {
     methods: [Option<Py<PyAny>>; Hook::ALL.len()],
 }
 
+/// The largest window, segments: as many as a scenario may have on the way, which would all be sent
+/// at once.
+const LARGEST: f64 = 5e7;
+
+/// No pacing rate is as high, Mbit/s.
+const FASTEST_MBPS: f64 = 1e9;
+
 /// Ends a run whose controller has raised an exception.
 struct Raised(PyErr);
 
@@ -284,11 +291,11 @@ impl Written {
         }
         let c = object.controller.borrow(py);
         let numbers = [c.window, c.ssthresh, c.increase, c.decrease];
-        if numbers.iter().any(|x| x.is_nan()) || c.window.is_infinite() {
+        if numbers.iter().any(|x| x.is_nan()) || c.window > LARGEST {
             let (_, name) = Hook::ALL[hook as usize];
             let what = format!(
-                "{name} left window = {}, ssthresh = {}, increase = {}, decrease = {}: not all \
-                 of them are numbers, or the window is infinite",
+                "{name} left window = {:?}, ssthresh = {:?}, increase = {:?}, decrease = {:?}: \
+                 not all of them are numbers, or the window is above {LARGEST:e} segments",
                 c.window, c.ssthresh, c.increase, c.decrease
             );
             return Err(FullpipeError::new_err(what));
@@ -303,7 +310,18 @@ impl Written {
                 ssth: c.ssthresh,
             });
         }
-        let rate = c.pacing_rate_mbps.filter(|r| *r > 0.0);
+        if let Some(rate) = c
+            .pacing_rate_mbps
+            .filter(|r| !(*r > 0.0 && *r < FASTEST_MBPS))
+        {
+            let (_, name) = Hook::ALL[hook as usize];
+            let what = format!(
+                "{name} left pacing_rate_mbps = {rate:?}: it is more than 0 and less than \
+                 {FASTEST_MBPS:e}, or None where the sender paces"
+            );
+            return Err(FullpipeError::new_err(what));
+        }
+        let rate = c.pacing_rate_mbps;
         self.pacing_rate = rate.map(|mbps| Rate::from_bits_per_sec((mbps * 1e6) as u64));
         Ok(())
     }
@@ -347,6 +365,13 @@ impl Cc for Written {
             self.call(Hook::Ack, self.present(), Ack(*ev));
         } else {
             self.own.on_ack(ev);
+            if self.own.window() > LARGEST {
+                let increase = self.own.law_mut().increase;
+                let what = format!(
+                    "increase = {increase:?} lets the window grow above {LARGEST:e} segments"
+                );
+                resume_unwind(Box::new(Raised(FullpipeError::new_err(what))));
+            }
         }
         if self.defines(Hook::Round) {
             self.round.take(ev);
@@ -667,31 +692,47 @@ fn phase(phase: Phase) -> &'static str {
 }
 
 /// What the ACKs of a round trip said, together.
-#[pyclass(frozen, get_all, module = "fullpipe._native")]
+#[pyclass(frozen, module = "fullpipe._native")]
 #[derive(Clone, Debug, Default)]
 pub struct Round {
     /// Its end, and how long it lasted, seconds.
+    #[pyo3(get)]
     now: f64,
+    #[pyo3(get)]
     duration: f64,
     /// ACKs, and segments that they newly acknowledged or SACKed.
+    #[pyo3(get)]
     acks: u64,
+    #[pyo3(get)]
     delivered_now: u64,
     /// Segments marked lost, and reported as marked by the network.
+    #[pyo3(get)]
     lost: u64,
+    #[pyo3(get)]
     ce: u64,
     /// RTT samples: smallest, mean and largest, seconds; none without a sample.
+    #[pyo3(get)]
     rtt_min: Option<f64>,
+    #[pyo3(get)]
     rtt: Option<f64>,
+    #[pyo3(get)]
     rtt_max: Option<f64>,
     /// Smoothed RTT, and the smallest ever.
+    #[pyo3(get)]
     srtt: f64,
+    #[pyo3(get)]
     min_rtt: Option<f64>,
     /// Segments in the network now.
+    #[pyo3(get)]
     flight: u64,
     /// The window was the limit at some ACK.
+    #[pyo3(get)]
     cwnd_limited: bool,
+    #[pyo3(get)]
     app_limited: bool,
+    #[pyo3(get)]
     phase: &'static str,
+    /// Its begin, seconds; RTT samples and their sum.
     begin: f64,
     samples: u64,
     sum: f64,

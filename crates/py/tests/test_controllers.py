@@ -136,6 +136,48 @@ def test_a_window_that_is_no_number_is_an_error():
         fp.run(HARD, set={"flow.main.stack": "nonsense"})
 
 
+@pytest.mark.parametrize("rate", [float("nan"), 0.0, -1.0, float("inf")])
+def test_a_rate_that_is_none_is_an_error(rate):
+    class Stuck(fp.Controller):
+        name = "stuck"
+
+        def on_start(self, start):
+            self.pacing_rate_mbps = rate
+
+    with pytest.raises(fp.FullpipeError, match="on_start left pacing_rate_mbps = "):
+        fp.run(HARD, set={"flow.main.stack": "stuck"})
+
+
+@pytest.mark.parametrize("attribute", ["window", "increase"])
+@pytest.mark.parametrize("value", [1e300, float("inf")])
+def test_a_window_of_more_than_all_memory_is_an_error(attribute, value):
+    class Huge(fp.Controller):
+        name = "huge"
+
+        def on_start(self, start):
+            setattr(self, attribute, value)
+
+    with pytest.raises(fp.FullpipeError, match="above 5e7 segments"):
+        fp.run(HARD, set={"flow.main.stack": "huge"})
+
+
+@pytest.mark.parametrize(
+    "body, why",
+    [
+        ({"name": 5}, "a text is expected"),
+        ({"name": "λ"}, "`λ` is no name"),
+        ({"parameters": {"x": (1, 2)}}, "a number or"),
+        ({"parameters": {"x": "fast"}}, "a number or"),
+        ({"parameters": {"mss": 1.0}}, "every controller has `mss`"),
+        ({"parameters": {"on_ack": 1.0}}, "every controller has `on_ack`"),
+        ({"variables": ("a b",)}, "names of attributes"),
+    ],
+)
+def test_a_class_that_cannot_be_a_stack_is_refused(body, why):
+    with pytest.raises(fp.ScenarioError, match=why):
+        type("Odd", (fp.Controller,), {"name": "odd"} | body)
+
+
 def test_it_runs_in_the_simulator_only():
     with pytest.raises(fp.FullpipeError, match="written in Python") as refused:
         fp.run(HARD, set={"flow.main.stack": "halves"}, ground="udp")

@@ -37,5 +37,8 @@ def test_results_are_compared_run_by_run(short, result, tmp_path):
     assert (row["a"], row["b"]) == pytest.approx((a, b))
     assert row["relative"] == pytest.approx((b - a) / abs(a))
     assert fp.compare(result, slower, metrics=["goodput_mbps"], threshold=0.9).agree
+    for more in ({"threshold": float("nan")}, {"thresholds": {"goodput_mbps": -1}}):
+        with pytest.raises(fp.ScenarioError, match="a threshold is a part from 0 on"):
+            fp.compare(result, slower, **more)
     with pytest.raises(fp.ScenarioError, match="no metric `godput`"):
         fp.compare(result, slower, metrics=["godput"])

@@ -1,5 +1,7 @@
 """Figures."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,17 @@ def test_reno_s_response_is_the_inverse_square_root():
     p, w = (np.array(a) for a in fig.axes[0].lines[0].get_data())
     # Mathis et al. 1997: w = sqrt(3/2) / sqrt(p).
     assert w[1:] * np.sqrt(p[1:]) == pytest.approx(np.sqrt(1.5), rel=0.05)
+
+
+def test_a_figure_goes_to_other_processes_and_keeps_its_style(result, tmp_path):
+    again = pickle.loads(pickle.dumps(plot.window(result)))
+    again.savefig(tmp_path / "w.svg")
+    assert "window (segments)</text>" in (tmp_path / "w.svg").read_text()
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_known_is_an_empty_figure(result):
+    fig = plot.matrix(result, "completion_time_s", x="path.rtt", y="stack")
+    assert {text.get_text() for text in fig.axes[0].texts} == {""}
+    assert plot.distribution(result, "completion_time_s").axes[0].lines[:] == []
+    assert len(plot.response("reno", points=2).axes[0].lines) == 1

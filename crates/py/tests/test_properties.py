@@ -68,8 +68,8 @@ def test_whatever_is_set_is_taken_or_refused(key, value):
     for scenario in (lambda: fp.Scenario(PLAIN, set={key: value}), lambda: fp.Scenario(PLAIN | {key: value})):
         try:
             assert scenario().cases
-        except (fp.FullpipeError, TypeError) as error:
-            assert isinstance(error, fp.FullpipeError) or not isinstance(key, str), error
+        except fp.FullpipeError:
+            pass
 
 
 @given(st.one_of(foreign, st.dictionaries(keys, foreign, max_size=2)), st.booleans())

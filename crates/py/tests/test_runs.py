@@ -247,3 +247,29 @@ def test_a_law_is_asked_for_windows_that_there_are():
     for more in ({"windows": [float("nan")]}, {"windows": [0]}, {"mss": 0}, {"hz": 0}):
         with pytest.raises(fp.ScenarioError):
             fp.law("reno", **more)
+
+
+def test_what_is_no_text_and_no_list_is_refused_by_name(short):
+    scenario = fp.Scenario(short)
+    lone = "\ud800"
+    for wrong in (
+        lambda: fp.Scenario(short | {"name": lone}),
+        lambda: fp.Scenario(f"name = '{lone}'\n"),
+        lambda: scenario.set({"path.rtt": lone}),
+        lambda: scenario.set({lone: "20ms"}),
+        lambda: scenario.set([("path.rtt", "20ms")]),
+        lambda: scenario.matrix({"path.rtt": {"10ms", "20ms"}}),
+        lambda: scenario.matrix({"path.rtt": "20ms"}),
+        lambda: scenario.matrix({"path.rtt": 5}),
+        lambda: scenario.matrix({5: ["20ms"]}),
+        lambda: scenario.matrix(["path.rtt"]),
+    ):
+        with pytest.raises(fp.ScenarioError, match="UTF-8|dict|list|no key"):
+            wrong()
+    assert len(scenario.matrix({"path.rtt": (f"{ms}ms" for ms in (10, 20, 30))}).cases) == 3
+
+
+def test_more_seeds_than_a_scenario_may_have_are_refused(short):
+    # They would take all memory, and the process with it.
+    with pytest.raises(fp.ScenarioError, match="1 to 1000000 seeds"):
+        fp.run(short, repeat=2**32 - 1)

@@ -426,6 +426,34 @@ class Wrong(concurrent.futures.Executor):
         return future
 
 
+class Wide(concurrent.futures.ThreadPoolExecutor):
+    """A cluster of many workers, half of which come later."""
+
+    def __init__(self, workers):
+        super().__init__(1)
+        self.workers, self.given, self.most = workers, 0, []
+
+    def nthreads(self):
+        return {"one": self.workers, "two": self.workers if self.given else 0}
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.given += 1
+        future = super().submit(fn, *args)
+        future.add_done_callback(lambda _: self.most.append(self.given - len(self.most)))
+        return future
+
+
+def test_no_worker_of_a_large_cluster_is_idle(plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "AHEAD", 4)
+    axes = {"path.rtt": [f"{i}ms" for i in range(10, 50)]}
+    with Wide(5) as pool:
+        files = fp.sweep(plain, axes, out=tmp_path, batch=1, executor=pool)
+    assert len(files) == 40 and 10 <= max(pool.most) <= 21
+    with Wide(1) as pool:
+        fp.sweep(plain, axes, out=tmp_path / "few", batch=1, executor=pool)
+    assert max(pool.most) <= 5
+
+
 def test_an_executor_that_loses_tasks_or_their_results_is_told_of(plain, tmp_path):
     with pytest.raises(fp.FullpipeError, match="gave int for a task"):
         fp.sweep(plain, AXES, out=tmp_path, executor=Wrong(5))

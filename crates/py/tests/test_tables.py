@@ -55,6 +55,9 @@ def test_a_trace_is_over_time(result):
     assert set(trace["flow"]) == {"main"} and (trace["cwnd"] > 0).all()
     with pytest.raises(IndexError, match="cases 0 to 1"):
         result.trace(case=2)
+    for seed in (-1, 99):
+        with pytest.raises(IndexError, match=r"case 0 has the seeds \[1, 2\]"):
+            result.trace(seed=seed)
 
 
 def test_no_trace_says_how_to_get_one(short):
@@ -76,5 +79,6 @@ def test_the_law_of_reno_is_one_segment_and_a_half():
     law = fp.law("reno", [100.0, 1000.0])
     assert law["increase_last"] == pytest.approx([1, 1], rel=0.02)
     assert law["decrease"] == pytest.approx([0.5, 0.5])
+    assert len(fp.law("reno", (w for w in (100.0, 1000.0)))) == 2
     with pytest.raises(fp.ScenarioError, match="did you mean `cubic`"):
         fp.law("cubik")

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self, final
 
+__all__: list[str]
 __version__: str
 
 class FullpipeError(Exception): ...
 class ScenarioError(FullpipeError): ...
 class EnvironmentLacks(FullpipeError): ...
 
+@final
 class Table:
     @property
     def columns(self) -> list[str]: ...
@@ -29,17 +31,18 @@ class Table:
     def from_parquet(bytes: bytes) -> Table: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Scenario:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str,
         text: str | None = None,
         *,
-        set: Sequence[tuple[str, str]] = (),
+        set: Sequence[tuple[str, str]] = ...,
         seed: int | None = None,
         repeat: int | None = None,
         quick: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def name(self) -> str: ...
     @property
@@ -50,8 +53,9 @@ class Scenario:
     def seeds(self) -> list[int]: ...
     def cases(self) -> list[list[tuple[str, str]]]: ...
 
+@final
 class Stop:
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
     def set(self) -> None: ...
 
 class Controller:
@@ -71,6 +75,7 @@ class Controller:
     @property
     def seed(self) -> int: ...
 
+@final
 class Start:
     """The connection is open."""
 
@@ -82,6 +87,7 @@ class Start:
     def srtt(self) -> float:
         """Smoothed RTT, seconds; zero before the first sample."""
 
+@final
 class Ack:
     """An ACK."""
 
@@ -177,6 +183,7 @@ class Ack:
     def snd_nxt(self) -> int:
         """Next new segment."""
 
+@final
 class Round:
     """What the ACKs of a round trip said, together."""
 
@@ -240,6 +247,7 @@ class Round:
     def phase(self) -> str:
         """`open`, `disorder`, `cwr`, `recovery` or `loss`: the state of the sender."""
 
+@final
 class Congestion:
     """A sign of congestion."""
 
@@ -271,6 +279,7 @@ class Congestion:
     def min_rtt(self) -> float | None:
         """Smallest RTT seen, seconds; none before the first sample."""
 
+@final
 class Lost:
     """A segment that was marked lost."""
 
@@ -294,6 +303,7 @@ class Lost:
     def delivered(self) -> int:
         """Segments delivered since the start."""
 
+@final
 class Timeout:
     """The retransmission timer went off."""
 
@@ -325,8 +335,9 @@ class Timeout:
     def min_rtt(self) -> float | None:
         """Smallest RTT seen, seconds; none before the first sample."""
 
+@final
 class ResultDir:
-    def __init__(self, path: str | PathLike[str]) -> None: ...
+    def __new__(cls, path: str | PathLike[str]) -> Self: ...
     @property
     def path(self) -> Path: ...
     def json(self) -> str: ...
@@ -392,7 +403,7 @@ def swept(
     points: Sequence[Sequence[str]],
     *,
     first: int = 0,
-    apart: Sequence[str] = (),
+    apart: Sequence[str] = ...,
     ground: str = "sim",
     kernel: str | None = None,
     stop: Stop | None = None,

@@ -13,4 +13,6 @@ def main() -> None:
             "error: this wheel was built without the command\n"
             "  hint: `make wheel` builds both, `cargo install --path crates/cli` the command"
         )
+    # What the command hands over to Python (`sweep`) is for this one, in PATH or not.
+    os.environ.setdefault("FULLPIPE_PYTHON", sys.executable)
     os.execv(program, [str(program), *sys.argv[1:]])

@@ -54,7 +54,7 @@ class Controller(_native.Controller):
 
     name: ClassVar[str]
     parameters: ClassVar[Mapping[str, float | tuple[float, float, float]]] = {}
-    variables: ClassVar[Sequence[str]] = ()
+    variables: ClassVar[str | Sequence[str]] = ()
     owns_window: ClassVar[bool] = False
     reads_rate: ClassVar[bool] = False
 
@@ -92,6 +92,9 @@ class Controller(_native.Controller):
         """Window and threshold were changed after ``idle`` seconds without data."""
 
 
+#: What a parameter may be the start of.
+SETTABLE = {"window", "ssthresh", "increase", "decrease", "pacing_rate_mbps"}
+
 #: Classes by the names of their stacks.
 KNOWN: dict[str, type[Controller]] = {}
 
@@ -105,11 +108,26 @@ def used_in(texts: Sequence[str]) -> tuple[type[Controller], ...]:
 
 
 def _register(cls: type[Controller]) -> None:
+    if not isinstance(cls.name, str):
+        raise _native.ScenarioError(f"error: name = {cls.name!r}: a text is expected")
     defined = [n for n in _native.hooks() if getattr(cls, n) is not getattr(Controller, n)]
     parameters = []
     for name, given in cls.parameters.items():
-        default, low, high = given if isinstance(given, tuple) else (given, -1e300, 1e300)
-        parameters.append((name, float(default), float(low), float(high)))
+        if hasattr(Controller, name) and name not in SETTABLE:
+            raise _native.ScenarioError(
+                f"error: `{cls.name}({name})`: every controller has `{name}`, and it is no parameter"
+            )
+        try:
+            default, low, high = given if isinstance(given, tuple) else (given, -1e300, 1e300)
+            parameters.append((name, float(default), float(low), float(high)))
+        except (TypeError, ValueError):
+            raise _native.ScenarioError(
+                f"error: `{cls.name}({name})` = {given!r}: a number or (default, low, high) is "
+                "expected"
+            ) from None
+    variables = [cls.variables] if isinstance(cls.variables, str) else [*cls.variables]
+    if not all(isinstance(name, str) and name.isidentifier() for name in variables):
+        raise _native.ScenarioError(f"error: variables = {variables!r}: names of attributes")
     about = next(iter((cls.__doc__ or "").strip().splitlines()), "written in Python")
     _native.register(
         cls,
@@ -118,7 +136,7 @@ def _register(cls: type[Controller]) -> None:
         fingerprint(cls),
         parameters,
         defined,
-        list(cls.variables),
+        variables,
         cls.owns_window,
         cls.reads_rate,
     )

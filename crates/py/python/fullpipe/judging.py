@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -182,6 +183,9 @@ def compare(
     single metrics; results of different grounds are judged by their agreement, unless
     ``agreement`` says otherwise.
     """
+    for most in (threshold, *(thresholds or {}).values()):
+        if not 0 <= most < math.inf:
+            raise _native.ScenarioError(f"error: a threshold is a part from 0 on, not {most!r}")
     natives = [(r if isinstance(r, Result) else open_result(r))._native for r in (a, b)]
     found = _native.compared(
         natives[0], natives[1], threshold, dict(thresholds or {}), listed(metrics), agreement

@@ -36,8 +36,9 @@ def law(
 ) -> Table:
     """The settled cycle of a stack at each window, in segments: a(w) (``increase_last``), b(w)
     (``decrease``), round trips to recover, loss rate, mean window. NaN where there is none."""
+    windows = list(windows)
     if not all(4 <= window <= 1e7 for window in windows):
         raise _native.ScenarioError("error: `windows` are numbers of segments, from 4 to 10000000")
     if not 1 <= mss <= 65535 or hz < 1:
         raise _native.ScenarioError("error: `mss` is from 1 to 65535, `hz` at least 1")
-    return Table(_native.law(stack, list(windows), rtt=rtt, mss=mss, hz=hz))
+    return Table(_native.law(stack, windows, rtt=rtt, mss=mss, hz=hz))

@@ -20,6 +20,7 @@ import numpy as np
 from . import _native
 from .laws import law
 from .results import Result
+from .scenarios import listed
 from .tables import Table
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ def matrix(
             cells[i, j] = mean_and_half_width(runs[metric][of])[0]
     fig, axes = _figure(width, 0.25 + 0.6 * len(rows) / max(len(columns), 1))
     image = axes.imshow(cells, cmap="viridis", aspect="auto")
-    low, high = np.nanmin(cells), np.nanmax(cells)
+    known = cells[~np.isnan(cells)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     for (i, j), value in np.ndenumerate(cells):
         dark = value < low + 0.6 * (high - low)
         text = "" if value != value else f"{value:.4g}"
@@ -173,12 +175,12 @@ def distribution(
 
 @_styled
 def response(
-    stacks: Sequence[str], *, rtt: str = "100ms", points: int = 12, width: float = COLUMN
+    stacks: str | Sequence[str], *, rtt: str = "100ms", points: int = 12, width: float = COLUMN
 ) -> Figure:
     """Response functions: the mean window against the loss rate."""
     fig, axes = _figure(width, 0.7)
     windows = np.logspace(1, 5, points).tolist()
-    for stack in stacks:
+    for stack in listed(stacks):
         cycles = law(stack, windows, rtt=rtt)
         axes.loglog(cycles["loss_rate"], cycles["mean_window"], label=stack, marker=".", ms=3)
     axes.set(xlabel="losses per segment", ylabel="mean window (segments)")
@@ -247,14 +249,8 @@ def _numeric(runs: Table, axis: str) -> tuple[str, str]:
 
 def _figure(width: float, ratio: float) -> tuple[Figure, Axes]:
     from matplotlib import pyplot
-    from matplotlib.figure import Figure
 
-    class Styled(Figure):
-        """A figure that is saved as it was drawn: how text is written is decided then."""
-
-        def savefig(self, *args: Any, **kwargs: Any) -> None:
-            with style():
-                super().savefig(*args, **kwargs)
+    from .figures import Styled
 
     size = (width * MM, width * ratio * MM)
     return pyplot.subplots(figsize=size, layout="constrained", FigureClass=Styled)

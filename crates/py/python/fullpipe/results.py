@@ -150,7 +150,12 @@ class Result:
     def _seed(self, case: int, seed: int | None) -> int:
         if not 0 <= case < len(self.cases):
             raise IndexError(f"case {case}: there are cases 0 to {len(self.cases) - 1}")
-        return self.cases[case].seeds[0] if seed is None else seed
+        seeds = self.cases[case].seeds
+        if seed is None:
+            return seeds[0]
+        if seed not in seeds:
+            raise IndexError(f"seed {seed}: case {case} has the seeds {seeds}")
+        return seed
 
     @property
     def plot(self) -> Plots:
@@ -178,6 +183,8 @@ class Result:
         verdict = f"{failed} of {len(self.expectations)} expectations fail" if failed else ""
         if not failed and self.expectations:
             verdict = f"all {len(self.expectations)} expectations hold"
+            if unclear := sum(e.unclear for e in self.expectations):
+                verdict += f", {unclear} of them unclear"
         head = f"<b>{escape(self.scenario)}</b> on {escape(self.ground)}. {verdict}"
         return head + self.runs._repr_html_()
 

@@ -6,7 +6,7 @@ import operator
 import os
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any
 
@@ -48,14 +48,14 @@ class Scenario:
         if isinstance(source, Mapping):
             origin, text = "dict", tomli_w.dumps(plain(source))
         elif isinstance(source, str) and "\n" in source:
-            origin, text = "text", source
+            origin, text = "text", _text(source)
         else:
             # Read once: a file that changes, or another working directory, changes nothing.
             origin = os.fspath(source)
             if origin not in _native.built_in():
                 text = _native.text(origin)
                 origin = os.path.abspath(origin)
-        self._state = (origin, text, dict(set or {}), *_seeded(seed, repeat), bool(quick))
+        self._state = (origin, text, _keys(set or {}), *_seeded(seed, repeat), bool(quick))
         self._native = self._read()
 
     def _read(self) -> _native.Scenario:
@@ -98,16 +98,16 @@ class Scenario:
     def set(self, keys: Mapping[str, Any]) -> Scenario:
         """This scenario with other values: ``s.set({"path.rtt": "80ms"})``."""
         origin, text, set, *rest = self._state
-        return self._of((origin, text, {**set, **keys}, *rest))
+        return self._of((origin, text, {**set, **_keys(keys)}, *rest))
 
-    def matrix(self, axes: Mapping[str, Sequence[Any]]) -> Scenario:
+    def matrix(self, axes: Mapping[str, Iterable[Any]]) -> Scenario:
         """This scenario over the product of these lists, in the place of its own matrix.
 
         What its file says of single cases that are no longer there is left out, with a
         :class:`ScenarioWarning` that names it."""
         origin, _, set, *rest = self._state
         data = tomllib.loads(self.text)
-        lists = {key: [plain(value) for value in values] for key, values in axes.items()}
+        lists = {key: [plain(v) for v in values] for key, values in lists_of(axes).items()}
         gone = _without_cases(data, lists)
         data["matrix"] = lists
         kept = {key: value for key, value in set.items() if key not in axes}
@@ -145,6 +145,22 @@ class Scenario:
         return f"<fullpipe.Scenario {self.name!r}: {cases} cases x {seeds} seeds>"
 
 
+def _keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise _native.ScenarioError(f"error: `{given!r}`: keys are a dict with their values")
+    for key in given:
+        if not isinstance(key, str):
+            raise _native.ScenarioError(f"error: `{key!r}` is no key of a scenario")
+    return {_text(key): value for key, value in given.items()}
+
+
+def _text(text: str) -> str:
+    # As Python has it of file names that are no UTF-8.
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise _native.ScenarioError(f"error: {text!r} cannot be written as UTF-8")
+    return text
+
+
 def whole(name: str, given: Any, least: int = 1, below: int = 2**32) -> int:
     """A whole number from ``least`` on."""
     try:
@@ -166,6 +182,22 @@ def _seeded(seed: Any, repeat: Any) -> tuple[int | None, int | None]:
     )
 
 
+def lists_of(axes: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+    """Axes with their values: anything that has an order, which a set has not in every process."""
+    if not isinstance(axes, Mapping):
+        raise _native.ScenarioError(f"error: `{axes!r}`: axes are a dict of lists")
+    lists = {}
+    for key, values in axes.items():
+        if not isinstance(key, str):
+            raise _native.ScenarioError(f"error: `{key!r}` is no key of a scenario")
+        unordered = (str, bytes, Mapping, Set)
+        ordered = isinstance(values, Iterable) and not isinstance(values, unordered)
+        lists[key] = list(values) if ordered else []
+        if not lists[key]:
+            raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
+    return lists
+
+
 def listed(names: str | Sequence[str]) -> list[str]:
     """Names; a single one need not be in a list."""
     return [names] if isinstance(names, str) else list(names)
@@ -179,11 +211,13 @@ def _restored(state: tuple[Any, ...], controllers: tuple[type[Controller], ...])
 def plain(value: Any) -> Any:
     """A value as TOML knows it: NumPy's scalars and arrays, paths and tuples are no exception."""
     if isinstance(value, Mapping):
-        return {str(key): plain(of) for key, of in value.items()}
+        return {_text(str(key)): plain(of) for key, of in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(of) for of in value]
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, type) and issubclass(value, Controller):
         if not hasattr(value, "name"):
             raise _native.ScenarioError(
@@ -195,7 +229,7 @@ def plain(value: Any) -> Any:
     to_list = getattr(value, "tolist", None)
     if to_list is not None:
         return plain(to_list())
-    if not isinstance(value, bool | int | float | Decimal | str):
+    if not isinstance(value, bool | int | float | Decimal):
         hint = "leave the key out" if value is None else "text with a unit, as '20ms', is one"
         raise _native.ScenarioError(
             f"error: `{value!r}` is no text, number, truth value, list or table\n  hint: {hint}"

@@ -30,7 +30,7 @@ from uuid import uuid4
 from . import _native
 from .controllers import Controller, fingerprint, known, used_in
 from .running import Progress, bar
-from .scenarios import Scenario, as_set, files_named, listed, whole
+from .scenarios import Scenario, as_set, files_named, listed, lists_of, whole
 
 
 class Submits(Protocol):
@@ -44,7 +44,8 @@ class Submits(Protocol):
 PLAN = "_sweep.json"
 #: Its files.
 FILE = re.compile(r"part-\d{9,}-[0-9a-f]{16}\.parquet")
-#: Tasks that are submitted and not yet written: memory does not grow with the sweep.
+#: Tasks that are submitted and not yet written, or twice the workers if they are more: memory does
+#: not grow with the sweep.
 AHEAD = 256
 #: Times in a row that workers may die before any task of theirs ends.
 DEATHS = 3
@@ -130,15 +131,8 @@ class Points:
     def of(cls, matrix: Any, partition: Sequence[str]) -> Points:
         """Checks them; partitions vary slowest."""
         if isinstance(matrix, Mapping):
-            # The order of a set is another one in every process.
-            unordered = (str, bytes, Mapping, set, frozenset)
-            lists = {}
-            for key, values in matrix.items():
-                ordered = isinstance(values, Iterable) and not isinstance(values, unordered)
-                lists[key] = list(values) if ordered else []
-                if not lists[key]:
-                    raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
-            matrix, keys = lists, list(lists)
+            matrix = lists_of(matrix)
+            keys = list(matrix)
         else:
             rows = [] if isinstance(matrix, str) or not isinstance(matrix, Iterable) else [*matrix]
             if not rows or not all(
@@ -288,6 +282,8 @@ class Workers:
     submit: Callable[..., Any]
     close: Callable[[bool], object]
     renew: Callable[[], Workers] | None = None
+    #: How many tasks run at once, as far as is known.
+    width: Callable[[], int] = lambda: 0
 
 
 def _workers(executor: Submits | int | None) -> Workers:
@@ -330,7 +326,14 @@ def _workers(executor: Submits | int | None) -> Workers:
         key = {"key": f"fullpipe-{name}-{uuid4().hex[:8]}"} if more else {}
         return theirs.submit(task_of_sweep, *task, **more, **key)
 
-    return Workers(submit, lambda early: None)
+    def width() -> int:
+        # A cluster may grow while it works.
+        if hasattr(theirs, "nthreads"):
+            return sum(theirs.nthreads().values())
+        known: int = getattr(theirs, "num_workers", 0) or getattr(theirs, "_max_workers", 0)
+        return known
+
+    return Workers(submit, lambda early: None, width=width)
 
 
 def _begun() -> None:
@@ -353,6 +356,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
     futures: dict[Path, Any] = {}
     ended: queue.SimpleQueue[Path] = queue.SimpleQueue()
     parts, more, early, fresh = plan.parts(), True, True, True
+    ahead, asked = AHEAD, -AHEAD
 
     def send(path: Path, task: tuple[Any, ...]) -> None:
         try:
@@ -370,7 +374,9 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
 
     try:
         while more or waiting:
-            while more and len(waiting) < AHEAD:
+            if done - asked >= AHEAD:
+                ahead, asked = max(AHEAD, 2 * workers.width()), done
+            while more and len(waiting) < ahead:
                 path, first, some = next(parts, (None, 0, []))
                 if path is None:
                     more = False

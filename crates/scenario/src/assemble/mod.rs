@@ -12,7 +12,7 @@ use super::keys::{Measures, Path, PathPreset, SECTIONS, Top};
 use super::matrix::{self, Config, Draft, Names, Section};
 use super::places::Places;
 use super::scenario::{Measure, Overrides, Scenario};
-use super::value::{At, Free, Key, Reader, Record, Table, Value, Words as _};
+use super::value::{At, Free, Key, MAX_SEEDS, Reader, Record, Table, Value, Words as _};
 use super::world;
 use expansion::{Expansion, count};
 use names::{distinct, flow_names, member_names};
@@ -129,6 +129,14 @@ pub(super) fn scenario(
 
     let top = At::<Top>::new(&config.top, "");
     top.required(&Top::name, &mut reader.findings);
+    if overrides
+        .repeat
+        .is_some_and(|n| u64::from(n.get()) > MAX_SEEDS)
+    {
+        let message = format!("1 to {MAX_SEEDS} seeds are expected");
+        let hint = Some("repeat less often".to_owned());
+        reader.refuse_key(config.top.at, "seeds", message, hint);
+    }
     let seeds = seeds(&top, overrides);
     let mut warnings = Vec::new();
     let mut cases = Vec::new();
@@ -204,11 +212,12 @@ pub(super) fn scenario(
 }
 
 fn seeds(top: &Top, overrides: &Overrides) -> Vec<u64> {
-    match (overrides.seed, overrides.repeat) {
-        (Some(seed), repeat) => (0..repeat.map_or(1, |n| u64::from(n.get())))
+    let repeat = overrides.repeat.map(|n| u64::from(n.get()).min(MAX_SEEDS));
+    match (overrides.seed, repeat) {
+        (Some(seed), repeat) => (0..repeat.unwrap_or(1))
             .map(|i| seed.wrapping_add(i))
             .collect(),
-        (None, Some(repeat)) => (1..=u64::from(repeat.get())).collect(),
+        (None, Some(repeat)) => (1..=repeat).collect(),
         (None, None) => top.seeds.0.clone(),
     }
 }

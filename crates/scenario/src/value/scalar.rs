@@ -252,4 +252,5 @@ fn shorten_message(text: &str) -> String {
     }
 }
 
-const MAX_SEEDS: u64 = 1_000_000;
+/// Seeds that a scenario may have, listed or not.
+pub const MAX_SEEDS: u64 = 1_000_000;

@@ -128,12 +128,17 @@ fn settings() {
                 ..Overrides::default()
             },
         )
-        .unwrap()
-        .seeds
+        .map(|scenario| scenario.seeds)
     };
-    assert_eq!(seeded(Some(9), None), [9]);
-    assert_eq!(seeded(None, Some(3)), [1, 2, 3]);
-    assert_eq!(seeded(Some(9), Some(2)), [9, 10]);
+    assert_eq!(seeded(Some(9), None).unwrap(), [9]);
+    assert_eq!(seeded(None, Some(3)).unwrap(), [1, 2, 3]);
+    assert_eq!(seeded(Some(9), Some(2)).unwrap(), [9, 10]);
+    // Refused, not allocated.
+    let refused = seeded(None, Some(u32::MAX)).unwrap_err().to_string();
+    assert!(
+        refused.contains("1 to 1000000 seeds are expected"),
+        "{refused}"
+    );
 }
 
 #[test]
