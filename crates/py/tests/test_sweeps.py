@@ -86,6 +86,31 @@ def test_dask_is_an_executor(plain, tmp_path):
     assert bytes_of(threads) == bytes_of(dask)
 
 
+def test_dask_s_workers_may_die_but_not_the_cluster(plain, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    axes = {"path.rtt": [f"{ms}ms" for ms in range(10, 40)]}
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+
+        def kill(done, total):
+            if done == 3:
+                for pid in client.run(os.getpid).values():
+                    os.kill(pid, signal.SIGKILL)
+
+        def close(done, total):
+            if done == 3:
+                cluster.close()
+
+        given = {"batch": 1, "executor": client}
+        there = fp.sweep(plain, axes, out=tmp_path / "a", progress=kill, **given)
+        assert bytes_of(there) == bytes_of(fp.sweep(plain, axes, out=tmp_path / "b", batch=1))
+        with pytest.raises(fp.FullpipeError, match="start the sweep again"):
+            fp.sweep(plain, axes, out=tmp_path / "c", progress=close, **given)
+    assert len(list((tmp_path / "c").glob("part-*"))) >= 3
+
+
 def test_the_command_sweeps(plain, tmp_path, capsys):
     from fullpipe.__main__ import main
 
@@ -273,7 +298,8 @@ def test_partitions_are_folders_that_readers_know(plain, tmp_path):
 
 
 def driven(tmp_path, plain):
-    """A sweep of 40 tasks on two processes, in a process group of its own, after its first task."""
+    """A sweep of 40 tasks on two processes, in a process group of its own; after its first task its
+    driver waits for a line."""
     script = tmp_path / "sweep.py"
     script.write_text(
         "import fullpipe as fp, json, signal, sys\n"
@@ -281,11 +307,11 @@ def driven(tmp_path, plain):
         "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "    fp.sweep(json.loads(sys.argv[1]), {'path.rtt': [f'{i}ms' for i in range(10, 50)]},"
         " out=sys.argv[2], batch=1, executor=2,"
-        " progress=lambda done, total: print(done, flush=True))\n"
+        " progress=lambda done, _: done == 1 and (print(1, flush=True), sys.stdin.readline()))\n"
     )
     args = [sys.executable, str(script), json.dumps(plain), str(tmp_path / "out")]
     child = subprocess.Popen(
-        args, stdout=subprocess.PIPE, stderr=-1, text=True, start_new_session=True
+        args, stdin=-1, stdout=-1, stderr=-1, text=True, start_new_session=True
     )
     assert child.stdout.readline().strip() == "1"
     return child
@@ -297,7 +323,7 @@ def test_a_worker_that_dies_is_replaced(plain, tmp_path):
     try:
         for pid in workers_of(child.pid)[:2]:
             os.kill(pid, signal.SIGKILL)
-        _, errors = child.communicate(timeout=100)
+        _, errors = child.communicate("\n", timeout=100)
     finally:
         child.kill()
     assert child.returncode == 0, errors

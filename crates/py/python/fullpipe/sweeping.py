@@ -18,7 +18,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -310,9 +310,11 @@ def _workers(executor: Submits | int | None) -> Workers:
                 process.terminate()
             pool.shutdown(cancel_futures=True)
 
-        return Workers(
-            lambda _, *task: pool.submit(task_of_sweep, *task), end, lambda: _workers(executor)
-        )
+        def give(_: str, *task: Any) -> Any:
+            with _interrupts_blocked():
+                return pool.submit(task_of_sweep, *task)
+
+        return Workers(give, end, lambda: _workers(executor))
     if not hasattr(executor, "submit"):
         raise _native.ScenarioError(
             f"error: executor {executor!r} has no `submit`\n  hint: an Executor, a Dask Client, or "
@@ -336,9 +338,18 @@ def _workers(executor: Submits | int | None) -> Workers:
     return Workers(submit, lambda early: None, width=width)
 
 
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Processes that start within never see Ctrl-C, which is their driver's to answer."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begun() -> None:
-    """In a process of a pool: Ctrl-C is its driver's to answer, and it ends with its driver."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a process of a pool, which ends with its driver."""
     Thread(target=_ends_with_its_parent, daemon=True).start()
 
 
@@ -427,14 +438,14 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
     except Exception:
         # What has begun is finished and kept; Ctrl-C waits for nothing.
         for future in futures.values():
-            getattr(future, "cancel", lambda: None)()
+            _cancel(future)
         for path, future in futures.items():
             with suppress(Exception, CancelledError):
                 write(path, future.result())
         raise
     finally:
         for future in futures.values() if early else ():
-            getattr(future, "cancel", lambda: None)()
+            _cancel(future)
         workers.close(early)
     # Where nothing was missing, nothing has been told.
     if progress and fresh:
@@ -444,6 +455,12 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
 
 def _is_made(future: Any) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _cancel(future: Any) -> None:
+    # One of a cluster that is gone has nothing to cancel.
+    with suppress(Exception):
+        getattr(future, "cancel", lambda: None)()
 
 
 def task_of_sweep(
