@@ -280,7 +280,7 @@ def halved(x):
 
 def by(factor):
     class Local(fp.Controller):
-        limits = (1.0, 2.0)
+        limits = (1.0, np.array([2.0, None]))
 
         def on_round(self, round):
             self.increase = factor if round.acks in {"a", "b", "c", 1, 2} else halved(self.window)

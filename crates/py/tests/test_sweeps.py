@@ -299,7 +299,7 @@ def test_partitions_are_folders_that_readers_know(plain, tmp_path):
 
 def driven(tmp_path, plain):
     """A sweep of 40 tasks on two processes, in a process group of its own; after its first task its
-    driver waits for a line."""
+    driver says so and waits for a line."""
     script = tmp_path / "sweep.py"
     script.write_text(
         "import fullpipe as fp, json, signal, sys\n"
@@ -310,17 +310,16 @@ def driven(tmp_path, plain):
         " progress=lambda done, _: done == 1 and (print(1, flush=True), sys.stdin.readline()))\n"
     )
     args = [sys.executable, str(script), json.dumps(plain), str(tmp_path / "out")]
-    child = subprocess.Popen(
+    return subprocess.Popen(
         args, stdin=-1, stdout=-1, stderr=-1, text=True, start_new_session=True
     )
-    assert child.stdout.readline().strip() == "1"
-    return child
 
 
 def test_a_worker_that_dies_is_replaced(plain, tmp_path):
     plain["duration"] = "20s"
     child = driven(tmp_path, plain)
     try:
+        assert child.stdout.readline().strip() == "1"
         for pid in workers_of(child.pid)[:2]:
             os.kill(pid, signal.SIGKILL)
         _, errors = child.communicate("\n", timeout=100)
@@ -331,24 +330,41 @@ def test_a_worker_that_dies_is_replaced(plain, tmp_path):
     assert bytes_of((tmp_path / "out").glob("*.parquet")) == bytes_of(alone)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_processes_end_with_their_driver_and_say_nothing(plain, tmp_path, how):
-    plain["duration"] = "100s"
+def gone(pids):
+    until = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(alive(pid) for pid in pids)
+
+
+def test_processes_end_with_their_driver(plain, tmp_path):
     child = driven(tmp_path, plain)
-    workers = workers_of(child.pid)
     try:
-        # A terminal sends it to all of them; nobody else hears of a killed driver.
-        os.killpg(child.pid, how) if how == signal.SIGINT else child.kill()
+        assert child.stdout.readline().strip() == "1"
+        workers = workers_of(child.pid)
+    finally:
+        child.kill()
+    child.wait(timeout=20)
+    try:
+        assert len(workers) == 2 and gone(workers)
+    finally:
+        for pid in filter(alive, workers):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_ctrl_c_is_the_driver_s_to_answer(plain, tmp_path):
+    child = driven(tmp_path, plain)
+    try:
+        # While they start, they would say a lot.
+        while not (workers := workers_of(child.pid)) and child.poll() is None:
+            time.sleep(0.001)
+        # A terminal sends it to all of them.
+        os.killpg(child.pid, signal.SIGINT)
         _, errors = child.communicate(timeout=60)
     finally:
         child.kill()
-    assert len(workers) == 2
-    if how == signal.SIGINT:
-        assert errors.count("Traceback") == 1 and errors.endswith("KeyboardInterrupt\n"), errors
-    until = time.monotonic() + 10
-    while any(alive(pid) for pid in workers) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(alive(pid) for pid in workers)
+    assert errors.count("Traceback") == 1 and errors.endswith("KeyboardInterrupt\n"), errors
+    assert workers and gone(workers)
 
 
 def alive(pid):
