@@ -5,7 +5,36 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, Self, final
 
-__all__: list[str]
+__all__ = [
+    "Ack",
+    "Congestion",
+    "Controller",
+    "EnvironmentLacks",
+    "FullpipeError",
+    "Lost",
+    "ResultDir",
+    "Round",
+    "Scenario",
+    "ScenarioError",
+    "Start",
+    "Stop",
+    "Table",
+    "Timeout",
+    "__version__",
+    "built_in",
+    "compared",
+    "falsify",
+    "fingerprint",
+    "grounds",
+    "hooks",
+    "law",
+    "quantity",
+    "register",
+    "run",
+    "stacks",
+    "swept",
+    "text",
+]
 __version__: str
 
 class FullpipeError(Exception): ...
