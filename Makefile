@@ -64,9 +64,9 @@ verify-tuner: ## Measure what the tuner costs per ACK; replace policies under 1,
 # fuzz/artifacts.
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (needs cargo-fuzz)
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo 'make: cargo-fuzz is missing: cargo install cargo-fuzz --locked' >&2; exit 3; }
-	@for target in scenario policy wire handshake control files endpoint; do \
+	@for target in scenario policy wire handshake control files trees endpoint; do \
 	mkdir -p fuzz/corpus/$$target; \
-	case $$target in scenario|policy) more="-dict=fuzz/$$target.dict";; control) more='-max_len=4096';; files) more='-max_len=1024';; *) more='-max_len=2048';; esac; \
+	case $$target in scenario|policy) more="-dict=fuzz/$$target.dict";; control) more='-max_len=4096';; files|trees) more='-max_len=1024';; *) more='-max_len=2048';; esac; \
 	echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
 	RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target $$(ls -d fuzz/seeds/$$target 2>/dev/null) -- $$more -verbosity=0 -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 

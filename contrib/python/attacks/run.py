@@ -21,6 +21,7 @@ import paths  # noqa: F401
 import peers  # noqa: F401
 import servers  # noqa: F401
 import strangers  # noqa: F401
+import trees  # noqa: F401
 from harness import ATTACKS, Skipped
 
 

@@ -13,11 +13,12 @@ use crate::process::{command, finished, fullpipe};
 use crate::server::Server;
 
 /// System calls that change what is on the disk.
-const CHANGING: [&str; 12] = [
+const CHANGING: [&str; 13] = [
     "write",
     "pwrite64",
     "fsync",
     "fdatasync",
+    "syncfs",
     "renameat",
     "renameat2",
     "linkat",
@@ -164,16 +165,19 @@ fn faulty(dir: &Path, faults: &[String], line: &[&str]) -> Command {
     strace
 }
 
-/// One copy of three files, with `overwrite` over an old one, of which the end that writes meets
-/// `faults`; true if that ended it.
-fn once(get: bool, overwrite: bool, faults: &[String], when: &str) -> bool {
+/// Sizes of the three files of a copy.
+const THREE: [usize; 3] = [70_000, 0, 10];
+
+/// One copy of files of these sizes, with `overwrite` over an old one, of which the end that writes
+/// meets `faults`; true if that ended it.
+fn once(sizes: &[usize], get: bool, overwrite: bool, faults: &[String], when: &str) -> bool {
     let old = overwrite.then_some(&b"what was there"[..]);
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (from, to) = match get {
         false => (here.path(), there.path()),
         true => (there.path(), here.path()),
     };
-    let files = fill(from, &[70_000, 0, 10]);
+    let files = fill(from, sizes);
     if let Some(old) = old {
         fs::create_dir(to.join("d")).unwrap();
         fs::write(to.join("d/0"), old).unwrap();
@@ -218,7 +222,7 @@ fn once(get: bool, overwrite: bool, faults: &[String], when: &str) -> bool {
     };
     check(to, &files, old, when);
     if ended == Some(true) {
-        assert_eq!(check(to, &files, None, when), 3);
+        assert_eq!(check(to, &files, None, when), files.len());
         nothing_left(to, when);
         server.stop();
         return false;
@@ -230,7 +234,7 @@ fn once(get: bool, overwrite: bool, faults: &[String], when: &str) -> bool {
     let line = [&["send"][..], over, &ends].concat();
     let again = finished(command(here.path(), &line).output().unwrap());
     assert_eq!(again.code, 0, "{when}: {}", again.stderr);
-    assert_eq!(check(to, &files, None, when), 3, "{when}");
+    assert_eq!(check(to, &files, None, when), files.len(), "{when}");
     nothing_left(to, when);
     server.kill();
     true
@@ -267,7 +271,7 @@ fn a_kill_at_every_system_call_leaves_whole_files() {
                     faults.push("inject=renameat2:error=EINVAL".to_owned());
                 }
                 let when = format!("get {get}, {what}: before {call} {n}");
-                once(get, overwrite, &faults, &when)
+                once(&THREE, get, overwrite, &faults, &when)
             };
             let of = |call: &str| (1..100).take_while(|n| struck(call, n)).count();
             let kills: usize = calls.split(',').map(of).sum();
@@ -294,7 +298,7 @@ fn an_error_of_every_system_call_leaves_whole_files() {
                 for n in 1..=4 {
                     let faults = [format!("inject={call}:error={error}:when={n}")];
                     let when = format!("get {get}, {faults:?}");
-                    match once(get, n % 2 == 0, &faults, &when) {
+                    match once(&THREE, get, n % 2 == 0, &faults, &when) {
                         true => failed += 1,
                         false => went_on += 1,
                     }
@@ -302,6 +306,31 @@ fn an_error_of_every_system_call_leaves_whole_files() {
             }
             assert!(failed > 0, "no error was met");
             println!("get {get}, {error}: {failed} copies failed, {went_on} went on");
+        }
+    }
+}
+
+/// Many files wait for the disk once and not each for itself; if that fails, or a kill comes before
+/// it, none has a name.
+#[test]
+fn many_files_are_brought_to_the_disk_at_once() {
+    if !has_strace() {
+        return;
+    }
+    for get in [false, true] {
+        for (fault, ends_it) in [
+            ("syncfs:signal=KILL:when=1", true),
+            ("syncfs:error=EIO:when=1", true),
+            // Of the three directories, and no file.
+            ("fsync:signal=KILL:when=4", false),
+        ] {
+            let when = format!("get {get}, {fault}");
+            let faults = [format!("inject={fault}")];
+            assert_eq!(
+                once(&[10; 70], get, false, &faults, &when),
+                ends_it,
+                "{when}"
+            );
         }
     }
 }

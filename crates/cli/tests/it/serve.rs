@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
-use fullpipe_net::session::client::{Peer, run_with_peer};
-use fullpipe_net::session::request::Options;
+use fullpipe_net::session::client::{Client, Peer, run_with_peer};
+use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Identity, Key};
 use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
@@ -214,4 +216,48 @@ fn abandoned_parts_are_removed() {
     let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["young.part", "young.part.state"]);
+}
+
+/// How often the threads of tests have gone to sleep.
+fn sleeps(server: &Child) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap();
+    let of = |task: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let value = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_default().trim().to_owned()
+        };
+        match value("Name:").starts_with("test-") {
+            true => value("voluntary_ctxt_switches:").parse().unwrap_or(0),
+            false => 0,
+        }
+    };
+    tasks.flatten().map(of).sum()
+}
+
+/// Between the run and the goodbye: while files get their names, or a client thinks.
+#[test]
+fn a_session_whose_run_is_over_sleeps() {
+    let line = ["serve", "--listen", "127.0.0.1:0"];
+    let (mut server, line, _log) = started(command(Path::new("/"), &line));
+    let spec = RunSpec {
+        duration: Span::from_millis(100),
+        ..RunSpec::default()
+    };
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let peer = Peer::new(address(&line), Key::open());
+    let request = Request {
+        spec: spec.clone(),
+        options: Options::default(),
+    };
+    let mut client = Client::connect(&peer, &request, &local, &never).unwrap();
+    let ran = client.run(&Arc::new(spec), &local, Hooks::default(), &never);
+    ran.unwrap();
+    let before = sleeps(&server);
+    std::thread::sleep(Duration::from_secs(1));
+    let slept = sleeps(&server) - before;
+    client.close();
+    assert_eq!(terminate(&mut server), Some(0));
+    // Twenty times, if it has a processor.
+    assert!(slept >= 5, "{slept} times");
 }

@@ -16,7 +16,8 @@ use super::{Answer, Content, Found, Held, PAGE, Question, coalesced, digest_of, 
 use crate::file::tree::{FAN, Span};
 use crate::file::{
     CHANGED, Cancel, Directory, Identity, Item, LeftOut, Name, Origin, Place, Plan, Receiving,
-    Room, Sending, Target, Ways, Where, begin_all, receive_all, send_all, sync_directories,
+    Room, Sending, Target, Ways, Where, begin_all, bytes_of, receive_all, send_all,
+    sync_directories, sync_files,
 };
 
 /// Destination of fetched files at this host.
@@ -265,6 +266,10 @@ impl Batch {
             }
         };
         asked_for(&batch.files, names)?;
+        if bytes_of(batch.files.iter().map(|file| &file.item)).is_none() {
+            let what = "it gives files of more bytes than there can be";
+            return Err(CopyError::Answer(what.to_owned()));
+        }
         batch.ask_what_is_left_out(many, ask)?;
         let mut held = Vec::new();
         for index in 0..batch.files.len() {
@@ -686,8 +691,11 @@ impl Batch {
         let overwrite = self.overwrite;
         let publish = move |_: &Cancel| {
             let publish = |target: &mut Target| target.publish(overwrite);
-            let results: Vec<io::Result<()>> = targets.iter_mut().map(publish).collect();
-            let synced = sync_directories(targets.iter());
+            let mut results: Vec<io::Result<()>> = Vec::new();
+            let synced = sync_files(targets.iter_mut()).and_then(|()| {
+                results.extend(targets.iter_mut().map(publish));
+                sync_directories(targets.iter())
+            });
             (targets, results, synced)
         };
         let (targets, results, synced) = meanwhile(publish, ask)?;

@@ -344,7 +344,11 @@ fn failed_on(what: &str, error: &std::io::Error) -> String {
         E::FileTooLarge => "the file system holds no file of this size".to_owned(),
         E::ResourceBusy => "another transfer is writing it".to_owned(),
         E::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
-        E::NotADirectory => "symbolic links are not followed".to_owned(),
+        // The system does not say which.
+        E::NotADirectory => {
+            "a file, or a symbolic link, which is not followed, is where a directory should be"
+                .to_owned()
+        }
         _ if error.raw_os_error() == Some(nix::libc::ELOOP) => {
             "symbolic links are not followed".to_owned()
         }

@@ -13,7 +13,7 @@ use super::{Answer, Found, PAGE, Question, Work, coalesced, digest_of, failed_on
 use crate::file::tree::{FAN, Span};
 use crate::file::{
     Buffer, Cancel, Directory, Item, Name, Plan, Receiving, Room, State, Target, Ways, begin_all,
-    receive_all, sync_directories,
+    bytes_of, receive_all, sync_directories, sync_files,
 };
 
 /// The server's side of files that the client sends.
@@ -74,6 +74,9 @@ impl Store {
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("two files have one name".to_owned());
+        }
+        if bytes_of(&items).is_none() {
+            return Err("these are more bytes than there can be".to_owned());
         }
         let claim = |item: &Item| Some(allowed.under_way.enter(&item.name, item.source?));
         let claims: Vec<_> = items.iter().map(claim).collect();
@@ -238,6 +241,14 @@ impl Store {
         let publish = Work::start(move |cancel| {
             // Each gets its name by itself; who comes back finds the others unfinished.
             let parts = slots.iter_mut().filter(|slot| slot.takes_part);
+            let whole = |target: &&mut Target| target.blocks.is_complete();
+            let targets = parts.filter_map(|slot| slot.target.as_mut());
+            let synced = sync_files(targets.filter(whole));
+            let parts = slots.iter_mut().filter(|slot| slot.takes_part);
+            if let Err(e) = synced {
+                parts.for_each(|slot| slot.failure = Some(failed_on(&slot.item.name, &e)));
+                return slots;
+            }
             for slot in parts.take_while(|_| cancel.check().is_ok()) {
                 slot.publish(overwrite);
             }

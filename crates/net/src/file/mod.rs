@@ -36,12 +36,12 @@ pub use hash::{Cancel, hashed};
 pub use name::{Name, NameError};
 pub use origin::{CHANGED, Origin, Sending, Where, send_all};
 pub use place::{Directory, Place, Ways};
-pub use plan::{Item, Plan};
+pub use plan::{Item, Plan, bytes_of};
 pub use room::Room;
 pub use sink::{Buffer, FileSink, Part, Writing};
 pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
-pub use target::{Receiving, Target, begin_all, receive_all, sync_directories};
+pub use target::{Receiving, Target, begin_all, receive_all, sync_directories, sync_files};
 pub use tree::Blocks;
 pub use walk::{LeftOut, Listing, Reach};
 

@@ -553,6 +553,7 @@ impl Place {
     /// As the system says; [`ErrorKind::AlreadyExists`] if there is a file and `overwrite` is
     /// false; [`ErrorKind::NotFound`] if `part` no longer has the name of the unfinished file.
     pub(super) fn publish(&self, part: &File, overwrite: bool) -> io::Result<()> {
+        part.sync_all()?;
         self.name(part, overwrite)?;
         nix::unistd::fsync(&self.dir)?;
         Ok(())
@@ -575,12 +576,20 @@ impl Place {
         Ok(nix::unistd::fsync(&self.dir)?)
     }
 
-    /// As [`publish`](Self::publish), but after a loss of power the name may be missing.
+    /// Brings everything that was written to its file system to the disk.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn sync_file_system(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self.dir.as_ref())?)
+    }
+
+    /// As [`publish`](Self::publish), of a file whose bytes are on the disk; after a loss of power
+    /// the name may be missing.
     ///
     /// # Errors
     /// The same.
     pub(super) fn name(&self, part: &File, overwrite: bool) -> io::Result<()> {
-        part.sync_all()?;
         let (from, to) = (self.named(PART), self.leaf.as_os_str());
         if !self.is_named(&from, part)? {
             return Err(self.taken_away());

@@ -23,6 +23,16 @@ impl Item {
     }
 }
 
+/// Bytes of all `items` together; `None`: more than [`MOST_BYTES`].
+pub fn bytes_of<'i>(items: impl IntoIterator<Item = &'i Item>) -> Option<u64> {
+    let sizes = items.into_iter().map(Item::size);
+    Some(sizes.fold(0, u64::saturating_add)).filter(|all| *all <= MOST_BYTES)
+}
+
+/// Bytes of a copy, at most: numbers of segments are below it, and no offset in a file, or in the
+/// stream, overflows.
+pub const MOST_BYTES: u64 = 1 << 62;
+
 /// Which bytes of which files are sent, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {

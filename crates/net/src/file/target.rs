@@ -41,6 +41,8 @@ pub struct Target {
     held: Option<Arc<File>>,
     /// Length and time of the last change of the unfinished file when it was read.
     seen: Option<(u64, i64, i64)>,
+    /// Its bytes are on the disk.
+    is_synced: bool,
     /// Who comes after this copy waits until it is gone.
     #[expect(dead_code, reason = "that it lives is what counts")]
     claim: Option<Arc<AtomicBool>>,
@@ -67,6 +69,7 @@ impl Target {
             key: None,
             held: None,
             seen: None,
+            is_synced: false,
             claim: None,
         }
     }
@@ -227,14 +230,18 @@ impl Target {
         }
     }
 
-    /// Opens the unfinished file, the same one every time.
+    /// Opens the unfinished file, the same one every time. The number of a file that is gone may be
+    /// given to another's, so the state has to be that of this copy, too.
     fn open(&self) -> io::Result<File> {
         let file = self
             .place
             .open_left()?
             .ok_or_else(|| self.place.taken_away())?;
         self.same(&file)?;
-        Ok(file)
+        match self.is_ours() {
+            true => Ok(file),
+            false => Err(self.place.taken_away()),
+        }
     }
 
     fn same(&self, file: &File) -> io::Result<(u64, u64)> {
@@ -293,6 +300,9 @@ impl Target {
             let what = "another transfer has begun to write it";
             return Err(io::Error::new(ErrorKind::NotFound, what));
         }
+        if !self.is_synced {
+            file.sync_all()?;
+        }
         self.place.name(&file, overwrite)
     }
 }
@@ -305,6 +315,27 @@ fn seen(file: &File) -> io::Result<(u64, i64, i64)> {
 fn key_of(file: &File) -> io::Result<(u64, u64)> {
     let metadata = file.metadata()?;
     Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Brings the bytes of files to the disk, if there are many: one by one a hundred thousand small
+/// files take as many waits for it. Of few each waits for itself when it gets its name.
+///
+/// # Errors
+/// As the system says: something written there could not be kept (Linux 5.8 and later).
+pub fn sync_files<'t>(targets: impl Iterator<Item = &'t mut Target>) -> io::Result<()> {
+    let mut targets: Vec<_> = targets.collect();
+    if targets.len() <= MOST_HELD {
+        return Ok(());
+    }
+    let mut done = HashSet::new();
+    for target in &mut targets {
+        let (system, _) = target.place.directory()?;
+        if done.insert(system) {
+            target.place.sync_file_system()?;
+        }
+        target.is_synced = true;
+    }
+    Ok(())
 }
 
 /// Brings the names of files to the disk.
@@ -514,6 +545,8 @@ impl Writer {
             let (number, piece, _) = this.plan.find(this.prefix).ok_or(ErrorKind::InvalidData)?;
             this.prefix = end;
             if end == piece.at + (piece.to - piece.from) && this.plan.is_last(number) {
+                // Opened again if need be: who writes the state holds the file.
+                let _held = this.file(index)?;
                 this.targets[index as usize].note()?;
                 this.open.retain(|(open, _)| *open != index);
             }
@@ -627,3 +660,44 @@ const MOST_OPEN: usize = 8;
 const MOST_HELD: usize = 64;
 /// Bytes that are read back at once.
 const READ_BACK: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of copies whose locks are not kept: the file of the first is replaced twice, and the system
+    /// gives its number to the last one's. Neither writes into the other's, nor publishes it.
+    #[test]
+    fn a_number_that_is_given_again_makes_no_file_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::local(&dir.path().join("x")).unwrap());
+        let begun = |changed, owner| {
+            let source = Identity { size: 4, changed };
+            let mut target = Target::new(Arc::clone(&place), source);
+            let mut before = target.begin(owner).unwrap();
+            target.reserve(&mut before, false).unwrap();
+            target
+        };
+        let mut first = begun(1, 1);
+        let mut last = begun(2, 2);
+        first.key = last.key;
+        let error = first.open().unwrap_err();
+        assert!(error.to_string().contains("x.part"), "{error}");
+        let mut plan = Plan::default();
+        plan.push(0, &[(0, 4)]);
+        let (mut sink, receiving) = receive_all(vec![first], plan, 1448).unwrap();
+        crate::payload::Sink::take(&mut sink, 0, b"mine").unwrap();
+        drop(sink);
+        let (mut targets, written) = receiving.finish().unwrap();
+        written.unwrap_err();
+        targets[0].publish(false).unwrap_err();
+        let part = last.open().unwrap();
+        assert_eq!(part.metadata().unwrap().len(), 0, "nothing was written");
+        assert!(last.is_ours());
+        drop(part);
+        last.blocks.feed(0, b"last");
+        last.open().unwrap().write_all_at(b"last", 0).unwrap();
+        last.publish(false).unwrap();
+        assert_eq!(std::fs::read(dir.path().join("x")).unwrap(), b"last");
+    }
+}

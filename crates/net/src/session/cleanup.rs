@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use fullpipe_units::{Span, Time};
 
@@ -17,6 +17,8 @@ use crate::file::Removed;
 pub struct Cleanup {
     /// Earliest start of the next cleanup.
     next: Time,
+    /// The first one: by the clock of the server, which does not jump, and by the calendar.
+    first: Option<(Time, SystemTime)>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -31,10 +33,11 @@ impl Cleanup {
             return;
         }
         self.next = now + EVERY;
+        let date = self.date(now, SystemTime::now());
         let (files, log) = (Arc::clone(files), Arc::clone(log));
         let sweep = move || {
             // A directory that cannot be read now may be readable in an hour.
-            let removed = files.remove_abandoned(age, SystemTime::now());
+            let removed = files.remove_abandoned(age, date);
             let Removed {
                 parts,
                 bytes,
@@ -51,7 +54,38 @@ impl Cleanup {
         let thread = thread::Builder::new().name("file-sweeper".to_owned());
         self.thread = thread.spawn(sweep).ok();
     }
+
+    /// The date by which files are old. Days that the calendar is put forward while the server runs
+    /// have not passed: no file ages by them.
+    fn date(&mut self, now: Time, calendar: SystemTime) -> SystemTime {
+        let (begun, first) = *self.first.get_or_insert((now, calendar));
+        let passed = Duration::from_nanos(now.saturating_since(begun).as_nanos());
+        first
+            .checked_add(passed)
+            .map_or(calendar, |date| date.min(calendar))
+    }
 }
 
 /// Interval between cleanups.
 const EVERY: Span = Span::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calendar_that_is_put_forward_makes_no_file_older() {
+        let mut cleanup = Cleanup::default();
+        let hour = |n: u64| Time::ZERO + Span::from_secs(3600 * n);
+        let day = |n: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * n);
+        let hours = |n: u64| Duration::from_secs(3600 * n);
+        assert_eq!(cleanup.date(hour(5), day(100)), day(100));
+        assert_eq!(
+            cleanup.date(hour(6), day(100) + hours(1)),
+            day(100) + hours(1)
+        );
+        assert_eq!(cleanup.date(hour(7), day(130)), day(100) + hours(2));
+        // Put back, it is believed.
+        assert_eq!(cleanup.date(hour(8), day(90)), day(90));
+    }
+}

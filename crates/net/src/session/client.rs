@@ -198,7 +198,14 @@ impl Client {
         hooks: Hooks<'_>,
         interrupt: &AtomicBool,
     ) -> Result<Done, SessionError> {
-        self.session.start(self.clock.now());
+        let now = self.clock.now();
+        self.session.start(now);
+        let last = spec.flows.iter().map(|flow| flow.start + flow.start_spread);
+        let last = last
+            .max()
+            .unwrap_or(Time::ZERO)
+            .saturating_since(Time::ZERO);
+        self.session.begins_at(now + last);
         let begun = |session: &mut ClientSession| {
             (session.progress().is_some() || session.ended().is_some()).then_some(())
         };
@@ -323,6 +330,7 @@ impl Client {
         let gone = self.session.ended().is_none() && self.session.is_silent(now);
         let cut = match gone {
             true => Some(Cut::Vanished),
+            false if self.session.is_stalled() => Some(Cut::Stalled),
             false => interrupt
                 .load(Ordering::Relaxed)
                 .then_some(Cut::Interrupted),

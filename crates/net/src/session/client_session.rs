@@ -29,6 +29,9 @@ const UNEASY: Span = Span::from_millis(700);
 const LOOK: Span = Span::from_secs(1);
 /// Parts of a request in flight.
 const WINDOW: usize = 16;
+/// A run that lasts until its flows are complete is given up after so long without a datagram of a
+/// flow: as long as the longest retransmission timeout.
+pub const STALL: Span = Span::from_secs(120);
 /// Number of goodbyes, which are not acknowledged.
 const GOODBYES: u32 = 3;
 
@@ -59,6 +62,9 @@ pub struct ClientSession {
     until_complete: bool,
     complete: Arc<AtomicBool>,
     stopped: bool,
+    /// Bytes of flows that have come, and when the last of them did, or the first was due.
+    moved: (u64, Time),
+    stalled: bool,
 }
 
 /// The message that is being repeated until answered.
@@ -121,6 +127,8 @@ impl ClientSession {
             until_complete,
             complete: Arc::default(),
             stopped: false,
+            moved: (0, now),
+            stalled: false,
         }
     }
 
@@ -167,7 +175,19 @@ impl ClientSession {
 
     /// Says start until that is answered.
     pub fn start(&mut self, now: Time) {
+        self.moved = (0, now);
         self.turn_to(now, Want::Start);
+    }
+
+    /// The last flow of the run begins then, by the clock of the session.
+    pub fn begins_at(&mut self, last: Time) {
+        self.moved.1 = self.moved.1.max(last);
+    }
+
+    /// The run, which was to last until all flows are complete, was given up: for [`STALL`] the
+    /// server said that it is there, and sent and acknowledged nothing.
+    pub fn is_stalled(&self) -> bool {
+        self.stalled
     }
 
     /// Says stop until the result is announced.
@@ -418,10 +438,15 @@ impl ControlChannel for ClientSession {
         })
     }
 
-    fn is_over(&mut self, now: Time, _: &Traffic) -> bool {
+    fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {
+        if traffic.data != self.moved.0 {
+            self.moved = (traffic.data, now);
+        }
+        let still = now.saturating_since(self.moved.1) > STALL;
+        self.stalled |= self.until_complete && still && self.ended.is_none();
         let there = self.progress.is_some_and(|p| p.complete);
         let complete = self.until_complete && there && self.complete.load(Ordering::Acquire);
-        self.stopped |= complete || self.ended.is_some() || self.is_silent(now);
+        self.stopped |= complete || self.ended.is_some() || self.is_silent(now) || self.stalled;
         self.stopped
     }
 }

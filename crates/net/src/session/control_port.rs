@@ -42,6 +42,8 @@ pub trait ControlChannel {
 pub struct Traffic {
     /// Bytes received.
     pub received: u64,
+    /// Those of flows among them: no control messages.
+    pub data: u64,
     /// Bytes sent or queued for sending.
     pub sent: u64,
 }
@@ -61,6 +63,7 @@ pub struct ControlPort<'t, P, T> {
     stop: &'t Stop,
     inbound: RefCell<Vec<Vec<u8>>>,
     received: Cell<u64>,
+    data: Cell<u64>,
     sent: u64,
     shaper: Option<Shaper>,
     early: Early,
@@ -132,6 +135,7 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
             stop,
             inbound: RefCell::default(),
             received: Cell::new(0),
+            data: Cell::new(0),
             sent: 0,
             shaper,
             early: Early::new(),
@@ -151,6 +155,7 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
     fn traffic(&self) -> Traffic {
         Traffic {
             received: self.received.get(),
+            data: self.data.get(),
             sent: self.sent,
         }
     }
@@ -261,23 +266,26 @@ impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
 
     #[inline]
     fn each(&self, mut take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
-        let mut bytes = 0;
+        let (mut data, mut control) = (0, 0);
         for (from, mark, datagram) in &self.early {
-            bytes += datagram.len() as u64 + self.headers;
+            data += datagram.len() as u64 + self.headers;
             take(*from, *mark, datagram);
         }
         self.port.each(|from, mark, datagram| {
-            bytes += datagram.len() as u64 + self.headers;
+            let bytes = datagram.len() as u64 + self.headers;
             if datagram.first() == Some(&CONTROL) {
+                control += bytes;
                 let mut inbound = self.inbound.borrow_mut();
                 if from == self.peer && inbound.len() < MAX_CONTROL_PER_BATCH {
                     inbound.push(datagram.to_vec());
                 }
             } else {
+                data += bytes;
                 take(from, mark, datagram);
             }
         });
-        self.received.set(self.received.get() + bytes);
+        self.received.set(self.received.get() + data + control);
+        self.data.set(self.data.get() + data);
     }
 
     fn received_at(&self, take: impl FnMut(Time)) {

@@ -51,6 +51,9 @@ pub enum SessionError {
     /// The server is there, and does not come to the point.
     #[error("the server answers, but not within {0}, to {1}")]
     Stuck(Span, &'static str),
+    /// The server is there, and its flows stand still.
+    #[error("the server answers, but the flows have stood still for 2 minutes")]
+    Stalled,
     /// The result of the far side.
     #[error(transparent)]
     Result(#[from] PullError),
@@ -125,6 +128,9 @@ impl SessionError {
             Self::Vanished => Some(
                 "is `fullpipe serve` still running there, and does the network carry packets both ways?",
             ),
+            Self::Stalled => {
+                Some("is its disk busy, or does something on the way drop all but short packets?")
+            }
             Self::NoWay { .. } => Some("look at the links and routes of this host"),
             Self::Near(EndpointError::Longer { .. }) => Some("or give the interface a larger MTU"),
             Self::Near(_) => Some("the fault is at this host: mend it and try again"),

@@ -46,6 +46,8 @@ pub enum Cut {
     Interrupted,
     /// The server was not heard of any more.
     Vanished,
+    /// The server was heard, and nothing came of the flows any more.
+    Stalled,
     /// The server ended it.
     Server(EndReason),
     /// The run was over, but its server gone before all of its result was here.
@@ -58,6 +60,7 @@ impl Cut {
         match self {
             Self::Interrupted => "interrupted",
             Self::Vanished => "the server has not been heard of for 10 seconds",
+            Self::Stalled => "the server answers, but the flows have stood still for 2 minutes",
             Self::Server(why) => why.text(),
             Self::Unfetched => "the server was gone before its result was here",
         }

@@ -400,7 +400,7 @@ impl ServerSession {
     fn send_progress(&mut self) {
         let complete = self.progress.complete.load(Ordering::Acquire);
         self.progress.reported_complete |= complete;
-        let Traffic { received, sent } = self.progress.traffic;
+        let Traffic { received, sent, .. } = self.progress.traffic;
         self.answer(&ServerMessage::Alive {
             received,
             sent,

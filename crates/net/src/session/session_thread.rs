@@ -225,6 +225,8 @@ impl Session {
             endpoint::run(&plan, port, hooks, &stop)
         };
         let lasted = run_clock.now().saturating_since(Time::ZERO);
+        // That of the run is set by now: nobody would sleep who waits for it.
+        let stop = Stop::new()?;
         port.restart(WaitStrategy::Sleep, self.clock, &stop)?;
         state.end_content(carried);
         let report = match outcome {

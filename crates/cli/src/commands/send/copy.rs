@@ -344,6 +344,7 @@ fn broken(ran: &Done) -> Option<Broken> {
     match (ran.cut, ran.why) {
         (Some(Cut::Interrupted), _) => Some(SessionError::Interrupted.into()),
         (Some(Cut::Vanished | Cut::Unfetched), _) => Some(SessionError::Vanished.into()),
+        (Some(Cut::Stalled), _) => Some(SessionError::Stalled.into()),
         (_, EndReason::Stopped | EndReason::Over) => None,
         (_, why) => Some(Broken::Ended(why)),
     }

@@ -357,6 +357,65 @@ fn a_server_plants_nothing_that_was_not_asked_for() {
     }
 }
 
+/// Sizes with which the sum, or the end of the last block, does not fit into 64 bits: from a server
+/// to its client, and the other way.
+#[test]
+fn sizes_that_no_file_has_are_refused() {
+    let item = |i: usize, size: u64| Item {
+        name: format!("d/{i}"),
+        source: Some(Identity { size, changed: 1 }),
+        mode: 0o644,
+    };
+    for sizes in [
+        &[u64::MAX][..],
+        &[1 << 63, 1 << 63],
+        &[(1 << 62) + 1],
+        &[1, u64::MAX],
+    ] {
+        let items: Vec<Item> = sizes.iter().enumerate().map(|(i, s)| item(i, *s)).collect();
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut ask = |question: &Question| {
+            Ok(match question {
+                Question::Items(0) => Answer::Items {
+                    items: items.clone(),
+                    all: items.len() as u32,
+                    left_out: 0,
+                },
+                _ => Answer::Nonsense,
+            })
+        };
+        let names = ["d".to_owned()];
+        let got = Batch::get(&names, below(here.path(), 0), true, &mut ask);
+        assert!(matches!(got, Err(CopyError::Answer(_))), "{got:?}");
+        let content = Content::Store {
+            items,
+            overwrite: true,
+        };
+        let why = Job::new(&content, &allowed(there.path()), &spec(false)).unwrap_err();
+        assert!(why.contains("more bytes"), "{why}");
+        for dir in [here.path(), there.path()] {
+            assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
+        }
+    }
+    // The most there can be is a matter of the disk.
+    let there = tempfile::tempdir().unwrap();
+    let content = Content::Store {
+        items: vec![item(0, 1 << 62)],
+        overwrite: true,
+    };
+    let mut job = Job::new(&content, &allowed(there.path()), &spec(false)).unwrap();
+    let mut ask = |question: Question| loop {
+        match job.ask(&question) {
+            Answer::Busy => std::thread::yield_now(),
+            other => return other,
+        }
+    };
+    ask(Question::Found(0));
+    let answer = ask(Question::Ready(1 << 62));
+    let full = matches!(&answer, Answer::Failed(why) if why.contains("disk is full"));
+    assert!(full, "{answer:?}");
+}
+
 /// Between the look and the names a directory of the copy is replaced by a link to one outside.
 #[test]
 fn a_directory_that_becomes_a_link_leads_nowhere() {

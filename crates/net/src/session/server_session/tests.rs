@@ -19,8 +19,8 @@ fn secrets() -> Secrets {
     }
 }
 
-/// A session that has run, whose result is `bytes`, and its client, which has not fetched it.
-fn ended(bytes: &[u8]) -> (ServerSession, ClientSession) {
+/// A session that runs, and its client.
+fn running(until_complete: bool) -> (ServerSession, ClientSession) {
     let spec = RunSpec {
         duration: Span::from_secs(1),
         ..RunSpec::default()
@@ -49,11 +49,18 @@ fn ended(bytes: &[u8]) -> (ServerSession, ClientSession) {
         Allowed::default(),
         Arc::default(),
     );
-    let mut client = ClientSession::new(now, &secrets(), request, false);
+    let mut client = ClientSession::new(now, &secrets(), request, until_complete);
     pass(now, &mut client, &mut server);
     client.start(now);
     pass(now, &mut client, &mut server);
     assert_eq!(server.at(), SessionState::Running);
+    (server, client)
+}
+
+/// A session that has run, whose result is `bytes`, and its client, which has not fetched it.
+fn ended(bytes: &[u8]) -> (ServerSession, ClientSession) {
+    let (mut server, mut client) = running(false);
+    let now = Time::ZERO;
     server.end(now, bytes.to_vec(), false);
     client.stop(now);
     pass(now, &mut client, &mut server);
@@ -120,4 +127,33 @@ fn an_address_that_hears_nothing_is_not_sent_a_result() {
     }
     assert!(got > 100 * PART, "the credit is given: {got}");
     assert!(got < said + 270_000, "{got} for {said}");
+}
+
+/// Seconds until the client gives up, if its server is there all the time; the flows bring a byte
+/// at these moments.
+fn given_up(until_complete: bool, begin: u64, moments: &[u64]) -> Option<u64> {
+    let (mut server, mut client) = running(until_complete);
+    client.begins_at(Time::ZERO + Span::from_secs(begin));
+    let mut traffic = Traffic::default();
+    for second in 1..2000 {
+        let now = Time::ZERO + Span::from_secs(second);
+        pass(now, &mut client, &mut server);
+        traffic.received += 100;
+        traffic.data += u64::from(moments.contains(&second));
+        assert!(!client.is_silent(now));
+        if client.is_over(now, &traffic) {
+            assert!(client.is_stalled());
+            return Some(second);
+        }
+    }
+    None
+}
+
+#[test]
+fn a_server_that_answers_and_sends_nothing_is_given_up() {
+    assert_eq!(given_up(true, 0, &[]), Some(121));
+    assert_eq!(given_up(true, 0, &[100, 200, 320]), Some(441));
+    assert_eq!(given_up(true, 500, &[]), Some(621));
+    // A test ends when its time is over.
+    assert_eq!(given_up(false, 0, &[]), None);
 }
