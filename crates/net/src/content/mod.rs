@@ -346,8 +346,7 @@ fn failed_on(what: &str, error: &std::io::Error) -> String {
         E::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         // The system does not say which.
         E::NotADirectory => {
-            "a file, or a symbolic link, which is not followed, is where a directory should be"
-                .to_owned()
+            "what should be a directory is none (symbolic links are not followed)".to_owned()
         }
         _ if error.raw_os_error() == Some(nix::libc::ELOOP) => {
             "symbolic links are not followed".to_owned()
