@@ -17,6 +17,14 @@ def test_an_expectation_that_cannot_fail_is_found(short):
     assert "can fail nowhere" in found._repr_html_()
     quick = fp.falsify(fp.Scenario(short), quick=True)
     assert "untried" in set(quick.worlds["effect"]) or len(quick.worlds) == len(found.worlds)
+    # A world of the file in which nothing is another one cannot be noticed.
+    del short["expect"][1]
+    same = {"flow.main.stack": short["flow"][0]["stack"]}
+    short["negative"] = [{"about": "the same", "set": same}]
+    found = fp.falsify(short)
+    assert not found.passed and found.unnoticed == ["the same"] and not found.toothless
+    del short["negative"]
+    assert fp.falsify(short).passed
     del short["expect"]
     with pytest.raises(fp.ScenarioError, match="expects nothing"):
         fp.falsify(short)

@@ -142,7 +142,11 @@ fn expectation(e: &ExpectationTeeth) -> String {
         (_, false) if e.caught.is_empty() => "it fails as it is".to_owned(),
         (_, false) => {
             let worlds: Vec<String> = e.caught.iter().map(|w| text(w)).collect();
-            let only = if e.weak { "<b>only</b> in: " } else { "" };
+            let only = match (e.seed_decides, e.weak) {
+                (true, _) => "<b>holds with these seeds only</b>; fails in: ",
+                (false, true) => "<b>only</b> in: ",
+                (false, false) => "",
+            };
             only.to_owned() + &worlds.join("<br>")
         }
     };
@@ -254,6 +258,8 @@ mod tests {
             nearest: None,
             passes: true,
             unclear: false,
+            seed_decides: false,
+            other_seeds: None,
             caught: caught.iter().map(|w| (*w).to_owned()).collect(),
             missed: Vec::new(),
             tried: 8,

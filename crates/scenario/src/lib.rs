@@ -67,6 +67,7 @@ impl Scenario {
             case.baseline = None;
         }
         self.expectations.clear();
+        self.left_out.clear();
         self.negatives.clear();
         self.reports.clear();
         self.measure.precision = None;

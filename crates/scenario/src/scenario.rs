@@ -27,6 +27,9 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// What the results are held against.
     pub expectations: Vec<Expectation>,
+    /// Lines of the `[[expect]]` that are not among them: `--set` or `--quick` has left no case of
+    /// theirs, or their `quick` says that they are judged at other times.
+    pub left_out: Vec<usize>,
     /// Wrong worlds, in which an expectation must fail.
     pub negatives: Vec<Negative>,
     /// Measurement settings.

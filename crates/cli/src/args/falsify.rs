@@ -66,8 +66,10 @@ asks about is standard TCP, a law that no loss impresses, or a nonsense law, has
 by a fifth or lacks its start-up, or in which a traffic, a flow, drops, random loss, the limit of a \
 queue, its discipline or an interface is taken away. An expectation that passes in all of them is \
 toothless: it says nothing about its subject. One that fails in generated worlds of a single kind \
-only, and in no [[negative]], is shown with `fails only in`: it says little. Knobs that change no number (dead), and cases whose \
-seeds all give the same numbers, are named as well.
+only, and in no [[negative]], is shown with `fails only in`: it says little. One that other seeds \
+decide otherwise `holds with these seeds only`: what it notices may be chance. Knobs that change no \
+number (dead), stacks that no expectation depends on, and cases whose seeds all give the same \
+numbers, are named as well; of several scenarios, the counts together.
 
 Runs are made in the simulator, each different one once, and kept in \
 $XDG_CACHE_HOME/fullpipe/falsify (~/.cache/fullpipe/falsify): an edited bound is judged at once. \

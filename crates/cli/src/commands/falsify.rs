@@ -25,12 +25,24 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
         world: Vec::new(),
     };
     let (mut scenarios, _) = load(&args.scenarios, &overrides)?;
+    let mut narrowed = false;
     for silent in scenarios.iter().filter(|s| s.expectations.is_empty()) {
-        output::warning(&format!("{} expects nothing: it cannot fail", silent.name));
+        narrowed |= !silent.left_out.is_empty();
+        let name = &silent.name;
+        output::warning(&match silent.left_out.len() {
+            0 => format!("{name} expects nothing: it cannot fail"),
+            n => format!(
+                "{name} expects nothing here: --quick or --set leaves out {}",
+                counted(n, "expectation")
+            ),
+        });
     }
     scenarios.retain(|s| !s.expectations.is_empty());
     if scenarios.is_empty() {
-        let hint = "write an [[expect]]: metric, bound and the source of the bound";
+        let hint = match narrowed {
+            true => "keep a case in [quick] that an [[expect]] is about, or leave --quick out",
+            false => "write an [[expect]]: metric, bound and the source of the bound",
+        };
         return Err(Failure::new(Exit::Usage, "there is no expectation").hint(hint));
     }
     listen_for_interrupts()?;
@@ -49,6 +61,9 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
             output::data(&view::falsification(&found))?;
         }
         all.push(found);
+    }
+    if args.format == ShortFormat::Table && all.len() > 1 {
+        output::data(&format!("\n{}", view::falsifications(&all)))?;
     }
     if let Some(dir) = args.out.as_deref().filter(|_| !args.dry_run) {
         let made = std::fs::create_dir_all(dir);

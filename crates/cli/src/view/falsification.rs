@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_results::falsify::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
+use fullpipe_results::falsify::{
+    ExpectationTeeth, Falsification, NOT_THE_OTHER, WorldEffect, WorldResult,
+};
 
 use super::expectations::bound_text;
 use crate::commands::check::counted;
@@ -52,6 +54,7 @@ fn remark(e: &ExpectationTeeth) -> String {
         (Some(why), true, _) => format!("toothless by intent: {why}"),
         (Some(_), false, _) => "it can fail: `toothless` is untrue and can go".to_owned(),
         (None, true, _) => "TOOTHLESS".to_owned(),
+        (None, false, true) if e.seed_decides => "holds with these seeds only".to_owned(),
         (None, false, true) if e.weak => format!("fails only in: {}", e.caught.join("; ")),
         (None, false, true) => e.caught.first().cloned().unwrap_or_default(),
         (None, false, false) => "fails as it is".to_owned(),
@@ -75,6 +78,9 @@ fn worlds_table(found: &Falsification) -> String {
             (WorldEffect::Missed | WorldEffect::Untried, _) => "none".to_owned(),
             (WorldEffect::Dead, Some(line)) => {
                 format!("NONE: changes no number ([[negative]], line {line})")
+            }
+            (WorldEffect::Dead, None) if is_off(world) => {
+                "none: changes no other number (dead)".to_owned()
             }
             (WorldEffect::Dead, None) => "none: changes no number (dead)".to_owned(),
         };
@@ -131,13 +137,137 @@ fn advice(found: &Falsification) -> String {
     }
     out += &weak(found);
     out += &unclear(found);
+    out += &seeds_decide(found);
+    out += &unnoticed(found);
     out += &dead_knobs(found);
     out += &repeated_seeds(found);
-    if found.passed() {
-        out += &match found.weak().count() {
-            0 => "every expectation can fail\n".to_owned(),
-            n => format!("every expectation can fail, {n} only where one thing is wrong\n"),
+    if !found.left_out.is_empty() {
+        let lines: Vec<String> = found.left_out.iter().map(usize::to_string).collect();
+        out += &format!(
+            "{} not looked at, since --quick or --set leaves {} out (line {})\n",
+            match lines.len() {
+                1 => "1 expectation was".to_owned(),
+                n => format!("{n} expectations were"),
+            },
+            if lines.len() == 1 { "it" } else { "them" },
+            lines.join(", ")
+        );
+    }
+    let failing = found.expectations.iter().filter(|e| !e.passes).count();
+    if failing > 0 {
+        out += &format!(
+            "{}: `fullpipe run` says in which cases and by how much\n",
+            match failing {
+                1 => "1 expectation fails as it is".to_owned(),
+                n => format!("{n} expectations fail as they are"),
+            }
+        );
+    }
+    if found.passed() && failing < found.expectations.len() {
+        let every = match failing {
+            0 => "every expectation can fail",
+            _ => "every other expectation can fail",
         };
+        out += &match found.weak().count() {
+            0 => format!("{every}\n"),
+            n => format!("{every}, {n} only where one thing is wrong\n"),
+        };
+    }
+    out
+}
+
+/// The counts of several scenarios together.
+pub fn falsifications(all: &[Falsification]) -> String {
+    let of = |count: &dyn Fn(&Falsification) -> usize| -> usize { all.iter().map(count).sum() };
+    let expecting = |which: &dyn Fn(&ExpectationTeeth) -> bool| {
+        of(&|f| f.expectations.iter().filter(|e| which(e)).count())
+    };
+    let inert = |w: &&WorldResult| w.effect == WorldEffect::Dead && w.inert.is_some();
+    let mut out = format!(
+        "{} scenarios: {} against {}, {} of them named by the files\n",
+        all.len(),
+        counted(of(&|f| f.expectations.len()), "expectation"),
+        counted(of(&|f| f.worlds.len()), "wrong world"),
+        of(&|f| f.worlds.iter().filter(|w| w.line.is_some()).count()),
+    );
+    for (what, count) in [
+        ("toothless", of(&|f| f.toothless().count())),
+        (
+            "toothless by intent",
+            expecting(&|e| e.toothless && e.excuse.is_some()),
+        ),
+        ("left out by --quick or --set", of(&|f| f.left_out.len())),
+        ("fail as they are", expecting(&|e| !e.passes)),
+        ("fail only in worlds of one kind", of(&|f| f.weak().count())),
+        ("hold with these seeds only", expecting(&|e| e.seed_decides)),
+        ("unclear as they are", expecting(&|e| e.unclear)),
+    ] {
+        out += &format!("  {count:>4} {what}\n");
+    }
+    for (what, count) in [
+        (
+            "of a file that nothing notices",
+            of(&|f| f.uncaught().count()),
+        ),
+        (
+            "in which no number changes, unexplained",
+            of(&|f| f.dead().count()),
+        ),
+        (
+            "in which no number changes, as the file says",
+            of(&|f| f.worlds.iter().filter(inert).count()),
+        ),
+    ] {
+        out += &format!(
+            "  {count:>4} {} {what}\n",
+            if count == 1 { "world" } else { "worlds" }
+        );
+    }
+    let cases = of(&|f| f.same_for_all_seeds.len());
+    out + &format!(
+        "  {cases:>4} {} whose seeds all give the same numbers\n",
+        match cases {
+            1 => "case",
+            _ => "cases",
+        }
+    )
+}
+
+/// Expectations that other seeds decide otherwise.
+fn seeds_decide(found: &Falsification) -> String {
+    let mut out = String::new();
+    for e in found.expectations.iter().filter(|e| e.seed_decides) {
+        out += &format!(
+            "`{}` (line {}) holds with these seeds only: with others {} is {}; accepted is {}.\n  \
+             That it fails in a wrong world may be chance. Widen the bound, or run more seeds \
+             (--repeat).\n\n",
+            e.name,
+            e.line,
+            e.metric,
+            e.other_seeds.map_or("undefined".to_owned(), span),
+            bound_text(e.bound)
+        );
+    }
+    out
+}
+
+/// Flows whose stack no expectation depends on, where one depends on something.
+fn unnoticed(found: &Falsification) -> String {
+    let mut out = String::new();
+    if found.expectations.iter().all(|e| e.caught.is_empty()) {
+        return out;
+    }
+    for (table, worlds) in found.unnoticed() {
+        let name = table.split_once('.').map_or(table, |(_, name)| name);
+        out += &format!(
+            "No expectation notices another stack of `{name}`: with {} numbers change, and \
+             everything passes.\n  If it is what the scenario is about, expect something of it \
+             (flow = {name:?}).\n\n",
+            match worlds {
+                1 => "another one".to_owned(),
+                n => format!("{n} others"),
+            }
+        );
     }
     out
 }
@@ -177,28 +307,39 @@ fn unclear(found: &Falsification) -> String {
     out
 }
 
+/// One number, or the first and the last.
+fn span([low, high]: [f64; 2]) -> String {
+    match low == high {
+        true => number(low, 4),
+        false => format!("{} to {}", number(low, 4), number(high, 4)),
+    }
+}
+
 /// The values of an expectation, as it is and where it does not notice.
 fn values(e: &ExpectationTeeth) -> String {
-    let text = |x: f64| number(x, 4);
-    let range = |[low, high]: [f64; 2]| match low == high {
-        true => text(low),
-        false => format!("{} to {}", text(low), text(high)),
-    };
-    let here = e.here.map_or("undefined".to_owned(), range);
+    let here = e.here.map_or("undefined".to_owned(), span);
     let elsewhere = match (e.elsewhere, e.missed.len()) {
         _ if e.tried == 0 => "no wrong world changes its cases".to_owned(),
         (Some(values), 1..) if e.toothless => {
-            format!("in the wrong worlds it is {}", range(values))
+            format!("in the wrong worlds it is {}", span(values))
         }
-        (Some(values), 1..) => format!("in the other wrong worlds {}", range(values)),
+        (Some(values), 1..) => format!("in the other wrong worlds {}", span(values)),
         _ if e.toothless => "no wrong world moves it".to_owned(),
         _ => "no other wrong world moves it".to_owned(),
     };
     let of = if e.ratio { "the ratio of " } else { "" };
     let nearest = e.nearest.as_ref().map_or_else(String::new, |n| {
+        let [low, high] = e.here.unwrap_or([n.value; 2]);
+        let can_fail =
+            (n.value < low && e.bound[0].is_finite()) || (n.value > high && e.bound[1].is_finite());
         format!(
-            ", nearest to failing with {} in \"{}\"",
-            text(n.value),
+            ", {} {} in \"{}\"",
+            if can_fail {
+                "nearest to failing with"
+            } else {
+                "farthest from that with"
+            },
+            number(n.value, 4),
             n.world
         )
     });
@@ -232,9 +373,14 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
              longer\n  run make it narrower, and holds_for = \"mean\" asks for the mean alone.\n"
         }
     };
-    out += match e.missed.is_empty() {
-        true => "  - Expect a metric that follows from what you want to show, ",
-        false => "  - Choose a bound that leaves out the values of the wrong worlds, ",
+    out += &match (e.missed.is_empty(), between(e)) {
+        (true, _) => "  - Expect a metric that follows from what you want to show, ".to_owned(),
+        (false, None) => {
+            "  - Choose a bound that leaves out the values of the wrong worlds, ".to_owned()
+        }
+        (false, Some(bound)) => {
+            format!("  - Choose a bound that leaves out values of the wrong worlds, {bound}, ")
+        }
     };
     let (about, set) = suggestion(found, e);
     out += &format!(
@@ -245,11 +391,26 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     out
 }
 
+/// The end of a bound that holds as it is and fails in a wrong world, on the side on which they are
+/// further apart.
+fn between(e: &ExpectationTeeth) -> Option<String> {
+    let ([low, high], [least, most]) = (e.here?, e.elsewhere?);
+    let (key, [from, to]) = match low - least >= most - high {
+        true => ("at_least", [least, low]),
+        false => ("at_most", [high, most]),
+    };
+    let text = || format!("`{key}` between {} and {}", number(from, 4), number(to, 4));
+    (from < to).then(text)
+}
+
 /// A world that moves the expectation's value, by a key that the scenario has: that in which it is
 /// nearest to failing, or what is taken away rather than a stack replaced, unless stacks are
 /// compared. Its name, and its key with the value.
 fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
-    let moves = |w: &&WorldResult| e.missed.contains(&w.about) && w.line.is_none();
+    // A [[negative]] is wrong in every case.
+    let moves = |w: &&WorldResult| {
+        e.missed.contains(&w.about) && w.line.is_none() && !w.about.ends_with(NOT_THE_OTHER)
+    };
     let all: Vec<&WorldResult> = found.worlds.iter().filter(moves).collect();
     let nearest = |w: &&&WorldResult| {
         w.set.len() == 1 && e.nearest.as_ref().is_some_and(|n| n.world == w.about)
@@ -262,7 +423,7 @@ fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
         Some((about, (key, value))) => (about, format!("{key:?} = {value}")),
         None => (
             "what this is about is switched off".to_owned(),
-            "\"a.key.of.this.scenario\" = 0".to_owned(),
+            "\"a.key.of.this.scenario\" = \"another value\"".to_owned(),
         ),
     }
 }
@@ -273,9 +434,12 @@ fn dead_knobs(found: &Falsification) -> String {
     let dead: Vec<&WorldResult> = found.dead().filter(|w| w.line.is_none()).collect();
     for world in &dead {
         out += &format!(
-            "dead: \"{}\" changes no number of any case: what it takes away has no part in the \
-             result\n",
-            world.about
+            "dead: \"{}\" changes no number {}: what it takes away has no part in the result\n",
+            world.about,
+            match is_off(world) {
+                true => "of any other flow or traffic",
+                false => "of any case",
+            }
         );
     }
     let simple = dead.iter().find(|w| w.set.len() == 1);
@@ -288,6 +452,12 @@ fn dead_knobs(found: &Falsification) -> String {
         );
     }
     out
+}
+
+/// True if a flow or a traffic is not there, and nothing else differs.
+fn is_off(world: &WorldResult) -> bool {
+    let mut keys = world.set.iter();
+    keys.all(|key| key.ends_with(".enabled=false"))
 }
 
 fn repeated_seeds(found: &Falsification) -> String {
@@ -328,6 +498,8 @@ mod tests {
             nearest: None,
             passes: true,
             unclear: false,
+            seed_decides: false,
+            other_seeds: None,
             caught: Vec::new(),
             missed: vec!["main: standard TCP in its place".to_owned()],
             tried: 2,

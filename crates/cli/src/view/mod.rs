@@ -17,7 +17,7 @@ pub mod truth;
 use fullpipe_results::result::{CaseResult, RunResult};
 
 use crate::table::Table;
-pub use falsification::falsification;
+pub use falsification::{falsification, falsifications};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use rows::csv;

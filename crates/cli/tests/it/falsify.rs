@@ -83,6 +83,76 @@ fn every_number_is_in_the_json_and_its_schema() {
     assert_eq!(fresh["made"], first["made"]);
 }
 
+/// A bound that cannot be exceeded has its other end to be drawn, and no world to be named where a
+/// key would make both sides of a comparison alike.
+#[test]
+fn what_is_advised_can_be_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let physics = "\n[[expect]]\nmetric = \"utilization\"\nat_most = 1\n";
+    write(dir.path(), "most.toml", &format!("{SMALL}{physics}"));
+    let ended = falsify(dir.path(), &["most.toml", "--quiet"]);
+    assert_eq!(ended.code, 1);
+    let part = "leaves out values of the wrong worlds, `at_least` between 0.";
+    assert!(ended.stdout.contains(part), "{}", ended.stdout);
+    let matrix = "\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"cubic\"]\n";
+    let ratio = "\n[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"flow.main.stack\" = \"cubic\" \
+                 }\nratio_to = { \"flow.main.stack\" = \"reno\" }\nwithin = [0.1, 10]\n";
+    write(dir.path(), "ratio.toml", &format!("{SMALL}{matrix}{ratio}"));
+    let ended = falsify(dir.path(), &["ratio.toml", "--quiet"]);
+    let (_, advised) = ended.stdout.split_once("[[negative]]").unwrap();
+    assert!(!advised.contains("not in the case"), "{advised}");
+}
+
+#[test]
+fn what_is_left_out_is_said_and_several_are_counted_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = "\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"cubic\"]\n\n[quick]\n\
+                  \"flow.main.stack\" = [\"reno\"]\n";
+    let of_cubic = "\n[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"flow.main.stack\" = \
+                    \"cubic\" }\nat_least = 8\n";
+    write(
+        dir.path(),
+        "cubic.toml",
+        &format!("{SMALL}{matrix}{of_cubic}"),
+    );
+    let ended = falsify(dir.path(), &["cubic.toml", "--quick", "--quiet"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("leaves out 1 expectation"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("keep a case in [quick]"),
+        "{}",
+        ended.stderr
+    );
+
+    write(
+        dir.path(),
+        "both.toml",
+        &format!("{SMALL}{matrix}{of_cubic}{TWO}"),
+    );
+    write(dir.path(), "two.toml", &format!("{SMALL}{TWO}"));
+    let args = [
+        "both.toml",
+        "two.toml",
+        "--quick",
+        "--every-world",
+        "--quiet",
+    ];
+    let ended = falsify(dir.path(), &args);
+    assert_eq!(ended.code, 1);
+    for part in [
+        "1 expectation was not looked at, since --quick or --set leaves it out (line ",
+        "2 scenarios: 4 expectations against 14 wrong worlds, 0 of them named by the files\n",
+        "     2 toothless\n",
+        "     1 left out by --quick or --set\n",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+}
+
 #[test]
 fn the_page_lies_beside_the_json() {
     let dir = tempfile::tempdir().unwrap();

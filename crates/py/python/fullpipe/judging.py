@@ -44,8 +44,16 @@ class Falsification:
 
     @property
     def passed(self) -> bool:
-        """True if every expectation could fail."""
-        return not self.toothless
+        """True if every expectation could fail, and every world that the file names is noticed, or
+        changes no number where it says so."""
+        return not self.toothless and not self.unnoticed
+
+    @property
+    def unnoticed(self) -> list[str]:
+        """Worlds of the file (``[[negative]]``) that are not what it says: no expectation fails in
+        them, or, of those with ``inert``, a number changes."""
+        worlds = (w for w in self.json["worlds"] if "line" in w)
+        return [w["about"] for w in worlds if w["effect"] != ("dead" if w.get("inert") else "caught")]
 
     @property
     def expectations(self) -> Table:

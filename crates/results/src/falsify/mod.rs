@@ -8,18 +8,18 @@ mod search;
 mod verdict;
 mod world;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Overrides, Scenario};
 
 use crate::result::{CaseResult, VERSION, by_seed};
-use crate::run::{Bench, Options, RunError, seeds};
+use crate::run::{Bench, Options, RunError, Silent, is_random, seeds};
 use crate::store::{Cache, sha256};
 use search::Search;
 
 pub use verdict::{ExpectationTeeth, Falsification, Nearest, WorldEffect, WorldResult};
-pub use world::{World, worlds};
+pub use world::{NOT_THE_OTHER, World, worlds};
 
 /// A scenario beside its wrong worlds, ready to run.
 #[derive(Clone, Debug)]
@@ -67,12 +67,30 @@ impl Trial {
         self.worlds.len()
     }
 
-    /// Number of runs, if every world is looked at: different cases times their seeds.
+    /// Number of runs, if every world is looked at: different cases times their seeds, and those
+    /// of the scenario as it is with other seeds.
     pub fn runs(&self, ground: &dyn Ground) -> usize {
         let cases = self.union.cases.iter();
-        cases
+        let worlds: usize = cases
             .map(|case| seeds(&self.union, case, ground).len())
-            .sum()
+            .sum();
+        worlds + self.drawn(ground).len() * self.union.seeds.len()
+    }
+
+    /// Where the cases of the scenario are whose numbers depend on the seed.
+    fn drawn(&self, ground: &dyn Ground) -> BTreeSet<usize> {
+        let here = self.places[0].iter().copied();
+        let random = |&place: &usize| is_random(&self.union.cases[place], ground);
+        here.filter(random).collect()
+    }
+
+    /// The union with as many seeds behind its own.
+    fn with_other_seeds(&self) -> Scenario {
+        let mut other = self.union.clone();
+        let last = other.seeds.iter().copied().max().unwrap_or(0);
+        let count = other.seeds.len() as u64;
+        other.seeds = (1..=count).map(|n| last.wrapping_add(n)).collect();
+        other
     }
 
     /// Runs the worlds and judges the expectations: in every world, or each expectation only up
@@ -93,23 +111,45 @@ impl Trial {
             Depth::EveryWorld => bench.need(0..self.union.cases.len())?,
             Depth::FirstFailure => Search::new(self, &mut bench).run()?,
         }
-        let in_world = |places: &Vec<usize>| -> Vec<Option<CaseResult>> {
+        let in_world = |bench: &Bench<'_>, places: &[usize]| -> Vec<Option<CaseResult>> {
             let cases = places.iter().zip(&self.scenario.cases);
             cases
                 .map(|(&place, case)| bench.result(place, case))
                 .collect()
         };
-        let cases: Vec<Vec<Option<CaseResult>>> = self.places.iter().map(in_world).collect();
-        let judged = verdict::judge(self, &cases, depth, ground);
+        let worlds = self.places.iter();
+        let cases: Vec<_> = worlds.map(|places| in_world(&bench, places)).collect();
+        let (mut made, mut reused) = (bench.made, bench.reused);
+        // The scenario itself once more, with other seeds, where chance has a part in it.
+        let other_seeds = self.with_other_seeds();
+        let mut again: Vec<Option<CaseResult>> = vec![None; self.scenario.cases.len()];
+        if depth == Depth::EveryWorld {
+            let quiet = Options {
+                progress: &Silent,
+                ..*options
+            };
+            let bench = Bench::new(&other_seeds, &quiet, ground, cache);
+            let mut bench = bench.by_seed(by_seed(&self.scenario));
+            bench.need(self.drawn(ground))?;
+            let there = in_world(&bench, &self.places[0]).into_iter();
+            let same = cases[0].iter().cloned();
+            again = there
+                .zip(same)
+                .map(|(there, same)| there.or(same))
+                .collect();
+            (made, reused) = (made + bench.made, reused + bench.reused);
+        }
+        let judged = verdict::judge(self, &cases, &again, depth, ground);
         Ok(Falsification {
             fullpipe: VERSION.to_owned(),
             scenario: self.scenario.name.clone(),
             scenario_sha256: sha256(self.scenario.text.as_bytes()),
             ground: ground.name().to_owned(),
             quick: self.scenario.quick,
+            left_out: self.scenario.left_out.clone(),
             first_failure: depth == Depth::FirstFailure,
-            made: bench.made,
-            reused: bench.reused,
+            made,
+            reused,
             ..judged
         })
     }

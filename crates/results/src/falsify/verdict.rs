@@ -1,6 +1,6 @@
 //! What the worlds say about the expectations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fullpipe_run::Ground;
 use fullpipe_scenario::Case;
@@ -38,6 +38,9 @@ pub struct Falsification {
     pub expectations: Vec<ExpectationTeeth>,
     /// Those of the file first.
     pub worlds: Vec<WorldResult>,
+    /// Lines of the expectations that `--quick` or `--set` leaves out; absent if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<usize>,
     /// Cases whose seeds all gave the same numbers: their intervals say nothing.
     pub same_for_all_seeds: Vec<Params>,
 }
@@ -69,8 +72,9 @@ pub struct ExpectationTeeth {
     /// Smallest and largest value in the wrong worlds in which it passes; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<[f64; 2]>,
-    /// Where it passes with another value and the least is missing until it fails; absent if there
-    /// is no such world.
+    /// Where it passes with a value beyond those as it is and the least is missing until it fails;
+    /// if all such values lie on a side on which it cannot fail, the farthest of them. Absent if
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
     /// Passes in the scenario as it is, in every case.
@@ -79,6 +83,14 @@ pub struct ExpectationTeeth {
     /// not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
+    /// Passes in some case as it is, and fails there with other seeds: that it fails in a wrong
+    /// world may be chance. Absent if not, or if not every world was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seed_decides: bool,
+    /// Smallest and largest value with other seeds, in the cases in which they matter; absent if
+    /// there is none, or if not every world was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_seeds: Option<[f64; 2]>,
     /// Worlds in which it fails in a case in which it passes as it is.
     pub caught: Vec<String>,
     /// Worlds in which the value is another one, and it passes all the same.
@@ -134,7 +146,8 @@ pub enum WorldEffect {
     Caught,
     /// Numbers change, and every expectation passes.
     Missed,
-    /// No metric of any case changes: the knob is dead.
+    /// No metric of any case changes: the knob is dead. Of a flow or a traffic that is switched
+    /// off: none of any other flow or traffic, but for a `ping`, which only measures.
     Dead,
     /// Not looked at, since every expectation had failed before.
     Untried,
@@ -169,6 +182,31 @@ impl Falsification {
         all.filter(|w| w.effect == WorldEffect::Dead && w.inert.is_none())
     }
 
+    /// Flows and classes of short flows of which no expectation notices another stack, though
+    /// numbers change with it, as `flow.main`, and how many worlds replace it. Nothing is said of
+    /// what was not looked at.
+    pub fn unnoticed(&self) -> BTreeMap<&str, usize> {
+        let mut effects: BTreeMap<&str, Vec<WorldEffect>> = BTreeMap::new();
+        for world in self.worlds.iter().filter(|w| w.line.is_none()) {
+            let tables = world.set.iter().map(|key| key.split_once(".stack="));
+            let tables: BTreeSet<Option<&str>> = tables.map(|t| Some(t?.0)).collect();
+            if let Some(Some(table)) = tables.first().filter(|_| tables.len() == 1) {
+                effects.entry(table).or_default().push(world.effect);
+            }
+        }
+        let nobody = |effects: &Vec<WorldEffect>| {
+            let no = |effect: &WorldEffect| !effects.contains(effect);
+            no(&WorldEffect::Caught) && no(&WorldEffect::Untried)
+        };
+        effects.retain(|_, effects| nobody(effects));
+        let missed = |effects: Vec<WorldEffect>| {
+            let missed = effects.iter().filter(|e| **e == WorldEffect::Missed);
+            missed.count()
+        };
+        let counts = effects.into_iter().map(|(table, all)| (table, missed(all)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
     /// True if every expectation can fail, and every world that the file names is as it says.
     pub fn passed(&self) -> bool {
         self.toothless().next().is_none() && self.uncaught().next().is_none()
@@ -188,10 +226,11 @@ impl Falsification {
 }
 
 /// Holds the expectations against the worlds. `cases[0]` is the scenario as it is, `cases[i + 1]`
-/// are its cases in world `i`, those that were run.
+/// are its cases in world `i`, those that were run; `again` are the scenario's with other seeds.
 pub(super) fn judge(
     trial: &Trial,
     cases: &[Vec<Option<CaseResult>>],
+    again: &[Option<CaseResult>],
     depth: Depth,
     ground: &dyn Ground,
 ) -> Falsification {
@@ -207,7 +246,7 @@ pub(super) fn judge(
             effect: effect(
                 (real, other),
                 (&trial.places[0], &trial.places[i + 1]),
-                world.inert.is_some(),
+                world,
             ),
             caught_by: Vec::new(),
         });
@@ -224,7 +263,7 @@ pub(super) fn judge(
         let mut caught_in: Vec<&World> = Vec::new();
         let (mut values, mut elsewhere) = (Vec::new(), Vec::new());
         // What is missing until it fails, and the world and value of it.
-        let mut nearest: Option<(f64, Nearest)> = None;
+        let mut nearest: Option<((bool, f64), Nearest)> = None;
         values.extend(here.iter().flatten().filter_map(|(value, _)| *value));
         for (w, (world, other)) in results.iter_mut().zip(others).enumerate() {
             let place = |i: usize| (trial.places[0][i], trial.places[w + 1][i]);
@@ -255,8 +294,11 @@ pub(super) fn judge(
                 world.effect = WorldEffect::Caught;
             } else if moved {
                 missed.push(world.about.clone());
-                for &value in &seen {
-                    let missing = (value - e.bound.0).min(e.bound.1 - value);
+                let beyond = seen.iter().filter_map(|&value| {
+                    let missing = missing(value, range(&values)?, e.bound)?;
+                    Some((missing, value))
+                });
+                for (missing, value) in beyond {
                     if nearest.as_ref().is_none_or(|(least, _)| missing < *least) {
                         let world = world.about.clone();
                         nearest = Some((missing, Nearest { world, value }));
@@ -264,6 +306,13 @@ pub(super) fn judge(
                 }
             }
         }
+        let beside = points.iter().map(|point| observed(point, again));
+        let beside: Vec<_> = here.iter().zip(beside).collect();
+        let luck = |(here, there): &(&Option<(_, bool)>, Option<(_, bool)>)| {
+            here.is_some_and(|(_, pass)| pass) && there.is_some_and(|(_, pass)| !pass)
+        };
+        let differ = beside.iter().filter(|(here, there)| **here != *there);
+        let seen_beside: Vec<f64> = differ.filter_map(|(_, there)| (*there)?.0).collect();
         let known: Vec<bool> = here.iter().flatten().map(|(_, pass)| *pass).collect();
         let unclear = |point: &Point| {
             judged_at(e, *point, |i| real.get(i)?.as_ref()).is_some_and(|judged| judged.unclear)
@@ -280,6 +329,8 @@ pub(super) fn judge(
             unclear: points.iter().any(unclear),
             passes: known.iter().all(|pass| *pass),
             toothless: caught.is_empty() && known.contains(&true),
+            seed_decides: beside.iter().any(luck),
+            other_seeds: range(&seen_beside),
             caught,
             missed,
             tried,
@@ -298,6 +349,21 @@ pub(super) fn judge(
         same_for_all_seeds: same.map(|(_, case)| Params::of(case)).collect(),
         ..Falsification::default()
     }
+}
+
+/// How a value beyond those as it is compares with others of its kind, the nearest to failing
+/// first: by what it lacks of the end of the bound on its side, and where there is none by its
+/// distance. `None` for a value among them.
+fn missing(value: f64, [low, high]: [f64; 2], bound: (f64, f64)) -> Option<(bool, f64)> {
+    let (off, room) = match () {
+        () if value < low => (low - value, value - bound.0),
+        () if value > high => (value - high, bound.1 - value),
+        () => return None,
+    };
+    Some(match room.is_finite() {
+        true => (false, room),
+        false => (true, -off),
+    })
 }
 
 /// True if these are generated worlds, all of one kind.
@@ -322,15 +388,16 @@ fn anything() -> [f64; 2] {
 fn effect(
     (real, other): (&[Option<CaseResult>], &[Option<CaseResult>]),
     (places, elsewhere): (&[usize], &[usize]),
-    inert: bool,
+    world: &World,
 ) -> WorldEffect {
+    let (inert, off) = (world.inert.is_some(), world.switched_off());
     let mut compared = !inert;
     for (i, (a, b)) in real.iter().zip(other).enumerate() {
         if places[i] == elsewhere[i] {
             continue;
         }
         match (a, b) {
-            (Some(a), Some(b)) if same_numbers(a, b) => compared = true,
+            (Some(a), Some(b)) if same_numbers(a, b, off) => compared = true,
             (Some(_), Some(_)) => return WorldEffect::Missed,
             _ if inert => {}
             _ => return WorldEffect::Untried,
@@ -342,9 +409,28 @@ fn effect(
     }
 }
 
-/// True if two results differ in nothing but names and wall times.
-fn same_numbers(a: &CaseResult, b: &CaseResult) -> bool {
-    estimates(a).eq(estimates(b))
+/// True if two results differ in nothing but names and wall times; if something is switched off
+/// that is no probe, of the other flows and traffics alone.
+fn same_numbers(a: &CaseResult, b: &CaseResult, off: Option<&str>) -> bool {
+    let kind = |name| a.traffic.iter().find(|t| t.name == name).map(|t| &t.kind);
+    match off.filter(|name| kind(*name).is_none_or(|kind| kind != PING)) {
+        None => estimates(a).eq(estimates(b)),
+        Some(off) => of_others(a, off).eq(of_others(b, off)),
+    }
+}
+
+/// Kind of a traffic that measures.
+const PING: &str = "ping";
+
+/// Every metric of the flows and traffics of other names.
+fn of_others<'a>(
+    case: &'a CaseResult,
+    off: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a Estimate)> {
+    let flows = case.flows.iter().filter(move |f| f.name != off);
+    let traffic = case.traffic.iter().filter(move |t| t.name != off);
+    let of_traffic = traffic.flat_map(|t| &t.metrics);
+    flows.flat_map(|f| &f.metrics).chain(of_traffic)
 }
 
 /// True if there are several seeds, and each metric is the same number with all of them.

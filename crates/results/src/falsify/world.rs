@@ -59,6 +59,18 @@ impl World {
         }
     }
 
+    /// The flow or traffic that is not there, if nothing else differs.
+    pub fn switched_off(&self) -> Option<&str> {
+        let mut names = self.keys.iter().map(|change| {
+            let name = change.key.strip_suffix(".enabled")?;
+            let (table, name) = name.split_once('.')?;
+            let off = change.value == "false" && matches!(table, "flow" | "traffic");
+            off.then_some(name)
+        });
+        let first = names.next()??;
+        names.all(|name| name == Some(first)).then_some(first)
+    }
+
     fn everywhere(about: String, key: String, value: &str) -> World {
         let value = value.to_owned();
         let case = None;
@@ -112,7 +124,8 @@ pub fn worlds(scenario: &Scenario) -> Vec<World> {
 }
 
 /// Tables whose stack is replaced, as `flow.main`: of each flow that an expectation is about, of
-/// each class of short flows, and of all flows together where one is about anything else.
+/// each class of short flows, of all flows together where one is about anything else, and each
+/// whose stack is not the same in all cases.
 fn subjects(scenario: &Scenario) -> Vec<Vec<String>> {
     let tables = owned_names(scenario, |case| {
         stacks(case).map(|(table, _)| table).collect()
@@ -133,7 +146,23 @@ fn subjects(scenario: &Scenario) -> Vec<Vec<String>> {
             add(flows.clone());
         }
     }
+    for table in tables.iter().filter(|table| varies(scenario, table)) {
+        if !groups.iter().flatten().any(|known| known == table) {
+            groups.push(vec![table.clone()]);
+        }
+    }
     groups
+}
+
+/// True if this table does not have the same stack in all cases.
+fn varies(scenario: &Scenario, table: &str) -> bool {
+    let of = |case: &'_ Case| -> Option<String> {
+        let mut all = stacks(case);
+        all.find_map(|(name, stack)| (name == table).then(|| stack.to_owned()))
+    };
+    let mut all = scenario.cases.iter().map(of);
+    let first = all.next();
+    all.any(|stack| Some(stack) != first)
 }
 
 /// What has a stack in a case, as `flow.main` or `traffic.web`, and its stack.
@@ -290,7 +319,8 @@ const ON_ONE_SIDE: &[Swap] = &[
     ("decreases a fifth smaller", |stack| decrease(stack, 0.8)),
     ("a start-up that crawls", crawling),
 ];
-const NOT_THE_OTHER: &str = ", not in the case it is compared with";
+/// End of the name of a world that is wrong on one side of a comparison only.
+pub const NOT_THE_OTHER: &str = ", not in the case it is compared with";
 
 /// Limited slow start from two segments on: one segment per round trip (RFC 3742).
 fn crawling(stack: &StackSpec) -> Option<String> {

@@ -165,8 +165,13 @@ impl<'a> Bench<'a> {
 
 /// Seeds that a case is run with: one where the seed decides nothing.
 pub(crate) fn seeds(scenario: &Scenario, case: &Case, ground: &dyn Ground) -> Vec<u64> {
-    match ground.in_real_time() || case.run_spec(0).is_random() {
+    match is_random(case, ground) {
         true => scenario.seeds.clone(),
         false => scenario.seeds.iter().take(1).copied().collect(),
     }
+}
+
+/// True if two seeds can give a case two results.
+pub(crate) fn is_random(case: &Case, ground: &dyn Ground) -> bool {
+    ground.in_real_time() || case.run_spec(0).is_random()
 }

@@ -31,7 +31,7 @@ use kept::Kept;
 use seeds::grow;
 use work::{Work, take_over};
 
-pub(crate) use bench::{Bench, seeds};
+pub(crate) use bench::{Bench, is_random, seeds};
 pub(crate) use cost::cost;
 pub use error::RunError;
 pub use progress::{Progress, RunFinished, RunStarted, Silent};

@@ -140,6 +140,48 @@ fn an_expectation_that_its_interval_lets_pass_is_unclear() {
     assert_eq!((above.unclear, above.passes), (true, true));
 }
 
+/// A bound drawn around what one seed gave fails in every wrong world, by chance: so it does with
+/// another seed.
+#[test]
+fn what_holds_with_these_seeds_only_is_said() {
+    let lossy = ONE_LOSS.replace("rtt = \"50ms\"", "rtt = \"50ms\"\nloss = 0.002");
+    let around = |text: &str, part: f64| {
+        let expect = |low: f64, high: f64| {
+            let bound = format!("[{low}, {high}]");
+            let text = format!("{text}\n[[expect]]\nmetric = \"goodput_mbps\"\nwithin = {bound}\n");
+            falsify(&text).expectations.remove(0)
+        };
+        let [seen, _] = expect(0.0, 1e3).here.unwrap();
+        let found = expect(seen * (1.0 - part), seen * (1.0 + part));
+        assert!(found.passes && !found.toothless, "{found:?}");
+        (found.seed_decides, found.other_seeds)
+    };
+    let one = lossy.replace("seeds = 2", "seeds = 1");
+    let (decides, others) = around(&one, 1e-4);
+    assert!(decides && others.is_some());
+    let (decides, _) = around(&one, 0.5);
+    assert!(!decides);
+    // Nothing is random without losses.
+    assert_eq!(around(ONE_LOSS, 1e-4), (false, None));
+}
+
+/// The matrix compares the stacks of one flow, and all that is expected is another's.
+#[test]
+fn a_stack_that_nothing_depends_on_is_named() {
+    let two = ONE_LOSS.replace(
+        "[[traffic]]",
+        "[[flow]]\nname = \"other\"\nstack = \"reno\"\nwindow = \"8 segments\"\n\n[[traffic]]",
+    );
+    let matrix = "\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"scalable\"]\n";
+    let other = "\n[[expect]]\nmetric = \"goodput_mbps\"\nflow = \"other\"\nwithin = [0.2, 5]\n";
+    let found = falsify(&format!("{two}{other}{matrix}"));
+    assert!(found.unnoticed().contains_key("flow.main"), "{found:?}");
+    let of_main = "flow = \"main\"\nwhere = { \"flow.main.stack\" = \"reno\" }\nmetric =";
+    let halved = HALVED.replace("metric =", of_main);
+    let found = falsify(&format!("{two}{other}{halved}{matrix}"));
+    assert!(!found.unnoticed().contains_key("flow.main"), "{found:?}");
+}
+
 /// What only a window of ten segments breaks can fail, and shows little.
 #[test]
 fn an_expectation_that_one_kind_of_world_fails_is_weak() {
@@ -194,6 +236,49 @@ fn knobs_and_seeds_that_change_nothing_are_named() {
 
     let random = ONE_LOSS.replace("[[flow]]", "loss = 0.001\n\n[[flow]]");
     assert_eq!(falsify(&format!("{random}{HALVED}")).same_for_all_seeds, []);
+}
+
+/// Datagrams have numbers of their own, which end with them: who is switched off has a part in the
+/// result if somebody else's change.
+#[test]
+fn a_traffic_that_nobody_feels_is_dead() {
+    let effect = |start: &str| {
+        let text = ONE_LOSS.replace("start = \"1s\"", &format!("start = \"{start}\""));
+        let found = falsify(&format!("{text}{HALVED}"));
+        let off = found
+            .worlds
+            .iter()
+            .find(|w| w.about == "noise: switched off");
+        off.expect("it is there").effect
+    };
+    assert_eq!(effect("1s"), WorldEffect::Missed);
+    assert_eq!(effect("5.999s"), WorldEffect::Dead);
+}
+
+#[test]
+fn expectations_that_are_left_out_are_counted() {
+    let matrix = "\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"scalable\"]\n\n[quick]\n\
+                  \"flow.main.stack\" = [\"reno\"]\n";
+    let other = "\n[[expect]]\nmetric = \"decrease_fraction\"\nwhere = { \"flow.main.stack\" = \
+                 \"scalable\" }\nat_most = 0.2\n";
+    let text = format!("{ONE_LOSS}{matrix}{HALVED}{other}");
+    let line = text
+        .lines()
+        .position(|l| l.starts_with("metric = \"decrease"))
+        .unwrap();
+    let left_out = |quick| {
+        let overrides = Overrides {
+            quick,
+            ..Overrides::default()
+        };
+        let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
+        scenario.left_out
+    };
+    assert_eq!(left_out(false), [0; 0]);
+    let [of] = left_out(true)[..] else {
+        panic!("one of two")
+    };
+    assert!(of > line + 1, "line {of}, not that of the first");
 }
 
 /// A world in which nothing may change is held to it, and one that the program makes as well is

@@ -175,6 +175,9 @@ pub(super) fn scenario(
         let agreement = expect::agreement(&mut reader, &config.measure, &known);
         let expectations = expect::expectations(&mut reader, &expect, &known);
         let reports = expect::reports(&mut reader, &report, &known);
+        let lines = expect.iter().map(|record| sources.line(record.at));
+        let left_out = lines.filter(|line| expectations.iter().all(|e| e.line != *line));
+        let left_out: Vec<usize> = left_out.collect();
         if reader.findings.faults.is_empty() {
             warnings.sort_by_key(|warning| warning.at);
             for (case, baseline) in cases.iter_mut().zip(baselines) {
@@ -195,6 +198,7 @@ pub(super) fn scenario(
                 seeds,
                 cases,
                 expectations,
+                left_out,
                 negatives,
                 measure: Measure {
                     trace: Measures::read(&config.measure).trace,
