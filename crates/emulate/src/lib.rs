@@ -8,7 +8,8 @@
 //! namespace.
 //!
 //! - [`vnet`], [`packet`], [`cut`], [`merge`]: packets and frames.
-//! - [`namespace`], [`netlink`], [`household`], [`privilege`]: hosts and their processes.
+//! - [`namespace`], [`netlink`], [`queues`], [`household`], [`privilege`]: hosts and their
+//!   processes.
 //! - [`ways`], [`emulation`]: the path and its thread.
 //! - [`tap`], [`cross`]: what passes, flow by flow, and traffic that no host sends.
 //! - [`stage`], [`signals`]: all of it together, and waiting for its end.
@@ -26,6 +27,7 @@ pub mod netlink;
 pub mod packet;
 pub mod privilege;
 pub mod probe;
+pub mod queues;
 pub mod signals;
 pub mod stage;
 pub mod tap;

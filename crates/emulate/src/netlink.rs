@@ -24,41 +24,44 @@ pub struct Links {
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
-const NEW_QUEUE: u16 = 36;
-const NEW_FILTER: u16 = 44;
+pub(crate) const NEW_QUEUE: u16 = 36;
+pub(crate) const NEW_FILTER: u16 = 44;
 /// Table, origin, scope and type of a route to a neighbour.
 const MAIN: u8 = 254;
 const STATIC: u8 = 4;
 const LINK: u8 = 253;
 const UNICAST: u8 = 1;
 /// Attributes of a route.
-const DESTINATION: u16 = 1;
-const INTERFACE: u16 = 4;
+pub(crate) const DESTINATION: u16 = 1;
+pub(crate) const INTERFACE: u16 = 4;
 const METRICS: u16 = 8;
 const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const REQUEST: u16 = 1;
 const REQUEST_ACK: u16 = 1 | 4;
-const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
-const CREATE_REPLACE: u16 = 0x400 | 0x100;
+const REQUEST_LIST: u16 = 1 | 0x300;
+pub(crate) const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
+pub(crate) const CREATE_REPLACE: u16 = 0x400 | 0x100;
 /// Attributes of a queueing discipline and of a filter.
-const KIND: u16 = 1;
+pub(crate) const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
 /// `TC_H_ROOT`.
-const ROOT: u32 = u32::MAX;
+pub(crate) const ROOT: u32 = u32::MAX;
 /// `TC_H_CLSACT`, whose handle and end of departure have numbers of their own.
-const CLSACT: (u32, u32) = (0xffff_0000, 0xffff_fff1);
-const EGRESS: u32 = 0xffff_fff3;
+pub(crate) const CLSACT: (u32, u32) = (0xffff_0000, 0xffff_fff1);
+pub(crate) const EGRESS: u32 = 0xffff_fff3;
 const UP: u32 = 1;
 /// Attributes of a link: longest packet, length of its queue, segments of a large packet.
 const MTU: u16 = 4;
-const QUEUE: u16 = 13;
+pub(crate) const QUEUE: u16 = 13;
 const MOST_SEGMENTS: u16 = 40;
 /// Attributes of an address.
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
 /// No duplicate address detection, which would take a second.
 const NO_DAD: u8 = 2;
-const INET: u8 = 2;
-const INET6: u8 = 10;
+pub(crate) const INET: u8 = 2;
+pub(crate) const INET6: u8 = 10;
 
 /// What a route knows of its connections (`RTAX_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,16 +195,8 @@ impl Links {
         self.ask(NEW_FILTER, CREATE_EXCLUSIVE, &filter)
     }
 
-    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-        self.sequence += 1;
-        let mut message = Vec::with_capacity(16 + body.len());
-        message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
-        message.extend_from_slice(&kind.to_ne_bytes());
-        message.extend_from_slice(&(REQUEST_ACK | flags).to_ne_bytes());
-        message.extend_from_slice(&self.sequence.to_ne_bytes());
-        message.extend_from_slice(&0u32.to_ne_bytes());
-        message.extend_from_slice(body);
-        send(self.netlink.as_raw_fd(), &message, MsgFlags::empty())?;
+    pub(crate) fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        self.request(kind, REQUEST_ACK | flags, body)?;
         let mut answer = [0; 4096];
         let n = recv(self.netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         match answer.get(..n) {
@@ -215,10 +210,82 @@ impl Links {
             _ => Err(io::Error::other("netlink: an answer that is none")),
         }
     }
+
+    fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        self.sequence += 1;
+        let mut message = Vec::with_capacity(16 + body.len());
+        message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
+        message.extend_from_slice(&kind.to_ne_bytes());
+        message.extend_from_slice(&flags.to_ne_bytes());
+        message.extend_from_slice(&self.sequence.to_ne_bytes());
+        message.extend_from_slice(&0u32.to_ne_bytes());
+        message.extend_from_slice(body);
+        send(self.netlink.as_raw_fd(), &message, MsgFlags::empty())?;
+        Ok(())
+    }
+
+    /// Answers with their type, without their headers: one, or all of a list.
+    pub(crate) fn look(&mut self, kind: u16, list: bool, body: &[u8]) -> io::Result<Vec<Answer>> {
+        self.request(kind, if list { REQUEST_LIST } else { REQUEST }, body)?;
+        let mut answers = Vec::new();
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            let n = recv(self.netlink.as_raw_fd(), &mut bytes, MsgFlags::empty())?;
+            let mut left = &bytes[..n];
+            while let Some((length, kind)) = header(left) {
+                let (message, rest) = left.split_at(length.min(left.len()));
+                let body = message.get(16..).unwrap_or_default();
+                match kind {
+                    DONE => return Ok(answers),
+                    ERROR => {
+                        let error = body.first_chunk().map_or(0, |e| i32::from_ne_bytes(*e));
+                        return Err(Errno::from_raw(-error).into());
+                    }
+                    kind => answers.push((kind, body.to_vec())),
+                }
+                left = rest
+                    .get(length.next_multiple_of(4) - length..)
+                    .unwrap_or_default();
+            }
+            if !list {
+                return Ok(answers);
+            }
+        }
+    }
+}
+
+/// Type and body of a message.
+pub(crate) type Answer = (u16, Vec<u8>);
+
+/// Length and type of the message that `bytes` begin with.
+fn header(bytes: &[u8]) -> Option<(usize, u16)> {
+    let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
+    let kind = u16::from_ne_bytes([*bytes.get(4)?, *bytes.get(5)?]);
+    (16..=bytes.len())
+        .contains(&length)
+        .then_some((length, kind))
+}
+
+/// The value of an attribute among those that `bytes` hold.
+pub(crate) fn value(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
+        let kind = u16::from_ne_bytes([*bytes.get(2)?, *bytes.get(3)?]);
+        let value = bytes.get(4..length)?;
+        if kind & 0x3fff == wanted {
+            return Some(value);
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..)?;
+    }
 }
 
 /// `struct tcmsg` and its attributes; handle, parent and info of what is made.
-fn traffic(name: &str, kind: &str, numbers: [u32; 3], options: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn traffic(
+    name: &str,
+    kind: &str,
+    numbers: [u32; 3],
+    options: &[u8],
+) -> io::Result<Vec<u8>> {
     let mut body = vec![0; 4];
     body.extend_from_slice(&if_nametoindex(name)?.to_ne_bytes());
     for number in numbers {
@@ -231,7 +298,7 @@ fn traffic(name: &str, kind: &str, numbers: [u32; 3], options: &[u8]) -> io::Res
     Ok(body)
 }
 
-fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(crate) fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
     message.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
     message.extend_from_slice(&kind.to_ne_bytes());
     message.extend_from_slice(value);

@@ -32,6 +32,7 @@ use fullpipe_run::{Ground, GroundError, RunSpec};
 
 pub use causes::{CAUSES, Cause};
 pub use fullpipe_kernel::Options as Running;
+pub use fullpipe_kernel::laws::Laws;
 pub use linux::Kernel;
 pub use peer::Peer;
 pub use sim::Sim;

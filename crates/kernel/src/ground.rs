@@ -17,6 +17,7 @@ use fullpipe_observe::{Sampled, SocketDiag};
 use fullpipe_run::{Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
+use crate::laws::{Laws, Wanted};
 use crate::outcome;
 use crate::plan::{self, Plan};
 use crate::sampler::{self, Sampler};
@@ -36,6 +37,8 @@ pub struct Options {
     pub remembers: bool,
     /// The path is measured before each run.
     pub check: bool,
+    /// Brings what the kernel has no module for.
+    pub laws: Option<&'static dyn Laws>,
 }
 
 impl Options {
@@ -60,6 +63,7 @@ impl Default for Options {
             autotuning: false,
             remembers: false,
             check: true,
+            laws: None,
         }
     }
 }
@@ -91,10 +95,12 @@ impl RunningKernel {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let release = release.trim().to_owned();
         let modules = plan::modules();
+        let laws = options.laws.map(|laws| format!("-{}", laws.fingerprint()));
         let fingerprint = format!(
-            "{}-kernel-{release}{}",
+            "{}-kernel-{release}{}{}",
             env!("FULLPIPE_KERNEL"),
-            options.words().replace([',', ' '], "-")
+            options.words().replace([',', ' '], "-"),
+            laws.unwrap_or_default()
         );
         Ok(Self {
             release,
@@ -111,7 +117,7 @@ impl RunningKernel {
     /// # Errors
     /// [`GroundError`].
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        let plan = plan::plan(spec, &self.modules)?;
+        let plan = plan::plan(spec, &self.modules, self.options.laws)?;
         let hosts = Hosts::without_processes(spec, plan.mtu, [None, None]).map_err(environment)?;
         prepare(&hosts, &plan, self.options)
             .map_err(|e| lacks("routes and settings of a host", &e))?;
@@ -131,10 +137,19 @@ impl RunningKernel {
             false => Vec::new(),
         };
         let drops = hosts.device_drops().map_err(|e| lacks("counters", &e))?;
+        let laws: Vec<Wanted> = plan.flows.iter().filter_map(|f| f.law.clone()).collect();
+        let mut loaded = match self.options.laws.filter(|_| !laws.is_empty()) {
+            Some(by) => Some(by.load(&laws)?),
+            None => None,
+        };
         let pairs = plan.flows.iter().enumerate();
         let sides = [hosts.host(Side::Near), hosts.host(Side::Far)];
         let pairs = pairs.map(|(k, flow)| Pair::new(k, flow, sides));
-        let pairs = pairs.collect::<Result<Vec<_>, _>>().map_err(sockets)?;
+        let pairs = pairs.collect::<Result<Vec<_>, _>>().map_err(sockets);
+        if let Some(loaded) = &mut loaded {
+            loaded.sockets_made()?;
+        }
+        let pairs = pairs?;
         let sampler = Sampler::new(spec, diags(&hosts)?, plan.flows.iter().map(|f| f.from));
         let witness = Witness::begin().map_err(|e| lacks("a thread", &e))?;
         let carrying = hosts.run(config).map_err(environment)?;
@@ -148,6 +163,16 @@ impl RunningKernel {
             return Err(GroundError::Interrupted);
         }
         let sampled = sampled?;
+        if let Some(loaded) = &mut loaded {
+            let end = Time::ZERO + spec.duration;
+            let begun = plan.flows.iter().filter(|f| f.law.is_some());
+            let begun = begun.filter(|f| f.start + hosts.rtt() * 4 < end).count();
+            let ran = loaded.ran()?;
+            if ran < begun {
+                let what = format!("{ran} of {begun} flows ran the law that is theirs");
+                return Err(GroundError::Fault(what));
+            }
+        }
         // Wake-ups of programs bind nothing here: the hosts' TCP runs in the kernel, and a sender
         // that wrote too late shows in what it was limited by.
         let during = truth::during(&path, &watched, hosts.rtt());
@@ -251,7 +276,7 @@ impl Ground for RunningKernel {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
-        plan::plan(spec, &self.modules).map(drop)
+        plan::plan(spec, &self.modules, self.options.laws).map(drop)
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {

@@ -2,6 +2,7 @@
 //! between them from crate `fullpipe-emulate`, in real time.
 //!
 //! - [`plan`]: what of a scenario the kernel can be told, and by which means; the rest is refused.
+//! - [`laws`]: congestion control that the kernel has no module for.
 //! - [`sockets`]: senders and sinks.
 //! - [`sampler`]: looks at the senders of a run.
 //! - [`ground`]: a run from the first namespace to the outcome.
@@ -12,6 +13,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod ground;
+pub mod laws;
 mod outcome;
 pub mod plan;
 pub mod sampler;

@@ -3,12 +3,15 @@
 
 use std::fs;
 
-use fullpipe_emulate::namespace::{PAIRS, Side};
+use fullpipe_cc::{Kind, StackSpec};
+use fullpipe_emulate::namespace::{PAIRS, Side, addresses};
 use fullpipe_emulate::netlink::Metric;
 use fullpipe_linux::LinuxError;
 use fullpipe_linux::switches::{self, Kernel, Switches};
 use fullpipe_run::{FlowSpec, GroundError, RunSpec};
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
+
+use crate::laws::{Laws, Wanted};
 
 /// All that the hosts of a run are told.
 #[derive(Clone, Debug)]
@@ -26,8 +29,10 @@ pub struct Plan {
 pub struct FlowPlan {
     /// Host of its sender.
     pub from: Side,
-    /// Congestion module.
+    /// Congestion module; where a law takes its place, the one until the flow is connected.
     pub module: String,
+    /// What the kernel has no module for.
+    pub law: Option<Wanted>,
     /// Data of a finite transfer.
     pub bytes: Option<u64>,
     /// Payload of a full packet.
@@ -53,11 +58,15 @@ pub fn modules() -> Vec<String> {
     list.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The plan of a run for a kernel that has these `modules`.
+/// The plan of a run for a kernel that has these `modules`; other stacks are by `laws`.
 ///
 /// # Errors
 /// [`GroundError::Unable`] by key; [`GroundError::Environment`] if a module is missing.
-pub fn plan(spec: &RunSpec, modules: &[String]) -> Result<Plan, GroundError> {
+pub fn plan(
+    spec: &RunSpec,
+    modules: &[String],
+    laws: Option<&dyn Laws>,
+) -> Result<Plan, GroundError> {
     if let Some(class) = spec.arrivals.first() {
         let key = Some(format!("{}.kind", class.template.name));
         let what = "short flows that come and go are not on this ground".to_owned();
@@ -76,10 +85,20 @@ pub fn plan(spec: &RunSpec, modules: &[String]) -> Result<Plan, GroundError> {
         return Err(unable(None, what, "leave out `--pcap` and `--qlog`"));
     }
     let flows: Vec<&FlowSpec> = spec.flows.iter().collect();
-    let of = flows.iter().map(|f| switches_of(f));
+    let by_law = flows.iter().enumerate();
+    let by_law = by_law.map(|(k, f)| law_of(k, f, spec, modules, laws));
+    let by_law = by_law.collect::<Result<Vec<_>, _>>()?;
+    let of = flows.iter().zip(&by_law);
+    let of = of.map(|(f, law)| match law {
+        Some(_) => switches_of(&FlowSpec {
+            stack: the_standard(),
+            ..(*f).clone()
+        }),
+        None => switches_of(f),
+    });
     let of = of.collect::<Result<Vec<_>, _>>()?;
-    let plans = flows.iter().zip(&of);
-    let plans = plans.map(|(f, s)| flow(f, s, spec, modules));
+    let plans = flows.iter().zip(&of).zip(by_law);
+    let plans = plans.map(|((f, s), law)| flow(f, s, law, spec, modules));
     let longest = flows.iter().map(|f| f.sender.packet()).max();
     let mtu = longest.and_then(|p| u16::try_from(p).ok()).unwrap_or(1500);
     let mut plan = Plan {
@@ -108,6 +127,41 @@ fn lock(metrics: &mut Vec<(Metric, u32)>) {
     if bits != 0 {
         metrics.push((Metric::Lock, bits));
     }
+}
+
+/// The law of flow `k`, if the kernel has no module for its stack and somebody brings it.
+fn law_of(
+    k: usize,
+    f: &FlowSpec,
+    spec: &RunSpec,
+    modules: &[String],
+    laws: Option<&dyn Laws>,
+) -> Result<Option<Wanted>, GroundError> {
+    let spelled = f.stack.to_string();
+    let is_ours = f.stack.kind() == Kind::Law && !modules.contains(&spelled);
+    let Some(laws) = laws.filter(|_| is_ours) else {
+        return Ok(None);
+    };
+    let far = if f.reverse { Side::Near } else { Side::Far };
+    let links = f.forward.iter().chain(&f.back);
+    let wanted = Wanted {
+        stack: f.stack.clone(),
+        to: addresses(far, k).0,
+        rtt: links.fold(Span::ZERO, |sum, l| sum + spec.links[*l].delay),
+    };
+    match laws.check(&wanted) {
+        Ok(()) => Ok(Some(wanted)),
+        Err(lack) => Err(unable(
+            Some(format!("{}.stack", f.name)),
+            lack.message,
+            &lack.hint,
+        )),
+    }
+}
+
+/// Every kernel has it.
+fn the_standard() -> StackSpec {
+    StackSpec::parse("reno").expect("it is one")
 }
 
 fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
@@ -160,6 +214,7 @@ fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
 fn flow(
     f: &FlowSpec,
     s: &Switches,
+    law: Option<Wanted>,
     spec: &RunSpec,
     modules: &[String],
 ) -> Result<FlowPlan, GroundError> {
@@ -202,6 +257,7 @@ fn flow(
     Ok(FlowPlan {
         from: if f.reverse { Side::Far } else { Side::Near },
         module: s.module.clone(),
+        law,
         bytes: f.sender.transfer.map(|n| n * u64::from(f.sender.mss)),
         mss: f.sender.mss,
         start: f.started(spec.seed),

@@ -1,0 +1,256 @@
+//! Queues, classes and classifiers of an interface, and which interface leads to an address, in the
+//! namespace of the calling thread (rtnetlink(7), tc(8)).
+//!
+//! Messages are those of include/uapi/linux/{pkt_sched,pkt_cls}.h.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use nix::net::if_::{if_indextoname, if_nametoindex};
+
+use crate::netlink::{
+    CLSACT, CREATE_EXCLUSIVE, CREATE_REPLACE, DESTINATION, EGRESS, INET, INET6, INTERFACE, KIND,
+    Links, NEW_FILTER, NEW_QUEUE, QUEUE, ROOT, attribute, traffic, value,
+};
+
+const GET_LINK: u16 = 18;
+const GET_ROUTE: u16 = 26;
+const REMOVE_QUEUE: u16 = 37;
+const GET_QUEUE: u16 = 38;
+const NEW_CLASS: u16 = 40;
+const REMOVE_FILTER: u16 = 45;
+const GET_FILTER: u16 = 46;
+/// `TCA_BPF_FD` and `TCA_BPF_NAME`.
+const PROGRAM: u16 = 6;
+const NAME: u16 = 7;
+/// `TCA_HTB_PARMS` and `TCA_HTB_INIT`.
+const PARAMETERS: u16 = 1;
+const GLOBAL: u16 = 2;
+
+/// A queueing discipline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// `fq`, `htb`, ...
+    pub kind: String,
+    /// Major number; 0: the kernel put it there by itself.
+    pub handle: u16,
+    /// It is at the root of its interface.
+    pub is_root: bool,
+}
+
+/// Packets that a classifier is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// All that leave by the interface (`clsact`).
+    Egress,
+    /// Those that the queue with this major number is to sort.
+    Queue(u16),
+}
+
+impl Hook {
+    fn parent(self) -> u32 {
+        match self {
+            Hook::Egress => EGRESS,
+            Hook::Queue(handle) => u32::from(handle) << 16,
+        }
+    }
+}
+
+impl Links {
+    /// Name of the interface by which packets to `address` leave.
+    pub fn towards(&mut self, address: IpAddr) -> io::Result<String> {
+        let (family, bytes) = match address {
+            IpAddr::V4(a) => (INET, a.octets().to_vec()),
+            IpAddr::V6(a) => (INET6, a.octets().to_vec()),
+        };
+        let mut body = vec![family, (bytes.len() * 8) as u8];
+        body.resize(12, 0);
+        attribute(&mut body, DESTINATION, &bytes);
+        let answers = self.look(GET_ROUTE, false, &body)?;
+        let route = answers.first().and_then(|(_, route)| route.get(12..));
+        let index = route.and_then(|r| value(r, INTERFACE)?.first_chunk());
+        let index = index.ok_or_else(|| io::Error::other("a route without an interface"))?;
+        let name = if_indextoname(u32::from_ne_bytes(*index))?;
+        Ok(name.to_string_lossy().into_owned())
+    }
+
+    /// Packets that the queue of an interface holds (`txqueuelen`).
+    pub fn queue_length(&mut self, name: &str) -> io::Result<u32> {
+        let mut body = vec![0; 4];
+        body.extend_from_slice(&if_nametoindex(name)?.to_ne_bytes());
+        body.resize(16, 0);
+        let answers = self.look(GET_LINK, false, &body)?;
+        let link = answers.first().and_then(|(_, link)| link.get(16..));
+        let length = link.and_then(|l| value(l, QUEUE)?.first_chunk());
+        let length = length.ok_or_else(|| io::Error::other("an interface without a queue"))?;
+        Ok(u32::from_ne_bytes(*length))
+    }
+
+    /// The queueing disciplines of an interface.
+    pub fn queues(&mut self, name: &str) -> io::Result<Vec<Queue>> {
+        let index = if_nametoindex(name)?;
+        let answers = self.look(GET_QUEUE, true, &[0; 20])?;
+        let of = |body: &[u8]| {
+            let word = |k: usize| Some(u32::from_ne_bytes(*body.get(4 * k..)?.first_chunk()?));
+            (word(1)? == index).then_some(())?;
+            let kind = value(body.get(20..)?, KIND)?;
+            let kind = kind.split(|b| *b == 0).next().unwrap_or_default();
+            Some(Queue {
+                kind: String::from_utf8_lossy(kind).into_owned(),
+                handle: (word(2)? >> 16) as u16,
+                is_root: word(3)? == ROOT,
+            })
+        };
+        Ok(answers.iter().filter_map(|(_, body)| of(body)).collect())
+    }
+
+    /// Puts sch_htb, with this major number, at the root of an interface. What no class is for
+    /// leaves as before.
+    pub fn put_htb(&mut self, name: &str, handle: u16) -> io::Result<()> {
+        // struct tc_htb_glob: version, rate to quantum, class of the rest, two of no meaning.
+        let mut options = Vec::new();
+        let global = [3u32, 10, 0, 0, 0].map(u32::to_ne_bytes).concat();
+        attribute(&mut options, GLOBAL, &global);
+        let body = traffic(name, "htb", [u32::from(handle) << 16, ROOT, 0], &options)?;
+        self.ask(NEW_QUEUE, CREATE_REPLACE, &body)
+    }
+
+    /// A class of it from which packets leave one by one at `rate` bytes per second.
+    pub fn put_class(&mut self, name: &str, handle: u16, class: u16, rate: u32) -> io::Result<()> {
+        // struct tc_ratespec: log of a cell, link layer, overhead, alignment, smallest, rate.
+        let mut spec = vec![0; 8];
+        spec.extend_from_slice(&rate.max(1).to_ne_bytes());
+        // struct tc_htb_opt: rate, ceiling, tokens of both (the least: none are saved for a second
+        // packet), quantum, level, priority.
+        let mut parameters = [spec.clone(), spec].concat();
+        parameters.extend([1u32, 1, 1514, 0, 0].map(u32::to_ne_bytes).concat());
+        let mut options = Vec::new();
+        attribute(&mut options, PARAMETERS, &parameters);
+        let root = u32::from(handle) << 16;
+        let body = traffic(name, "htb", [root | u32::from(class), root, 0], &options)?;
+        self.ask(NEW_CLASS, CREATE_REPLACE, &body)
+    }
+
+    /// Removes the queue with this major number from the root of an interface, which gets the
+    /// kernel's own again.
+    pub fn remove_root(&mut self, name: &str, handle: u16) -> io::Result<()> {
+        let body = bare(name, u32::from(handle) << 16, ROOT, 0)?;
+        self.ask(REMOVE_QUEUE, 0, &body)
+    }
+
+    /// Makes room for classifiers of what leaves. False: there was some.
+    pub fn put_egress(&mut self, name: &str) -> io::Result<bool> {
+        let body = traffic(name, "clsact", [CLSACT.0, CLSACT.1, 0], &[])?;
+        match self.ask(NEW_QUEUE, CREATE_EXCLUSIVE, &body) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Takes that room away.
+    pub fn remove_egress(&mut self, name: &str) -> io::Result<()> {
+        let body = bare(name, CLSACT.0, CLSACT.1, 0)?;
+        self.ask(REMOVE_QUEUE, 0, &body)
+    }
+
+    /// Has a program classify packets of every protocol; its priority tells it from others.
+    pub fn put_program(
+        &mut self,
+        name: &str,
+        at: Hook,
+        priority: u16,
+        program: BorrowedFd<'_>,
+        called: &str,
+    ) -> io::Result<()> {
+        let mut options = Vec::new();
+        attribute(&mut options, PROGRAM, &program.as_raw_fd().to_ne_bytes());
+        attribute(&mut options, NAME, format!("{called}\0").as_bytes());
+        let body = traffic(
+            name,
+            "bpf",
+            [1, at.parent(), of_priority(priority)],
+            &options,
+        )?;
+        self.ask(NEW_FILTER, CREATE_EXCLUSIVE, &body)
+    }
+
+    /// Takes the classifiers of a priority away.
+    pub fn remove_programs(&mut self, name: &str, at: Hook, priority: u16) -> io::Result<()> {
+        let body = bare(name, 0, at.parent(), of_priority(priority))?;
+        self.ask(REMOVE_FILTER, 0, &body)
+    }
+
+    /// Priorities of the classifiers that look there.
+    pub fn programs(&mut self, name: &str, at: Hook) -> io::Result<Vec<u16>> {
+        let body = bare(name, 0, at.parent(), 0)?;
+        let answers = self.look(GET_FILTER, true, &body)?;
+        let priority =
+            |body: &[u8]| Some(u32::from_ne_bytes(*body.get(16..)?.first_chunk()?) >> 16);
+        let all = answers.iter().filter_map(|(_, body)| priority(body));
+        Ok(all.map(|p| p as u16).collect())
+    }
+}
+
+/// `tcm_info` of a classifier for every protocol (`ETH_P_ALL`).
+fn of_priority(priority: u16) -> u32 {
+    u32::from(priority) << 16 | u32::from(3u16.to_be())
+}
+
+/// `struct tcmsg` alone.
+fn bare(name: &str, handle: u32, parent: u32, info: u32) -> io::Result<Vec<u8>> {
+    let mut body = vec![0; 4];
+    body.extend_from_slice(&if_nametoindex(name)?.to_ne_bytes());
+    for number in [handle, parent, info] {
+        body.extend_from_slice(&number.to_ne_bytes());
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sched::{CloneFlags, unshare};
+
+    use super::*;
+    use crate::namespace::on_a_thread;
+
+    /// On the loopback of a namespace of its own.
+    #[test]
+    fn what_is_put_on_an_interface_is_seen_and_goes() {
+        let tried = on_a_thread(|| -> io::Result<()> {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            let mut links = Links::open()?;
+            links.up("lo")?;
+            assert_eq!(links.towards(IpAddr::from([127, 0, 0, 1]))?, "lo");
+            assert!(links.towards(IpAddr::from([192, 0, 2, 1])).is_err());
+            assert_eq!(links.queue_length("lo")?, 1000);
+            let before = links.queues("lo")?;
+            assert!(before.iter().all(|q| q.handle == 0), "{before:?}");
+            links.put_htb("lo", 0xfb10)?;
+            links.put_class("lo", 0xfb10, 17, 375_000)?;
+            links.put_class("lo", 0xfb10, 17, 100_000)?;
+            let root = Queue {
+                kind: "htb".into(),
+                handle: 0xfb10,
+                is_root: true,
+            };
+            assert!(links.queues("lo")?.contains(&root));
+            assert!(links.remove_root("lo", 0xfb11).is_err(), "another's");
+            links.remove_root("lo", 0xfb10)?;
+            assert_eq!(links.queues("lo")?, before);
+            assert!(links.put_egress("lo")?);
+            assert!(!links.put_egress("lo")?);
+            assert_eq!(links.programs("lo", Hook::Egress)?, [0; 0]);
+            links.remove_egress("lo")?;
+            assert_eq!(links.queues("lo")?, before);
+            Ok(())
+        });
+        match tried {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                eprintln!("skipped: a network namespace: {e}");
+            }
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
