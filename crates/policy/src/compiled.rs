@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use crate::keys::Via;
+
 /// Rows of a table at most: a binary search takes seven steps.
 pub const TABLE_ROWS: usize = 128;
 
@@ -44,6 +46,8 @@ pub struct Rule {
     pub share: u32,
     /// Divide window clamp and pacing among the flows that the rule holds now.
     pub divide: bool,
+    /// How the initial window is spread, if it is.
+    pub via: Via,
     /// What a flow of the rule runs.
     pub action: Action,
     /// `SO_SNDBUF`, bytes of payload; `None`: the kernel's autotuning.

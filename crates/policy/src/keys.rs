@@ -1,6 +1,7 @@
 //! The keys of a policy file, one row for each: name, kind, default, example, what it is.
 
-use fullpipe_scenario::value::{HOUR, Section, Table, keys, words};
+use fullpipe_scenario::value::{HOUR, Section, Table, YEAR, keys, words};
+use fullpipe_units::Span;
 
 use crate::compiled::{OnDaemonLoss, Prefix, Side};
 use crate::spelling::{Ceiling, Ports, Size};
@@ -50,6 +51,12 @@ keys! {
         rtt: span(1_000, HOUR), "170ms", "round-trip time of the path without queues";
         buffer: buffer [or "1BDP for the forecast"], "300 packets",
             "buffer of the bottleneck, for pre-tuning and the forecast";
+        probe: text, "192.0.2.7:6220",
+            "host that runs `fullpipe serve`, or a tuner with `--answer-probes`, at the far end of \
+             the path: what of `rate`, `rtt` and `buffer` is not given is measured by filling the \
+             path for some seconds";
+        probe_every: span(MINUTE, YEAR) [= Span::from_secs(86_400)], "7d",
+            "a measurement counts so long";
         mtu: whole(576, 65_535, "bytes") [= 1500], 9000,
             "packet with its headers, of which 52 bytes are no payload (IPv4, TCP, time stamps)";
         stack: stack, "highspeed(low_window=31)+limited(max_ssthresh=100)",
@@ -131,6 +138,8 @@ pub enum Via {
     /// The congestion control alone.
     BeyondTen,
 }
+
+const MINUTE: u64 = HOUR / 60;
 
 /// Where a key that is unknown in one table may be at home.
 pub(crate) const SECTIONS: &[Section] = &[

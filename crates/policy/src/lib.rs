@@ -26,9 +26,11 @@ mod keys;
 mod laws;
 mod limits;
 mod matching;
+pub mod measured;
 mod policy;
 mod read;
 mod reference;
+mod simulated;
 mod spelling;
 mod table;
 
@@ -41,5 +43,6 @@ pub use compiled::{
 pub use keys::Via;
 pub use laws::{Facts, Lowered, Refusal, lower};
 pub use matching::{Flow, Mismatch, Verdict};
+pub use measured::{Measured, Measurements};
 pub use policy::{HEADERS, PathFacts, Policy, Source};
 pub use reference::markdown as reference;

@@ -142,6 +142,22 @@ pub(crate) fn selectors(path: &At<'_, PathKeys>, findings: &mut Findings) {
     }
 }
 
+/// A host, as the program that asks it takes it.
+pub(crate) fn probe(path: &At<'_, PathKeys>, findings: &mut Findings) {
+    let Some(host) = &path.probe else {
+        if path.is_given(&PathKeys::probe_every) {
+            let hint = "write for example probe = \"192.0.2.7\"";
+            path.refuse(findings, &PathKeys::probe_every, "nothing is probed", hint);
+        }
+        return;
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) {
+        let hint = "write for example \"192.0.2.7\", \"dtn.example.org:6220\" or \"[2001:db8::7]\"";
+        path.refuse(findings, &PathKeys::probe, "this is no host", hint);
+    }
+}
+
 pub(crate) fn ranges<T>(table: &At<'_, T>, key: &Key, ranges: &[Ports], findings: &mut Findings) {
     if ranges.len() > RANGES {
         let message = format!("{} ranges; the kernel side holds {RANGES}", ranges.len());

@@ -9,6 +9,7 @@ use fullpipe_units::{BufferSize, Rate, Span};
 
 use crate::compiled::{Action, Compiled};
 use crate::keys::Via;
+use crate::measured::{Measured, Measurements};
 use crate::read;
 
 /// A policy that exists is a valid one.
@@ -18,6 +19,8 @@ pub struct Policy {
     pub compiled: Compiled,
     /// A path for each rule, in the same order.
     pub paths: Vec<PathFacts>,
+    /// Paths that have no rule before they are measured.
+    pub waiting: Vec<PathFacts>,
 }
 
 /// What the file says of a path beyond its rule.
@@ -33,6 +36,10 @@ pub struct PathFacts {
     pub rtt: Option<Span>,
     /// Buffer of the bottleneck.
     pub buffer: Option<BufferSize>,
+    /// Where what the file does not give is measured, and for how long that counts.
+    pub probe: Option<(String, Span)>,
+    /// What a probe has found, however old.
+    pub measured: Option<Measured>,
     /// Bytes of a packet, headers included.
     pub mtu: u32,
     /// How the initial window is to be spread.
@@ -59,6 +66,40 @@ impl Policy {
     /// # Errors
     /// Everything that is wrong with them.
     pub fn load(file: &Path) -> Result<Self, Diagnostics> {
+        Self::load_with(file, &Measurements::new())
+    }
+
+    /// The same, with what was measured of paths that are probed.
+    ///
+    /// # Errors
+    /// See [`Policy::load`].
+    pub fn load_with(file: &Path, measured: &Measurements) -> Result<Self, Diagnostics> {
+        Self::parse_with(&Source::all(file)?, measured)
+    }
+
+    /// Reads texts, the main file first.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn parse(sources: &[Source]) -> Result<Self, Diagnostics> {
+        Self::parse_with(sources, &Measurements::new())
+    }
+
+    /// The same, with what was measured of paths that are probed.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn parse_with(sources: &[Source], measured: &Measurements) -> Result<Self, Diagnostics> {
+        read::policy(sources, measured)
+    }
+}
+
+impl Source {
+    /// The texts of a policy, as [`Policy::load`] reads them.
+    ///
+    /// # Errors
+    /// Those that cannot be read.
+    pub fn all(file: &Path) -> Result<Vec<Self>, Diagnostics> {
         let mut names = vec![file.to_owned()];
         let folder = file.with_extension("d");
         if folder.is_dir() {
@@ -82,21 +123,19 @@ impl Policy {
             }
         }
         match faults.is_empty() {
-            true => Self::parse(&sources),
+            true => Ok(sources),
             false => Err(Diagnostics(faults)),
         }
-    }
-
-    /// Reads texts, the main file first.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them.
-    pub fn parse(sources: &[Source]) -> Result<Self, Diagnostics> {
-        read::policy(sources)
     }
 }
 
 impl PathFacts {
+    /// Whether a probe is to find out what nobody knows yet.
+    pub fn is_to_be_measured(&self) -> bool {
+        let unknown = self.rate.is_none() || self.rtt.is_none();
+        self.probe.is_some() && self.measured.is_none() && unknown
+    }
+
     /// Bytes of payload of a full segment.
     pub fn mss(&self) -> u32 {
         self.mtu - HEADERS

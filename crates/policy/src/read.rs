@@ -4,18 +4,19 @@ use fullpipe_scenario::document::{Place, Sources};
 use fullpipe_scenario::faults::{whole_file, written_out};
 use fullpipe_scenario::value::{At, Findings, Key, Reader, Record, Sub, Table, member_path};
 use fullpipe_scenario::{Diagnostic, Diagnostics};
-use fullpipe_units::{Bytes, WindowSize};
+use fullpipe_units::{BufferSize, Bytes, WindowSize};
 
 use crate::aggression::Aggression;
 use crate::compiled::{Action, Compiled, FLAG_SENDSTALL_IGNORE, OnDaemonLoss, Params, Rule};
 use crate::keys::{Defaults, InitialWindow, PathKeys, SECTIONS, Stall, Top, Via};
 use crate::laws::{self, DEFAULT_IW, Facts, Lowered, MOST_WINDOW};
 use crate::limits::{self, RULES};
+use crate::measured::Measurements;
 use crate::policy::{PathFacts, Policy, Source};
 use crate::spelling::{Ceiling, Ports, Size};
 
 /// Reads the texts of a policy.
-pub fn policy(texts: &[Source]) -> Result<Policy, Diagnostics> {
+pub fn policy(texts: &[Source], measured: &Measurements) -> Result<Policy, Diagnostics> {
     let mut sources = Sources::default();
     let mut faults = Vec::new();
     let mut files = Vec::new();
@@ -44,10 +45,11 @@ pub fn policy(texts: &[Source]) -> Result<Policy, Diagnostics> {
     let mut draft = Draft {
         sources: &sources,
         defaults: &defaults,
+        measured,
         named: Vec::new(),
         rules: Vec::new(),
         paths: Vec::new(),
-
+        waiting: Vec::new(),
         networks: 0,
     };
     for top in &tops {
@@ -65,7 +67,12 @@ pub fn policy(texts: &[Source]) -> Result<Policy, Diagnostics> {
     if findings.faults.is_empty() {
         draft.shadows(&mut findings);
     }
-    let Draft { rules, paths, .. } = draft;
+    let Draft {
+        rules,
+        paths,
+        waiting,
+        ..
+    } = draft;
     let Findings { faults, warnings } = findings;
     if !faults.is_empty() {
         return Err(written_out(&sources, faults));
@@ -85,6 +92,7 @@ pub fn policy(texts: &[Source]) -> Result<Policy, Diagnostics> {
                 .collect(),
         },
         paths,
+        waiting,
     })
 }
 
@@ -145,9 +153,11 @@ fn the_defaults(tops: &[At<'_, Top>], sources: &Sources, findings: &mut Findings
 struct Draft<'a> {
     sources: &'a Sources,
     defaults: &'a Merged,
+    measured: &'a Measurements,
     named: Vec<(String, Place)>,
     rules: Vec<Rule>,
     paths: Vec<PathFacts>,
+    waiting: Vec<PathFacts>,
     networks: usize,
 }
 
@@ -184,17 +194,31 @@ impl Draft<'_> {
         self.networks += path.to.as_ref().map_or(0, Vec::len);
         limits::many(&path, self.networks, findings);
         limits::selectors(&path, findings);
+        limits::probe(&path, findings);
+        let measured = path.probe.as_ref().and_then(|host| self.measured.get(host));
+        let buffer = measured.map(|m| BufferSize::Bytes(m.buffer));
         let mut facts = PathFacts {
             place: place(self.sources, sub.record.at),
             stack: path.stack.as_deref().cloned(),
-            rate: path.rate,
-            rtt: path.rtt,
-            buffer: path.buffer,
+            rate: path.rate.or(measured.map(|m| m.rate)),
+            rtt: path.rtt.or(measured.map(|m| m.rtt)),
+            buffer: path.buffer.or(buffer),
+            probe: path.probe.clone().map(|host| (host, path.probe_every)),
+            measured: measured.copied(),
             mtu: path.mtu,
             via: Via::Auto,
             departures: Vec::new(),
             table_error: (0.0, 0.0),
         };
+        if facts.is_to_be_measured() && needs_a_measurement(&path, &facts) {
+            path.warn(
+                findings,
+                &PathKeys::probe,
+                "the path waits for its first measurement: until then no flow is of it",
+            );
+            self.waiting.push(facts);
+            return;
+        }
         let sizes = Sizes::of(&path, &facts, findings);
         let lowered = self.action(&path, &facts, &sizes, findings);
         let Some(Lowered {
@@ -224,7 +248,7 @@ impl Draft<'_> {
             path.warn(findings, &PathKeys::stack, departure);
         }
         warn_of_aggression(&path, &facts, &action, sizes.window, findings);
-        warn_of_lacks(&path, &action, findings);
+        warn_of_the_void(&path, findings);
         self.rules.push(Rule {
             name,
             to: path.to.clone().unwrap_or_default(),
@@ -240,6 +264,7 @@ impl Draft<'_> {
             respect_app: path.respect_app.unwrap_or(self.defaults.respect_app),
             share: (path.share * 65536.0).round() as u32,
             divide: path.divide,
+            via: facts.via,
             stack: match &facts.stack {
                 Some(stack) => stack.to_string(),
                 None => path.kernel.clone().unwrap_or_default(),
@@ -365,6 +390,38 @@ impl Draft<'_> {
     }
 }
 
+/// Whether a key says something of the path that nobody knows yet. Those are read twice: what is
+/// wrong with them otherwise is found now.
+fn needs_a_measurement(path: &At<'_, PathKeys>, facts: &PathFacts) -> bool {
+    let of = |size: Option<Size>| matches!(size, Some(Size(WindowSize::Bdp(_))));
+    let sizes = [
+        path.window,
+        path.buffers,
+        path.send_buffer,
+        path.receive_buffer,
+    ];
+    let (rate, rtt) = (facts.rate.is_none(), facts.rtt.is_none());
+    let spreads = path
+        .initial_window
+        .as_ref()
+        .is_some_and(|sub| sub.record.is_given(&InitialWindow::spread));
+    let lowers = |rtt, reach| {
+        let facts = Facts {
+            rtt,
+            clamp: None,
+            reach,
+            update_interval: path.update_interval,
+        };
+        path.stack
+            .as_deref()
+            .is_none_or(|stack| laws::lower(stack, &facts).is_ok())
+    };
+    sizes.into_iter().any(of)
+        || rate && matches!(path.pacing, Some(Ceiling::OfPath(_)))
+        || rtt && spreads
+        || !lowers(facts.rtt, facts.reach()) && lowers(Some(UNKNOWN_RTT), Some(UNKNOWN_PATH))
+}
+
 /// What stands beside the law.
 fn finish(params: &mut Params, path: &At<'_, PathKeys>, sizes: &Sizes) {
     params.clamp = sizes.window.unwrap_or(0);
@@ -479,20 +536,18 @@ fn pacing(path: &At<'_, PathKeys>, facts: &PathFacts, findings: &mut Findings) -
     Some(bytes)
 }
 
-/// A warning for each key that is read and that the kernel side does not act on.
-fn warn_of_lacks(path: &At<'_, PathKeys>, action: &Action, findings: &mut Findings) {
-    if path.divide {
-        let message = "`fullpipe tune run` does not divide yet: each flow gets the whole";
+/// Warns of what changes nothing.
+fn warn_of_the_void(path: &At<'_, PathKeys>, findings: &mut Findings) {
+    let divisible = [
+        &PathKeys::window,
+        &PathKeys::pacing,
+        &PathKeys::buffers,
+        &PathKeys::send_buffer,
+        &PathKeys::receive_buffer,
+    ];
+    if path.divide && !divisible.into_iter().any(|key| path.is_given(key)) {
+        let message = "nothing is divided: the path has no `window`, `pacing` or buffers";
         path.warn(findings, &PathKeys::divide, message);
-    }
-    let spreads = matches!(action, Action::Ours { params, .. } if params.spread_us > 0);
-    if spreads {
-        let key = match path.initial_window.is_some() {
-            true => &PathKeys::initial_window,
-            false => &PathKeys::stack,
-        };
-        let message = "`fullpipe tune run` does not spread yet: the window leaves as one burst";
-        path.warn(findings, key, message);
     }
 }
 

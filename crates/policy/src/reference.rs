@@ -65,6 +65,11 @@ Quantities are strings with a unit, as in [scenarios](scenario.md). `bdp` is `ra
 whole packets of `mtu`, as payload; `bdp*2`, `0.5*bdp` and `2BDP` are multiples of it.
 `path.rate*0.9` is a part of `rate`.
 
+A path with `probe` need not state `rate`, `rtt` and `buffer`: the daemon measures them and keeps
+what it found, with its age ([the tuner](tuner.md)). What the file states counts before what was
+measured. A path that cannot do without waits for its first measurement; until then no flow is of
+it.
+
 Networks that hold every address (`0.0.0.0/0`, `::/0`), IPv4 as a whole inside IPv6, loopback and
 link-local addresses are refused without `allow_everything`.
 ";

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use fullpipe_policy::{Action, Compiled, Flow, OnDaemonLoss, Params, Prefix, Rule, Side, Verdict};
+use fullpipe_policy::{
+    Action, Compiled, Flow, OnDaemonLoss, Params, Prefix, Rule, Side, Verdict, Via,
+};
 use proptest::prelude::*;
 
 /// Few networks, ports and names, so that rules and flows meet.
@@ -69,6 +71,7 @@ fn rule() -> impl Strategy<Value = Rule> {
             respect_app,
             share,
             divide: false,
+            via: Via::Auto,
             action: Action::Ours {
                 params: Params::default(),
                 table: Vec::new(),

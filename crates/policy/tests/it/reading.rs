@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use fullpipe_policy::{Action, OnDaemonLoss, Policy, Side};
+use fullpipe_policy::{Action, Measured, Measurements, OnDaemonLoss, Params, Policy, Side};
+use fullpipe_units::{Bytes, Rate, Span};
 
-use crate::support::{path, policy, sources};
+use crate::support::{errors, path, policy, sources, text};
 
 #[test]
 fn a_path_has_what_its_keys_say() {
@@ -178,19 +179,97 @@ fn more_networks_than_the_kernel_side_holds_are_refused() {
 }
 
 #[test]
-fn what_the_kernel_side_does_not_act_on_is_said() {
+fn what_changes_nothing_is_said() {
     let said = |lines: &str| {
         let lines = format!("stack = \"reno\"\n{lines}");
         path(&lines).compiled.warnings.join("\n")
     };
     assert_eq!(said(""), "");
-    for (lines, words) in [
-        ("divide = true", "each flow gets the whole"),
-        (
-            "rtt = \"80ms\"\ninitial_window = { segments = 24, spread = \"4ms\" }",
-            "leaves as one burst",
-        ),
+    let nothing = said("divide = true");
+    assert!(nothing.contains("nothing is divided"), "{nothing}");
+    for lines in [
+        "divide = true\nwindow = \"1MB\"",
+        "divide = true\npacing = \"10Mbit/s\"",
+        "divide = true\nreceive_buffer = \"1MB\"",
+        "rtt = \"80ms\"\ninitial_window = { segments = 24, spread = \"4ms\" }",
     ] {
-        assert!(said(lines).contains(words), "{lines}: {}", said(lines));
+        assert_eq!(said(lines), "", "{lines}");
     }
+}
+
+/// 100 Mbit/s, 80 ms and 450 kB, as a probe of 192.0.2.7 found them.
+fn measured() -> Measurements {
+    let measured = Measured {
+        rate: Rate::from_bits_per_sec(100_000_000),
+        rtt: Span::from_millis(80),
+        buffer: Bytes(450_000),
+        lost: true,
+        at: 1,
+    };
+    Measurements::from([("192.0.2.7".to_owned(), measured)])
+}
+
+#[test]
+fn what_was_measured_stands_in_for_what_is_not_stated() {
+    let read = |lines: &str, known: &Measurements| {
+        let text = text(&format!("probe = \"192.0.2.7\"\n{lines}"));
+        Policy::parse_with(&sources(&[&text]), known).unwrap()
+    };
+    let (nothing, known) = (Measurements::new(), measured());
+    for (lines, params) in [
+        ("stack = \"reno\"\nwindow = \"bdp\"", |p: &Params| {
+            p.clamp == 666
+        }),
+        (
+            "stack = \"reno\"\npacing = \"path.rate*0.9\"",
+            |p: &Params| p.pacing == 11_250_000,
+        ),
+        (
+            "stack = \"reno\"\ninitial_window = { segments = 20, spread = \"9ms\" }",
+            |p: &Params| p.spread_us == 80_000,
+        ),
+        // From rate x RTT and the buffer: 666 + 300 segments.
+        ("stack = \"pretuned\"", |p: &Params| p.rows == 1),
+    ] as [(&str, fn(&Params) -> bool); 4]
+    {
+        let waits = read(lines, &nothing);
+        assert!(waits.compiled.rules.is_empty(), "{lines}");
+        assert_eq!(waits.waiting.len(), 1, "{lines}");
+        let warnings = waits.compiled.warnings.join("\n");
+        assert!(
+            warnings.contains("waits for its first measurement"),
+            "{warnings}"
+        );
+        let policy = read(lines, &known);
+        assert!(policy.waiting.is_empty(), "{lines}");
+        let Action::Ours { params: p, .. } = policy.compiled.rules[0].action else {
+            panic!("{lines}")
+        };
+        assert!(params(&p), "{lines}: {p:?}");
+    }
+    // What does not depend on it need not wait, and what is stated counts.
+    assert_eq!(read("stack = \"reno\"", &nothing).compiled.rules.len(), 1);
+    let stated = read("stack = \"reno\"\nrtt = \"40ms\"\nwindow = \"bdp\"", &known);
+    let Action::Ours { params, .. } = stated.compiled.rules[0].action else {
+        panic!("a law of ours")
+    };
+    assert_eq!(params.clamp, 333);
+}
+
+#[test]
+fn what_cannot_be_probed_is_refused() {
+    for (lines, words) in [
+        ("probe = \"--help\"", "this is no host"),
+        ("probe = \"\"", "this is no host"),
+        ("probe = \"a b\"", "this is no host"),
+        ("probe = \"a/b\"", "this is no host"),
+        ("probe_every = \"1h\"", "nothing is probed"),
+        ("probe = \"192.0.2.7\"\nprobe_every = \"1s\"", "probe_every"),
+    ] {
+        let why = errors(&format!("stack = \"reno\"\n{lines}"));
+        assert!(why.contains(words), "{lines}: {why}");
+    }
+    // A measurement would not mend it.
+    let why = errors("probe = \"192.0.2.7\"\nstack = \"reno+hystart\"\nwindow = \"1MB\"");
+    assert!(why.contains("no slow start `hystart`"), "{why}");
 }
