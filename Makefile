@@ -57,8 +57,8 @@ verify-mutants: ## Break constants and recovery rules one by one: does a test no
 	scripts/defects.py --check
 	scripts/defects.py
 
-verify-tuner: ## Measure what the tuner costs per ACK; replace policies under 1,000 flows (needs root)
-	$(CARGO) test --locked --package fullpipe-tune --test it -- --ignored --nocapture long::
+verify-tuner: ## Measure what laws of the tuner do and cost; replace policies under 1,000 flows (needs root)
+	$(CARGO) test --locked --package fullpipe-tune --test it -- --ignored --nocapture --test-threads 1 long:: table:: ground::
 
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
 # fuzz/artifacts.

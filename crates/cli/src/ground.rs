@@ -9,6 +9,7 @@ use fullpipe_run::{Ground, GroundError};
 
 use crate::args::{Mode, PeerFlags, Run};
 use crate::commands::send::target::Server;
+use crate::commands::tune;
 use crate::exit::{Exit, Failure};
 use crate::peer;
 
@@ -27,7 +28,10 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
             name: args.kernel.clone(),
             module: args.kernel_module.clone(),
         },
-        running: Running::default(),
+        running: Running {
+            laws: tune::laws(),
+            ..Running::default()
+        },
         interrupt,
     };
     let entry = match &args.peer {
@@ -67,7 +71,10 @@ pub fn settings(kernel: Option<String>, interrupt: &'static AtomicBool) -> Setti
             name: kernel,
             module: None,
         },
-        running: Running::default(),
+        running: Running {
+            laws: tune::laws(),
+            ..Running::default()
+        },
         interrupt,
     }
 }

@@ -81,6 +81,7 @@ struct sock {
 	s32 sk_rcvbuf;
 	u8 sk_userlocks; /* four bits before Linux 6.18 */
 	u32 sk_pacing_status;
+	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	struct socket *sk_socket;
 	struct sock_cgroup_data sk_cgrp_data;
@@ -201,6 +202,41 @@ struct bpf_sock_ops {
 	struct bpf_sock *sk;
 };
 
+/* So is that of a packet that a classifier looks at. */
+struct __sk_buff {
+	u32 len;
+	u32 pkt_type;
+	u32 mark;
+	u32 queue_mapping;
+	u32 protocol;
+	u32 vlan_present;
+	u32 vlan_tci;
+	u32 vlan_proto;
+	u32 priority;
+	u32 ingress_ifindex;
+	u32 ifindex;
+	u32 tc_index;
+	u32 cb[5];
+	u32 hash;
+	u32 tc_classid;
+	u32 data;
+	u32 data_end;
+	u32 napi_id;
+	u32 family;
+	u32 remote_ip4;
+	u32 local_ip4;
+	u32 remote_ip6[4];
+	u32 local_ip6[4];
+	u32 remote_port;
+	u32 local_port;
+	u32 data_meta;
+	u64 flow_keys;
+	u64 tstamp;
+	u32 wire_len;
+	u32 gso_segs;
+	struct bpf_sock *sk;
+};
+
 /* Numbers of the kernel's interfaces (include/uapi/linux/{bpf,tcp,socket}.h, include/net/tcp.h). */
 enum {
 	AF_INET = 2,
@@ -233,6 +269,7 @@ static void *(*map_lookup)(void *map, const void *key) = (void *)1;
 static u64 (*ktime_get_ns)(void) = (void *)5;
 static u64 (*socket_cookie)(void *ctx) = (void *)46;
 static long (*set_option)(void *sk, int level, int name, void *value, int len) = (void *)49;
+static struct bpf_sock *(*full_sock)(struct bpf_sock *sk) = (void *)95;
 static void *(*storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
 static long (*storage_delete)(void *map, void *sk) = (void *)108;
 static long (*probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;

@@ -73,6 +73,7 @@ enum {
 	BIT_RENO = 32,      /* Vegas: too few samples */
 	BIT_DOWN = 64,      /* FAST: the change is downwards */
 	BIT_YIELDED = 128,  /* HSTCP-LP has backed off once */
+	BIT_OPENING = 256,  /* the initial window leaves, spread */
 };
 
 /* Of one flow: 104 bytes, the room that a socket has for its algorithm. */

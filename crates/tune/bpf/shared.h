@@ -9,6 +9,8 @@ enum {
 	RANGES = 8,       /* port ranges of a rule at most */
 	TABLE_ROWS = 128, /* rows of a table at most: seven steps of a binary search */
 	NUMBERS = 8,
+	CLASSES = 16,     /* of sch_htb, of a rule that spreads initial windows */
+	QUEUE = 0xfb10,   /* handle of the queue with these classes */
 };
 
 /* Row of a(w), b(w): holds from `window` up to the next row's. */
@@ -232,5 +234,6 @@ enum counter {
 	COUNT_RECORDS_LOST,
 	COUNT_STANDARD,
 	COUNT_REFUSED,
+	COUNT_SPREAD,
 	COUNTERS = 16,
 };

@@ -232,6 +232,19 @@ ALWAYS void take(struct sock *sk, struct state *s)
 	s->magic = MAGIC;
 }
 
+/* While the initial window leaves: what spaces its segments. The kernel paces those from the
+ * eleventh on by it and, at such a rate, hands over one at a time. */
+ALWAYS u64 opening_rate(const struct params *p, const struct tcp_sock *tp)
+{
+	u64 rate;
+
+	if (!p->spread_us || !p->initial_window || tp->data_segs_out)
+		return p->pacing;
+	rate = (u64)tp->mss_cache * p->initial_window * 1000000 / p->spread_us;
+	rate = rate ? rate : 1;
+	return p->pacing && p->pacing < rate ? p->pacing : rate;
+}
+
 SEC("struct_ops/fp_init")
 int fp_init(u64 *ctx)
 {
@@ -248,7 +261,9 @@ int fp_init(u64 *ctx)
 		/* Only before the first data. */
 		if (iw && !tp->data_segs_out)
 			tp->snd_cwnd = least(most(iw, LEAST_WINDOW), 1024);
-		set_ceiling(sk, s, p.params->pacing);
+		set_ceiling(sk, s, opening_rate(p.params, tp));
+		if (p.params->spread_us && p.params->initial_window && !tp->data_segs_out)
+			s->bits |= BIT_OPENING;
 		tell(sk, s, EVENT_INIT, cookie_of(sk), 0, 0);
 	}
 	return 0;
@@ -323,6 +338,7 @@ int fp_pkts_acked(u64 *ctx)
 		set_ceiling(sk, s, 0);
 		return 0;
 	}
+	s->bits &= ~BIT_OPENING;
 	set_ceiling(sk, s, p.params->pacing);
 	win.w = tp->snd_cwnd;
 	win.ssthresh = least(tp->snd_ssthresh, NO_LIMIT);
@@ -487,10 +503,18 @@ int fp_cwnd_event(u64 *ctx)
 SEC("struct_ops/fp_min_tso_segs")
 int fp_min_tso_segs(u64 *ctx)
 {
-	struct state *s = state_of((struct sock *)ctx[0]);
+	struct sock *sk = (struct sock *)ctx[0];
+	struct state *s = state_of(sk);
+	u64 rate = s->ceiling;
 
-	/* A paced flow sends segment by segment. Two: the kernel's own (tcp_min_tso_segs). */
-	return s->magic == MAGIC && s->ceiling ? 1 : 2;
+	/* Two: the kernel's own (tcp_min_tso_segs). */
+	if (s->magic != MAGIC || !rate)
+		return 2;
+	/* The kernel paces an initial window by two of them per round trip, which may be less. */
+	if (s->bits & BIT_OPENING)
+		sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
+	/* A paced flow sends segment by segment. */
+	return 1;
 }
 
 #define NAMED(id, text)                                                                       \
@@ -753,6 +777,95 @@ int fp_established(struct bpf_sock_ops *ctx)
 		__builtin_memcpy(f->given, m->algorithm, sizeof(f->given));
 	tell_opened(&e, f, namespace, done);
 	return 1;
+}
+
+/* --- Initial Spreading ------------------------------------------------------------------------ */
+
+/* TCP does not pace its first ten segments (tcp_update_skb_after_send): a packet scheduler does. */
+
+/* When the next segment of a flow leaves, ns. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, u64);
+} departures SEC(".maps");
+
+struct opening {
+	u64 gap_ns;
+	u32 rule;
+	u32 lane;
+};
+
+/* Whether the packet is of an initial window that is to be spread. */
+ALWAYS bool opens(struct bpf_sock *sk, struct opening *o)
+{
+	struct control *c = control_of();
+	const struct params *p;
+	struct tcp_sock *tp;
+	struct flow *f;
+	u32 at;
+
+	f = storage_get(&flows, sk, NULL, 0);
+	if (!f || f->arm != ARM_POLICY || !f->rule || !c ||
+	    !in_force(c, ktime_get_ns() / 1000))
+		return false;
+	tp = to_tcp_sock(sk);
+	if (!tp)
+		return false;
+	at = (c->active & 1) * POLICIES + ((f->rule - 1) & (POLICIES - 1));
+	p = map_lookup(&policies, &at);
+	if (!p || !p->spread_us || !p->initial_window)
+		return false;
+	/* The packet is counted before it gets here. */
+	if (!tp->data_segs_out || tp->data_segs_out > p->initial_window)
+		return false;
+	o->gap_ns = (u64)p->spread_us * 1000 / p->initial_window;
+	o->rule = f->rule;
+	o->lane = (u32)(f->cookie * 0x9e3779b97f4a7c15ull >> 32) % CLASSES;
+	return true;
+}
+
+/* Which class of sch_htb a packet is of; 0: none. */
+SEC("tc")
+int fp_class(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct opening o = {};
+
+	if (!sk)
+		return 0;
+	sk = full_sock(sk);
+	if (!sk || !opens(sk, &o))
+		return 0;
+	count(COUNT_SPREAD);
+	return (int)((u32)QUEUE << 16 | (o.rule * CLASSES + o.lane));
+}
+
+/* When a packet leaves, which sch_fq keeps. */
+SEC("tc")
+int fp_departure(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	u64 *next, zero = 0, at = ktime_get_ns();
+	struct opening o = {};
+
+	if (!sk)
+		return 0;
+	sk = full_sock(sk);
+	if (!sk || !opens(sk, &o))
+		return 0;
+	next = storage_get(&departures, sk, &zero, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!next)
+		return 0;
+	if (at < *next)
+		at = *next;
+	if (at < skb->tstamp)
+		at = skb->tstamp;
+	*next = at + o.gap_ns * most(skb->gso_segs, 1);
+	skb->tstamp = at;
+	count(COUNT_SPREAD);
+	return 0;
 }
 
 /* --- Running flows ---------------------------------------------------------------------------- */

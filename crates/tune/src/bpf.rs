@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::kernel::{Counters, Kernel, KernelError, Seen};
 use crate::layout::{self, Control, Listing, Order, POLICIES, RULES, Record, size};
 use crate::namespaces::{self, Scope};
 use crate::sockets::{self, Resize};
+use crate::spread::Classifiers;
 
 /// Compiled by `build.rs`, or from the repository.
 pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tune.bpf.o"));
@@ -37,7 +38,7 @@ pub struct Bpf {
     _links: Vec<Link>,
     /// Prefixes of each half, to be removed before the next.
     prefixes: [Vec<Vec<u8>>; 2],
-    _object: Object,
+    object: Object,
 }
 
 impl std::fmt::Debug for Bpf {
@@ -150,7 +151,25 @@ impl Bpf {
             iterator,
             _links: links,
             prefixes: [Vec::new(), Vec::new()],
-            _object: object,
+            object,
+        })
+    }
+
+    /// The programs that sort packets of initial windows.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn classifiers(&self) -> Result<Classifiers, KernelError> {
+        let of = |name: &str| {
+            let mut all = self.object.progs();
+            let program = all.find(|p| p.name() == name);
+            let program = program.ok_or_else(|| missing(name))?;
+            let fd = program.as_fd().try_clone_to_owned();
+            fd.map_err(|e| KernelError::Io("a program's descriptor", e))
+        };
+        Ok(Classifiers {
+            class: of("fp_class")?,
+            departure: of("fp_departure")?,
         })
     }
 
@@ -291,6 +310,17 @@ pub fn now_us() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| {
         t.tv_sec() as u64 * 1_000_000 + t.tv_nsec() as u64 / 1000
     })
+}
+
+/// Names of algorithms are the whole machine's: those of this process, after a letter.
+pub fn prefix_of_process(letter: char) -> String {
+    let mut id = std::process::id();
+    let mut name = letter.to_string();
+    while id > 0 {
+        name.extend(char::from_digit(id % 36, 36));
+        id /= 36;
+    }
+    name
 }
 
 /// Gives the algorithms names that begin with `prefix`.

@@ -1,16 +1,19 @@
 //! The daemon in the foreground: loads, applies, beats, answers, and takes everything back.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
-use fullpipe_policy::{Action, Compiled, Facts, Policy, lower};
+use fullpipe_policy::{
+    Action, Compiled, Facts, Measured, Measurements, PathFacts, Policy, Source, lower,
+};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde_json::{Value, json};
 
@@ -23,7 +26,9 @@ use crate::journal::{Journal, JournalError};
 use crate::kernel::{Kernel, KernelError, Seen};
 use crate::layout::Listing;
 use crate::namespaces::Scope;
+use crate::probing::{self, Probed, Probing};
 use crate::service::Manager;
+use crate::spread::{self, Spreading};
 use crate::tuner::{PATIENCE, TuneError, Tuner, give_back, label};
 
 /// Files, control group and namespaces of a daemon.
@@ -42,6 +47,11 @@ pub struct Config {
     /// Starts the process that gives flows back where no program of the kernel side can
     /// ([`crate::guard`]); `None`: there is none.
     pub guard: Option<Command>,
+    /// Measures the path to a host, its last argument ([`crate::probing`]); `None`: paths are what
+    /// the policy says.
+    pub prober: Option<Command>,
+    /// Answers the probes of others as long as its input is open.
+    pub answerer: Option<Command>,
 }
 
 /// Why there is no daemon.
@@ -77,6 +87,10 @@ impl From<JournalError> for DaemonError {
 pub const SOCKET: &str = "socket";
 pub(crate) const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
+/// What was put on interfaces ([`crate::spread`]).
+const QUEUES: &str = "queues";
+/// What was measured of paths ([`crate::probing`]), readable by everybody.
+pub const MEASURED: &str = "measured";
 
 /// Between two beats; flows wait for three seconds ([`crate::tuner::PATIENCE`]).
 const BEAT: Duration = Duration::from_millis(100);
@@ -95,7 +109,11 @@ pub fn run(
     stop: &AtomicBool,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), DaemonError> {
-    let policy = load(&config.policy)?;
+    let measured = config.state.join(MEASURED);
+    let probing = Probing::open(measured.clone(), config.prober.as_ref());
+    let probing = probing.map_err(|e| DaemonError::Io(measured.display().to_string(), e))?;
+    let sources = sources(&config.policy)?;
+    let policy = parse(&sources, probing.known())?;
     let manager = Manager::of_environment();
     let manager = manager.map_err(|e| DaemonError::Io("NOTIFY_SOCKET".to_owned(), e))?;
     let _lock = lock(&config.state, GUARDED)?;
@@ -103,18 +121,33 @@ pub fn run(
     let door = Door::open(&socket);
     let door = door.map_err(|e| DaemonError::Io(socket.display().to_string(), e))?;
     let journal = Journal::open(&config.state.join(JOURNAL))?;
+    let queues = config.state.join(QUEUES);
+    let failed = |e: io::Error| DaemonError::Io(queues.display().to_string(), e);
+    for line in spread::take_off(&queues, &config.scope).map_err(failed)? {
+        log(&line);
+    }
+    let scope = config.scope.try_clone().map_err(failed)?;
     let bpf = Bpf::load(Load {
         prefix: &config.prefix,
         cgroup: config.cgroup.as_deref(),
         scope: config.scope,
         register: true,
     })?;
+    let spreading = Spreading::new(bpf.classifiers()?, scope, &queues).map_err(failed)?;
     let guard = config.guard.map(Guard::begin).transpose();
     let mut daemon = Daemon {
         tuner: Tuner::new(bpf, &config.prefix, journal),
+        spreading,
         file: config.policy,
         journal: config.state.join(JOURNAL),
         policy,
+        sources,
+        probing,
+        _answerer: config
+            .answerer
+            .map(Answerer::begin)
+            .transpose()
+            .map_err(failed)?,
         guard: guard.map_err(|e| DaemonError::Io("starting the guard".to_owned(), e))?,
         since: Instant::now(),
         manager,
@@ -125,13 +158,36 @@ pub fn run(
     daemon.tell(Manager::stopping);
     daemon.tuner.finish()?;
     daemon.tuner.take_log().iter().for_each(|line| log(line));
+    let taken_off = daemon.spreading.finish();
+    taken_off.map_err(failed)?.iter().for_each(|line| log(line));
     ended?;
     log("stopped: every flow has back what it had");
     Ok(())
 }
 
-fn load(file: &Path) -> Result<Policy, DaemonError> {
-    Policy::load(file).map_err(|e| DaemonError::Policy(e.to_string()))
+fn sources(file: &Path) -> Result<Vec<Source>, DaemonError> {
+    Source::all(file).map_err(|e| DaemonError::Policy(e.to_string()))
+}
+
+fn parse(sources: &[Source], known: &Measurements) -> Result<Policy, DaemonError> {
+    Policy::parse_with(sources, known).map_err(|e| DaemonError::Policy(e.to_string()))
+}
+
+/// The process that answers probes: it ends with the daemon, whatever ends that.
+struct Answerer(Child);
+
+impl Answerer {
+    fn begin(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command.spawn().map(Self)
+    }
+}
+
+impl Drop for Answerer {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
 }
 
 /// One daemon per folder, whatever became of the one before: the lock ends with its process.
@@ -165,9 +221,14 @@ pub(crate) const DYING: Duration = Duration::from_secs(20);
 
 struct Daemon {
     tuner: Tuner<Bpf>,
+    spreading: Spreading,
     file: PathBuf,
     journal: PathBuf,
     policy: Policy,
+    /// The texts that it is of.
+    sources: Vec<Source>,
+    probing: Probing,
+    _answerer: Option<Answerer>,
     guard: Option<Guard>,
     since: Instant,
     manager: Option<Manager>,
@@ -181,7 +242,9 @@ impl Daemon {
         stop: &AtomicBool,
         log: &mut dyn FnMut(&str),
     ) -> Result<(), DaemonError> {
-        self.tuner.apply(self.policy.compiled.clone())?;
+        self.put(self.policy.compiled.clone())?
+            .iter()
+            .for_each(|line| log(line));
         log("ready");
         self.tell(Manager::ready);
         let (mut looked, mut beat) = (Instant::now(), Instant::now());
@@ -202,6 +265,7 @@ impl Daemon {
             self.tuner.take_watched();
             if looked.elapsed() >= LOOK {
                 self.tuner.settle()?;
+                self.measure()?.iter().for_each(|line| log(line));
                 self.tell(Manager::alive);
                 looked = Instant::now();
             }
@@ -209,6 +273,47 @@ impl Daemon {
             self.tuner.take_log().iter().for_each(|line| log(line));
         }
         Ok(())
+    }
+
+    /// Hosts that paths of the policy are measured to, each once.
+    fn probed(&self) -> impl Iterator<Item = &String> {
+        let Policy { paths, waiting, .. } = &self.policy;
+        let hosts = paths.iter().chain(waiting);
+        let hosts = hosts.filter_map(|facts| facts.probe.as_ref().map(|(host, _)| host));
+        hosts.collect::<BTreeSet<_>>().into_iter()
+    }
+
+    /// Has rules in force, and the queues that they take. Lines for the log.
+    fn put(&mut self, compiled: Compiled) -> Result<Vec<String>, DaemonError> {
+        self.tuner.apply(compiled)?;
+        let (tuner, spreading) = (&self.tuner, &mut self.spreading);
+        let put = spreading.apply(tuner.rules(), |path| tuner.number(path));
+        put.map_err(|e| DaemonError::Io("spreading initial windows".to_owned(), e))
+    }
+
+    /// Looks after the probes of paths; what they found holds at once. Lines for the log.
+    fn measure(&mut self) -> Result<Vec<String>, DaemonError> {
+        let Policy { paths, waiting, .. } = &self.policy;
+        let paths: Vec<&PathFacts> = paths.iter().chain(waiting).collect();
+        let looked = self.probing.look(&paths);
+        let looked = looked.map_err(|e| DaemonError::Io(MEASURED.to_owned(), e))?;
+        match looked {
+            None => Ok(Vec::new()),
+            Some(Probed::Failed(host, why)) => Ok(vec![format!("probe of {host}: {why}")]),
+            Some(Probed::Measured(host, m)) => {
+                let mut lines = vec![format!(
+                    "probe of {host}: {}, RTT {}, buffer {}{}",
+                    m.rate,
+                    m.rtt,
+                    if m.lost { "" } else { "at least " },
+                    m.buffer
+                )];
+                let policy = parse(&self.sources, self.probing.known())?;
+                lines.extend(self.put(policy.compiled.clone())?);
+                self.policy = policy;
+                Ok(lines)
+            }
+        }
     }
 
     fn tell(&self, what: impl Fn(&Manager)) {
@@ -267,6 +372,11 @@ impl Daemon {
                 .map(|()| json!({}))
                 .map_err(Into::into),
             "set" => self.set(request),
+            "probe" => {
+                self.probing.forget();
+                let hosts: Vec<&String> = self.probed().collect();
+                Ok(json!({ "hosts": hosts }))
+            }
             _ => return refusal(format!("no verb `{verb}`")),
         };
         done.unwrap_or_else(|e: DaemonError| refusal(e))
@@ -280,13 +390,33 @@ impl Daemon {
             .collect();
         let rules = self.tuner.rules().iter();
         let rules: Vec<Value> = rules
-            .map(|r| json!({ "name": r.name, "stack": r.stack }))
+            .map(|r| {
+                let among = self.tuner.shares(&r.name);
+                json!({ "name": r.name, "stack": r.stack, "divided_among": among })
+            })
+            .collect();
+        let now = probing::now();
+        let measured: Vec<Value> = self
+            .probed()
+            .map(|host| {
+                let known = self.probing.known().get(host);
+                let mut value = known.map_or_else(|| json!({}), Measured::to_json);
+                value["host"] = json!(host);
+                value["age_s"] = json!(known.map(|m| m.age(now)));
+                value
+            })
+            .collect();
+        let spreading = self.spreading.mechanisms();
+        let spreading: Vec<Value> = spreading
+            .map(|(name, how)| json!({ "interface": name, "by": how.word() }))
             .collect();
         Ok(json!({
             "policy": self.file.display().to_string(),
             "seconds": self.since.elapsed().as_secs(),
             "off": self.tuner.is_off(),
             "rules": rules,
+            "spreading": spreading,
+            "measured": measured,
             "counters": counters,
         }))
     }
@@ -327,10 +457,11 @@ impl Daemon {
 
     /// Reads the file again. A policy with a mistake changes nothing.
     fn apply(&mut self) -> Result<Value, DaemonError> {
-        let policy = load(&self.file)?;
-        self.tuner.apply(policy.compiled.clone())?;
-        self.policy = policy;
-        Ok(json!({ "warnings": self.warnings() }))
+        let sources = sources(&self.file)?;
+        let policy = parse(&sources, self.probing.known())?;
+        let lines = self.put(policy.compiled.clone())?;
+        (self.policy, self.sources) = (policy, sources);
+        Ok(json!({ "warnings": self.warnings(), "queues": lines }))
     }
 
     fn release(&mut self, request: &Value) -> Result<Value, DaemonError> {
@@ -372,7 +503,9 @@ pub fn changed(
     settings: &[(&str, &str)],
 ) -> Result<String, DaemonError> {
     let wrong = |why: String| DaemonError::Policy(why);
-    let Policy { compiled, paths } = policy;
+    let Policy {
+        compiled, paths, ..
+    } = policy;
     let Compiled { rules, .. } = compiled;
     let index = rules.iter().position(|r| r.name == name);
     let names = || {
@@ -466,13 +599,16 @@ fn arm(name: &str, courses: &[&Course]) -> Value {
 }
 
 /// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours, and
-/// those of its journal. What a flow's program has changed since is left alone. Returns a line per
-/// flow.
+/// those of its journal; queues of interfaces. What was changed since is left alone. Returns a line
+/// for each.
 ///
 /// # Errors
 /// A daemon runs, or the kernel refuses.
 pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, DaemonError> {
     let _lock = lock(state, DYING)?;
+    let queues = state.join(QUEUES);
+    let mut lines = spread::take_off(&queues, &scope)
+        .map_err(|e| DaemonError::Io(queues.display().to_string(), e))?;
     let mut journal = Journal::open(&state.join(JOURNAL))?;
     let mut bpf = Bpf::load(Load {
         prefix,
@@ -481,5 +617,6 @@ pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, D
         register: false,
     })?;
     let seen = bpf.flows(&[])?;
-    Ok(give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?)
+    lines.extend(give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?);
+    Ok(lines)
 }

@@ -79,6 +79,8 @@ counters! {
     standard,
     /// New flows whose algorithm the kernel refused.
     refused,
+    /// Packets of initial windows that a packet scheduler spaces.
+    spread,
 }
 
 /// A socket and the network namespace that it is in.

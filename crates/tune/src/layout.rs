@@ -13,6 +13,10 @@ pub const POLICIES: usize = 128;
 pub const NETWORKS: usize = 16_384;
 /// Port ranges of a rule at most.
 pub const RANGES: usize = 8;
+/// Classes of sch_htb, of a rule that spreads initial windows.
+pub const CLASSES: u32 = 16;
+/// Handle of the queue with these classes.
+pub const QUEUE: u16 = 0xfb10;
 
 /// Sizes of the structures, bytes.
 pub mod size {

@@ -6,11 +6,15 @@
 //!
 //! - [`layout`], [`image`]: rules as the bytes of the maps.
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
+//! - [`divide`]: each flow's part of what a path has.
+//! - [`probing`]: what is measured of paths.
+//! - [`spread`]: initial windows that a packet scheduler spaces.
 //! - [`arms`]: what became of flows with a rule, and of those that it left as they were.
 //! - [`daemon`], [`guard`], [`folder`], [`control`], [`service`]: the process around it, the one
 //!   that looks after it, their folder, what others say to them, and they to a service manager.
 //! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one
 //!   trait.
+//! - [`laws`]: the same programs for runs on the running kernel.
 //! - [`trial`]: what of it this host can do.
 //!
 //! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
@@ -21,16 +25,20 @@ pub mod arms;
 pub mod bpf;
 pub mod control;
 pub mod daemon;
+pub mod divide;
 pub mod folder;
 pub mod groups;
 pub mod guard;
 pub mod image;
 pub mod journal;
 pub mod kernel;
+pub mod laws;
 pub mod layout;
 pub mod namespaces;
+pub mod probing;
 pub mod service;
 pub mod sockets;
+pub mod spread;
 #[cfg(test)]
 mod testing;
 pub mod trial;

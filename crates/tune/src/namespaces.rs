@@ -24,6 +24,21 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The same once more.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Scope::Own => Scope::Own,
+            Scope::All => Scope::All,
+            Scope::Some(these) => {
+                let copies = these.iter().map(OwnedFd::try_clone);
+                Scope::Some(copies.collect::<io::Result<_>>()?)
+            }
+        })
+    }
+
     /// Inode and file of each.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule, Side};
+use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule, Side, Via};
 
 /// AIMD(1, 1/2) to a network.
 pub fn rule(name: &str, address: &str, bits: u8) -> Rule {
@@ -17,6 +17,7 @@ pub fn rule(name: &str, address: &str, bits: u8) -> Rule {
         respect_app: true,
         share: 1 << 16,
         divide: false,
+        via: Via::Auto,
         action: Action::Ours {
             params: Params {
                 rows: 1,

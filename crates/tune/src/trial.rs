@@ -17,7 +17,7 @@ use libbpf_rs::{
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{AccessFlags, access};
 
-use crate::bpf::{OBJECT, rename};
+use crate::bpf::{OBJECT, prefix_of_process, rename};
 use crate::folder;
 use crate::groups;
 use crate::layout::{Listing, Order, OrderAction, size};
@@ -92,7 +92,7 @@ fn loaded(kind: ProgramType, remedy: &'static str) -> Result<Object, Lack> {
     let mut open = ObjectBuilder::default()
         .open_memory(&bytes)
         .map_err(failed)?;
-    let prefix = prefix();
+    let prefix = prefix_of_process('d');
     rename(&mut open, &prefix).map_err(|e| Lack::Other(e.to_string(), remedy))?;
     let algorithms = kind == ProgramType::StructOps;
     for mut map in open.maps_mut() {
@@ -106,17 +106,6 @@ fn loaded(kind: ProgramType, remedy: &'static str) -> Result<Object, Lack> {
     open.load().map_err(failed)
 }
 
-/// Names are the whole machine's: those of this process.
-fn prefix() -> String {
-    let mut id = std::process::id();
-    let mut name = "d".to_owned();
-    while id > 0 {
-        name.extend(char::from_digit(id % 36, 36));
-        id /= 36;
-    }
-    name
-}
-
 const NEW_KERNEL: &str = "Linux 6.4 or later with CONFIG_BPF_JIT=y and CONFIG_DEBUG_INFO_BTF=y";
 
 fn algorithms() -> Result<String, Lack> {
@@ -125,7 +114,7 @@ fn algorithms() -> Result<String, Lack> {
     let mut map = object.maps_mut().find(named).expect("in the object");
     let link = map.attach_struct_ops();
     let _link = link.map_err(|e| lack("registering one", &e, NEW_KERNEL))?;
-    let name = format!("{}aimd", prefix());
+    let name = format!("{}aimd", prefix_of_process('d'));
     let there = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let there = fs::read_to_string(there).unwrap_or_default();
     match there.split_whitespace().any(|known| known == name) {

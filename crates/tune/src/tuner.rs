@@ -9,10 +9,13 @@ use std::time::Duration;
 use fullpipe_policy::{Action, Compiled, Flow, OnDaemonLoss, Rule, Side, Verdict};
 
 use crate::arms::{Arms, Member};
+use crate::divide::{self, Flows};
 use crate::image::{Image, Numbers, Unfit, algorithm, buffer_option};
 use crate::journal::{Before, Entry, Given, Journal, JournalError, Key};
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
-use crate::layout::{Control, Event, Kind, Listing, Locks, Opened, Order, OrderAction, Record};
+use crate::layout::{
+    Control, Event, FlowRecord, Kind, Listing, Locks, Opened, Order, OrderAction, Record,
+};
 use crate::sockets::Resize;
 
 /// Why the tuner cannot do it.
@@ -40,6 +43,9 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 pub struct Tuner<K> {
     kernel: K,
     compiled: Compiled,
+    /// The rules as each of their flows gets them, among `shares` of them.
+    each: Vec<Rule>,
+    shares: Flows,
     numbers: Numbers,
     control: Control,
     journal: Journal,
@@ -95,6 +101,8 @@ impl<K: Kernel> Tuner<K> {
         Self {
             kernel,
             compiled: empty,
+            each: Vec::new(),
+            shares: Flows::new(),
             numbers: Numbers::default(),
             control: Control {
                 patience_us: PATIENCE.as_micros() as u64,
@@ -129,6 +137,11 @@ impl<K: Kernel> Tuner<K> {
     /// The rules in force.
     pub fn rules(&self) -> &[Rule] {
         &self.compiled.rules
+    }
+
+    /// The number by which the kernel side knows a path.
+    pub fn number(&self, path: &str) -> Option<usize> {
+        self.numbers.of(path)
     }
 
     /// Whether all flows run the standard by order ([`Tuner::switch`]).
@@ -168,16 +181,28 @@ impl<K: Kernel> Tuner<K> {
     /// # Errors
     /// [`TuneError`]; then the rules before are in force.
     pub fn install(&mut self, compiled: Compiled) -> Result<(), TuneError> {
+        self.put(compiled)?;
+        self.known.retain(|_, known| !known.refused);
+        Ok(())
+    }
+
+    /// Writes rules, each flow's part of them.
+    fn put(&mut self, compiled: Compiled) -> Result<(), TuneError> {
         let mut numbers = self.numbers.clone();
         numbers.assign(&compiled.rules);
-        let image = Image::new(&compiled, &numbers, &self.prefix)?;
+        let shares = self.count_shares(&compiled, &numbers);
+        let each = Compiled {
+            rules: divide::among(&compiled.rules, &shares),
+            ..compiled.clone()
+        };
+        let image = Image::new(&each, &numbers, &self.prefix)?;
         let mut control = self.control.clone();
         control.active ^= 1;
         control.generation = control.generation.wrapping_add(1);
         control.keep = compiled.on_daemon_loss == OnDaemonLoss::Keep;
         control.heartbeat_us = self.kernel.now_us();
         control.never = image.never.clone();
-        self.note_ceilings(&compiled)?;
+        self.note_ceilings(&each.rules)?;
         // The half that nobody reads, then one word that says which half is read.
         self.kernel.fill(control.active, &image)?;
         self.kernel.control(&control)?;
@@ -187,26 +212,51 @@ impl<K: Kernel> Tuner<K> {
             }
         }
         (self.control, self.numbers, self.compiled) = (control, numbers, compiled);
-        self.known.retain(|_, known| !known.refused);
+        (self.each, self.shares) = (each.rules, shares);
         Ok(())
+    }
+
+    /// How many flows each path that divides has now.
+    fn count_shares(&self, compiled: &Compiled, numbers: &Numbers) -> Flows {
+        let dividing = compiled.rules.iter().filter(|r| r.divide);
+        let of = |rule: &Rule| {
+            let number = numbers.of(&rule.name);
+            let mine = self.known.values();
+            let mine = mine.filter(|k| !k.refused && number.is_some() && k.rule == number);
+            (rule.name.clone(), mine.count() as u32)
+        };
+        dividing.map(of).collect()
+    }
+
+    /// Flows have come or gone: windows and rates are theirs at the next ACK, buffers with the next
+    /// look.
+    fn divide(&mut self) -> Result<(), TuneError> {
+        match self.count_shares(&self.compiled, &self.numbers) == self.shares {
+            true => Ok(()),
+            false => self.put(self.compiled.clone()),
+        }
+    }
+
+    /// How many flows share a path that divides.
+    pub fn shares(&self, path: &str) -> Option<u32> {
+        self.shares.get(path).copied()
     }
 
     /// Ceilings of pacing that change reach flows at the next ACK, without an order: they are
     /// written down before.
-    fn note_ceilings(&mut self, compiled: &Compiled) -> Result<(), TuneError> {
+    fn note_ceilings(&mut self, rules: &[Rule]) -> Result<(), TuneError> {
         let mut changed = Vec::new();
         for known in self.known.values() {
             let name = known.rule.and_then(|n| self.numbers.name(n));
-            let rule = compiled
-                .rules
-                .iter()
-                .find(|r| Some(r.name.as_str()) == name);
+            let rule = rules.iter().find(|r| Some(r.name.as_str()) == name);
             let (Some(rule), Some(entry)) = (rule, self.journal.entry(known.key)) else {
                 continue;
             };
-            let mut entry = entry.clone();
-            entry.given.ceiling = ceiling(rule);
-            changed.push((known.key, entry));
+            if entry.given.ceiling != ceiling(rule) {
+                let mut entry = entry.clone();
+                entry.given.ceiling = ceiling(rule);
+                changed.push((known.key, entry));
+            }
         }
         Ok(self.journal.touch(changed)?)
     }
@@ -232,9 +282,29 @@ impl<K: Kernel> Tuner<K> {
         self.known.retain(|cookie, _| alive.contains(cookie));
         let decisions = self.decide(seen);
         self.execute(&decisions)?;
+        self.learn(&decisions);
+        self.divide()?;
         self.compare(&decisions);
         self.numbers.settled();
         Ok(())
+    }
+
+    /// Flows with a rule whose record was lost.
+    fn learn(&mut self, decisions: &[Decision]) {
+        for d in decisions {
+            let (Some((index, false)), Some(record)) = (d.arm, &d.seen.listing.flow) else {
+                continue;
+            };
+            let rule = &self.each[index];
+            let cookie = d.seen.listing.cookie;
+            self.known.entry(cookie).or_insert_with(|| Known {
+                label: label(&d.seen.listing),
+                key: d.seen.key(),
+                rule: self.numbers.of(&rule.name),
+                buffers: buffers_given(rule, record),
+                refused: false,
+            });
+        }
     }
 
     /// Both arms of the paths that have two.
@@ -300,11 +370,8 @@ impl<K: Kernel> Tuner<K> {
         let of = |d: &Decision| {
             let order = d.order.clone().unwrap_or_default();
             let name = order.rule.and_then(|n| self.numbers.name(n));
-            let rule = self
-                .compiled
-                .rules
-                .iter()
-                .find(|r| Some(r.name.as_str()) == name);
+            let mut rules = self.each.iter();
+            let rule = rules.find(|r| Some(r.name.as_str()) == name);
             let record = d.seen.listing.flow.as_ref().filter(|f| !f.control);
             let entry = Entry {
                 flow: label(&d.seen.listing),
@@ -443,7 +510,7 @@ impl<K: Kernel> Tuner<K> {
             }
             Verdict::Rule(index) => index,
         };
-        let rule = &self.compiled.rules[index];
+        let rule = &self.each[index];
         if self.control.off && matches!(rule.action, Action::Kernel(_)) {
             // The programs switch off what is theirs.
             return leave("off");
@@ -466,8 +533,12 @@ impl<K: Kernel> Tuner<K> {
             }
             let buffers = known.map(|k| k.buffers);
             let same = buffers.is_none_or(|b| b == (order.send_buffer, order.receive_buffer));
-            if record.rule == order.rule && listing.algorithm == order.algorithm && same {
-                return (None, "as its rule says".to_owned(), Some((index, false)));
+            if record.rule == order.rule && listing.algorithm == order.algorithm {
+                if same {
+                    return (None, "as its rule says".to_owned(), Some((index, false)));
+                }
+                let why = format!("rule {}: other buffers", rule.name);
+                return (Some(order), why, None);
             }
         }
         let was = &listing.algorithm;
@@ -490,7 +561,8 @@ impl<K: Kernel> Tuner<K> {
             }
         }
         // All of them by one sync.
-        Ok(self.journal.touch(entries)?)
+        self.journal.touch(entries)?;
+        self.divide()
     }
 
     fn beat(&mut self) -> Result<(), TuneError> {
@@ -501,11 +573,7 @@ impl<K: Kernel> Tuner<K> {
     /// A new flow, to which the kernel side has given its rule.
     fn note_opened(&mut self, o: Opened) -> Option<(Key, Entry)> {
         let rule = o.flow.rule.and_then(|n| self.numbers.name(n));
-        let rule = self
-            .compiled
-            .rules
-            .iter()
-            .find(|r| Some(r.name.as_str()) == rule);
+        let rule = self.each.iter().find(|r| Some(r.name.as_str()) == rule);
         let (name, stack) = rule.map_or(("?", "?"), |r| (&r.name, &r.stack));
         let label = ends(o.local, o.remote);
         self.log.push(match (o.flow.control, o.done) {
@@ -517,12 +585,7 @@ impl<K: Kernel> Tuner<K> {
             return None;
         }
         let key = (o.namespace, o.flow.cookie);
-        let buffers = rule.map_or((0, 0), |r| {
-            (
-                buffer_option(r.send_buffer),
-                buffer_option(r.receive_buffer),
-            )
-        });
+        let buffers = rule.map_or((0, 0), |r| buffers_given(r, &o.flow));
         let entry = Entry {
             flow: label.clone(),
             before: Before::kept(&o.flow),
@@ -656,6 +719,19 @@ impl<K: Kernel> Tuner<K> {
 impl Decision {
     fn is(&self, action: OrderAction) -> bool {
         self.order.as_ref().is_some_and(|o| o.action == action)
+    }
+}
+
+/// Options of the buffers that the kernel side has given a flow. A part of a path's may have become
+/// another one since.
+fn buffers_given(rule: &Rule, record: &FlowRecord) -> (u32, u32) {
+    match rule.divide {
+        // The kernel keeps twice the option (socket(7)).
+        true => (record.given_send / 2, record.given_receive / 2),
+        false => (
+            buffer_option(rule.send_buffer),
+            buffer_option(rule.receive_buffer),
+        ),
     }
 }
 

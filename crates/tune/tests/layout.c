@@ -24,6 +24,7 @@ static void show(const char *name, const void *at, size_t size)
 
 int main(void)
 {
+	u32 constants[] = { RULES, POLICIES, NETWORKS, RANGES, CLASSES, QUEUE };
 	struct params p = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, { 12, 13, 14, 15, 16, 17, 18, 19 } };
 	struct table t = { { { 0, 256, 32768 }, { 38, 512, 30000 } } };
 	struct match m = { .flags = 1, .side = 2, .share = 3, .ranges = 2,
@@ -33,7 +34,8 @@ int main(void)
 			     .patience_us = 4, .watched = 5, .never_ranges = 1,
 			     .never = { { 22, 23 } } };
 	struct prefix x = { 8 + 120, 1, { 1, 2, 3 } };
-	struct order o = { 6, 7, ORDER_RELEASE, 3, 4, 5, "reno" };
+	/* Static: what fills up the structure is zero. */
+	static struct order o = { 6, 7, ORDER_RELEASE, 3, 4, 5, "reno" };
 	struct flow f = { .cookie = 1, .max_pacing = 2, .rule = 17, .arm = ARM_CONTROL,
 			  .how = HOW_ADOPTED, .ceiling = 3, .pacing_status = 4,
 			  .locks = LOCK_RECEIVE, .send_buffer = 18, .receive_buffer = 19,
@@ -76,6 +78,7 @@ int main(void)
 	n.flow = f;
 	n.local[15] = 1;
 	n.remote[0] = 0x20;
+	show("constants", constants, sizeof(constants));
 	show("params", &p, sizeof(p));
 	show("table", &t, sizeof(t));
 	show("match", &m, sizeof(m));

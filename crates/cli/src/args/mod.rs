@@ -11,6 +11,7 @@ mod linux;
 mod lookup;
 mod observe;
 mod parse;
+mod probe;
 mod results;
 mod run;
 mod send;
@@ -34,6 +35,7 @@ use lookup::CONFIG_ABOUT;
 pub use lookup::{Check, Completions, ConfigFlags, Described, List, Listed, Man, Schema};
 pub use observe::{Observe, ObserveFormat};
 pub use parse::{at_least_one, key_value, seed};
+pub use probe::TunerProbe;
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
 pub use results::{Compare, Export, ExportFormat, Report};
 use run::RUN_ABOUT;
@@ -44,9 +46,9 @@ pub use serve::{LogForm, Serve};
 pub use set::Set;
 pub use sweep::Sweep;
 pub use tune::{Opened, Tune, TuneCheck, TuneExplain, TuneVerb};
-pub use tuner::{TunerJson, TunerVerb};
 #[cfg(feature = "tune")]
-pub use tuner::{TunerRun, TunerScope, TunerState};
+pub use tuner::{TunerAnswer, TunerRun, TunerScope};
+pub use tuner::{TunerJson, TunerState, TunerVerb};
 
 /// Evaluate TCP congestion control on fast, long paths.
 #[derive(Clone, Debug, Parser)]

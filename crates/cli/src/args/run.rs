@@ -49,6 +49,11 @@ pub struct Run {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
+    /// Give each flow that is named like a path of this policy (docs/policy.md) what the path gives
+    /// it: stack, window, rate, initial window; `--set` counts after it
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+
     /// Apply the scenario's [quick] settings: a shorter run of the same kind
     #[arg(long)]
     pub quick: bool,

@@ -25,6 +25,9 @@ pub enum TuneVerb {
     /// Tell what of the tuner this host can do, each thing tried, and how to mend what it cannot
     #[command(long_about = DOCTOR_ABOUT, after_help = DOCTOR_EXAMPLES)]
     Doctor(super::TunerJson),
+    /// Measure a path: its rate, round-trip time and buffer
+    #[command(long_about = super::probe::ABOUT)]
+    Probe(super::TunerProbe),
     #[command(flatten)]
     #[allow(missing_docs)]
     Tuner(super::TunerVerb),
@@ -36,6 +39,9 @@ pub struct TuneCheck {
     /// Policy; the files of the folder beside it, FILE with .d, belong to it
     #[arg(value_name = "FILE")]
     pub policy: PathBuf,
+
+    #[command(flatten)]
+    pub state: super::TunerState,
 
     /// Print JSON
     #[arg(long)]
@@ -52,6 +58,9 @@ pub struct TuneExplain {
     /// Policy
     #[arg(long, value_name = "FILE")]
     pub policy: PathBuf,
+
+    #[command(flatten)]
+    pub state: super::TunerState,
 
     /// Which end opened the connection
     #[arg(long, value_enum, default_value_t = Opened::Active)]

@@ -36,6 +36,9 @@ pub enum TunerVerb {
     /// Give flows back when the daemon whose pipe is the input hangs or ends; `run` starts it
     #[command(hide = true)]
     Guard(TunerScope),
+    /// Answer probes of paths as long as the input is open; `run --answer-probes` starts it
+    #[command(hide = true)]
+    Answer(TunerAnswer),
     /// Take back what a daemon that was killed has left
     Revert(TunerScope),
 }
@@ -76,6 +79,22 @@ pub struct TunerRun {
     /// Leave new flows to the look at running flows, which is taken every second
     #[arg(long, conflicts_with = "cgroup")]
     pub no_cgroup: bool,
+
+    /// Answer the probes of tuners at other hosts, at this address; with the key in the variable
+    /// FULLPIPE_KEY, or without a key
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub answer_probes: Option<String>,
+}
+
+/// `fullpipe tune answer`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct TunerAnswer {
+    /// As of `fullpipe serve --listen`
+    #[arg(value_name = "ADDRESS[:PORT]")]
+    pub listen: String,
+
+    #[command(flatten)]
+    pub state: TunerState,
 }
 
 /// A verb that prints something.

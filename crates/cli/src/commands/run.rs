@@ -30,13 +30,19 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         peer::honoured(&args.set, &["mtu", "rate", "rtt"], host)?;
     }
     let ground = ground::find(args, &INTERRUPT)?;
-    let overrides = Overrides {
+    let mut overrides = Overrides {
         set: args.set.clone(),
         seed: args.seed,
         repeat: args.repeat,
         quick: args.quick,
         world: Vec::new(),
     };
+    if let Some(file) = &args.policy {
+        let (plain, _) = load(&args.scenarios, &overrides)?;
+        let mut set = commands::tune::flow_settings(file, &plain)?;
+        set.extend(overrides.set);
+        overrides.set = set;
+    }
     let (scenarios, studies) = load(&args.scenarios, &overrides)?;
     let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;

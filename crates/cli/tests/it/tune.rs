@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::process::{Finished, command, finished};
+use crate::process::{Finished, SMALL, command, finished, fullpipe};
 use crate::schema::holds;
+use crate::server::Server;
 
 const POLICY: &str = r#"
 [defaults]
@@ -247,4 +248,79 @@ fn doctor_works_for_everybody_and_mends_what_it_finds() {
             "{side}"
         );
     }
+}
+
+/// A flow that is named like a path is what the path says, on the simulator as under the tuner.
+#[test]
+fn the_simulator_runs_a_policy() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("small.toml"), SMALL).unwrap();
+    let policy = |name: &str| {
+        format!(
+            "[[path]]\nname = \"{name}\"\nto = \"192.0.2.0/24\"\nrate = \"10Mbit/s\"\nrtt = \
+             \"40ms\"\nstack = \"aimd(increase=4,decrease=0.125)\"\nwindow = \"0.5*bdp\"\npacing = \
+             \"8Mbit/s\"\ninitial_window = {{ segments = 4 }}\n"
+        )
+    };
+    fs::write(dir.path().join("policy.toml"), policy("main")).unwrap();
+    fs::write(dir.path().join("other.toml"), policy("other")).unwrap();
+    let ran = |args: &[&str]| {
+        let ended = fullpipe(
+            dir.path(),
+            &[&["run", "small.toml", "--format", "csv"], args].concat(),
+        );
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.stdout
+    };
+    let by_policy = ran(&["--policy", "policy.toml"]);
+    let by_hand = ran(&[
+        "--set",
+        "flow.main.stack=aimd(increase=4,decrease=0.125)",
+        "--set",
+        "flow.main.window=16 segments",
+        "--set",
+        "flow.main.rate=8Mbit/s",
+        "--set",
+        "flow.main.initial_window=4",
+    ]);
+    assert_eq!(by_policy, by_hand);
+    assert_ne!(by_policy, ran(&[]));
+    // What is set counts after it.
+    let other = ran(&[
+        "--policy",
+        "policy.toml",
+        "--set",
+        "flow.main.window=8 segments",
+    ]);
+    assert_ne!(other, by_policy);
+    let ended = fullpipe(dir.path(), &["run", "small.toml", "--policy", "other.toml"]);
+    assert_eq!(ended.code, 2);
+    assert_eq!(
+        ended.stderr,
+        "error: no flow is named like a path: flows main\nhint: the policy has the paths other\n"
+    );
+}
+
+/// Over loopback nothing but the numbers is known beforehand.
+#[test]
+fn a_path_to_a_server_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &["--open"]);
+    let probe = |more: &[&str]| {
+        let args = [&["tune", "probe", &server.address, "--time", "1s"], more].concat();
+        let ended = fullpipe(dir.path(), &args);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.stdout
+    };
+    let measured: Value = serde_json::from_str(&probe(&["--json"])).unwrap();
+    assert!(measured["rate_bps"].as_f64().unwrap() > 1e6, "{measured}");
+    let rtt = measured["rtt_ns"].as_u64().unwrap();
+    assert!((1_000..1_000_000_000).contains(&rtt), "{measured}");
+    assert!(
+        measured["at"].as_u64().unwrap() > 1_700_000_000,
+        "{measured}"
+    );
+    let text = probe(&[]);
+    let heads: Vec<&str> = text.lines().map(|l| l.split(' ').next().unwrap()).collect();
+    assert_eq!(heads, ["rate", "rtt", "buffer", "bdp"]);
 }

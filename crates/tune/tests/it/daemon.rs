@@ -41,6 +41,8 @@ fn daemon_process() {
         scope: scope(&namespace),
         prefix,
         guard: Some(again("daemon::guard_process")),
+        prober: None,
+        answerer: None,
     };
     let ended = daemon::run(config, &STOP, &mut |line| eprintln!("{line}"));
     if let Err(e) = ended {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use fullpipe_emulate::namespace::{DEVICE, Side, addresses};
 use fullpipe_emulate::netlink::Links;
 use fullpipe_policy::{FLAG_SENDSTALL_IGNORE, Params, Prefix, Rule};
+use fullpipe_tune::bpf::Bpf;
 use fullpipe_tune::layout::{Event, Kind};
+use fullpipe_tune::tuner::Tuner;
 
 use crate::flows::{gets_on, listed, only, road};
 use crate::support::{Ground, Road, aimd, policy, prefix, rule, run};
@@ -336,4 +338,88 @@ fn flows_over_ipv6_are_found_by_their_networks() {
     }
     tuner.finish().unwrap();
     assert!(listed(&mut tuner).iter().all(|l| l.algorithm == "reno"));
+}
+
+/// Window, rate and buffers of a path are its flows' together: those that come take from those that
+/// are there, and give it back when they go.
+#[test]
+fn what_a_path_has_is_divided_among_its_flows() {
+    let Some(mut ground) = Ground::new(&[wide(), wide()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let params = Params {
+        clamp: 120,
+        pacing: 1_200_000,
+        ..Params::default()
+    };
+    let divided = Rule {
+        divide: true,
+        send_buffer: Some(600_000),
+        ..rule("divided", 0, "aimd", params, aimd(4.0, 0.5))
+    };
+    let whole = Rule {
+        send_buffer: Some(600_000),
+        ..rule("whole", 1, "aimd", params, aimd(4.0, 0.5))
+    };
+    tuner.apply(policy(vec![divided, whole])).unwrap();
+    tuner.watch(u64::MAX).unwrap();
+    let due = |tuner: &mut Tuner<Bpf>, n: u32| {
+        // One that runs already is found by the first look, buffers are changed by the next.
+        tuner.settle().unwrap();
+        let events = run(tuner, Duration::from_secs(3), |_| false);
+        tuner.settle().unwrap();
+        assert_eq!(tuner.shares("divided"), Some(n));
+        let (until, flows) = (tuner.now_us(), tuner.flows().unwrap());
+        let widest = |rule: usize| {
+            let late = events.iter().filter(|e| e.time_us + 1_000_000 > until);
+            let mine = late.filter(|e| e.rule == Some(rule) && e.kind == Kind::Ack);
+            mine.map(|e| e.window).fold(0.0, f64::max)
+        };
+        let parts: Vec<(u64, u32)> = flows
+            .iter()
+            .filter(|(_, rule)| rule == "divided")
+            .map(|(seen, _)| (seen.listing.max_pacing, seen.listing.send_buffer))
+            .collect();
+        println!("{n} flows: a window of {:.1}, {parts:?}", widest(0));
+        assert!(
+            (widest(0) - 120.0 / f64::from(n)).abs() <= 1.0,
+            "{}",
+            widest(0)
+        );
+        // The kernel doubles a buffer.
+        let part = (1_200_000 / u64::from(n), 2 * (600_000 / n).min(limit()));
+        assert_eq!(parts, vec![part; n as usize]);
+        let other = flows.iter().find(|(_, rule)| rule == "whole");
+        let other = &other.expect("a flow").0.listing;
+        assert_eq!(
+            (other.max_pacing, other.send_buffer),
+            (1_200_000, 2 * 600_000.min(limit()))
+        );
+    };
+    ground.flow(1);
+    ground.flow(0);
+    due(&mut tuner, 1);
+    // One new in the group, one found running.
+    let third = ground.prepared(0, true, |_| ());
+    ground.flow_outside(0);
+    due(&mut tuner, 3);
+    third.shutdown(std::net::Shutdown::Both).unwrap();
+    // It has its part until what waits in its buffer is out: three seconds at its rate.
+    run(&mut tuner, Duration::from_secs(5), |_| false);
+    due(&mut tuner, 2);
+    tuner.finish().unwrap();
+    let left = listed(&mut tuner);
+    assert!(
+        left.iter()
+            .all(|l| l.algorithm == "reno" && l.max_pacing == u64::MAX)
+    );
+}
+
+/// `net.core.wmem_max`.
+fn limit() -> u32 {
+    let text = std::fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap();
+    text.trim().parse().unwrap()
 }

@@ -51,6 +51,16 @@ fn structures_are_written_as_the_programs_read_them() {
         number: [12, 13, 14, 15, 16, 17, 18, 19],
     };
     assert_eq!(layout::params(&params), c["params"]);
+    let sizes = [
+        layout::RULES,
+        layout::POLICIES,
+        layout::NETWORKS,
+        layout::RANGES,
+    ];
+    let sizes = sizes.into_iter().map(|n| n as u32);
+    let constants = sizes.chain([layout::CLASSES, u32::from(layout::QUEUE)]);
+    let constants: Vec<u8> = constants.flat_map(u32::to_ne_bytes).collect();
+    assert_eq!(constants, c["constants"]);
     let row = |window, increase, decrease| Row {
         window,
         increase,

@@ -16,13 +16,14 @@ use fullpipe_emulate::emulation::LoopConfig;
 use fullpipe_emulate::namespace::{HostSide, Side, addresses};
 use fullpipe_emulate::stage::{Carrying, Stage};
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule};
+use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule, Via};
 use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec};
-use fullpipe_tune::bpf::{Bpf, Load};
+use fullpipe_tune::bpf::{Bpf, Load, prefix_of_process};
 use fullpipe_tune::journal::Journal;
 use fullpipe_tune::kernel::{Kernel, KernelError};
 use fullpipe_tune::layout::{Event, Listing};
 use fullpipe_tune::namespaces::Scope;
+use fullpipe_tune::spread::Classifiers;
 use fullpipe_tune::tuner::Tuner;
 use fullpipe_units::{Rate, Span};
 
@@ -56,6 +57,20 @@ pub struct Ground {
 impl Ground {
     /// `None`, with the reason on stderr, where the machine cannot make one.
     pub fn new(roads: &[Road]) -> Option<Self> {
+        Self::over(&spec(roads))
+    }
+
+    /// The same with `pairs` pairs of addresses over one road.
+    pub fn shared(road: &Road, pairs: usize) -> Option<Self> {
+        let mut spec = spec(&vec![road.clone(); pairs]);
+        spec.links.truncate(2);
+        for flow in &mut spec.flows {
+            (flow.forward, flow.back) = (vec![0], vec![1]);
+        }
+        Self::over(&spec)
+    }
+
+    fn over(spec: &RunSpec) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
         if !nix::unistd::geteuid().is_root() {
             eprintln!(
@@ -70,7 +85,7 @@ impl Ground {
                 return None;
             }
         };
-        let stage = match Stage::without_processes(&spec(roads), 1500, [None, None]) {
+        let stage = match Stage::without_processes(spec, 1500, [None, None]) {
             Ok(stage) => stage,
             Err(e) => {
                 eprintln!("skipped: {e}");
@@ -106,6 +121,11 @@ impl Ground {
 
     /// A tuner over the near host and the group; `None` where the kernel lacks something.
     pub fn tuner(&self) -> Option<Tuner<Bpf>> {
+        self.tuner_with_classifiers().map(|(tuner, _)| tuner)
+    }
+
+    /// The same, and the programs that sort its flows' packets.
+    pub fn tuner_with_classifiers(&self) -> Option<(Tuner<Bpf>, Classifiers)> {
         let load = Load {
             prefix: &prefix(),
             cgroup: Some(&self.group.path),
@@ -116,8 +136,9 @@ impl Ground {
             Ok(bpf) => bpf,
             Err(e) => return lacking(&e),
         };
+        let classifiers = bpf.classifiers().expect("descriptors");
         let journal = Journal::open(&self.folder.path().join("journal")).expect("a journal");
-        Some(Tuner::new(bpf, &prefix(), journal))
+        Some((Tuner::new(bpf, &prefix(), journal), classifiers))
     }
 
     /// Looks at the near host's flows without being their tuner.
@@ -367,14 +388,7 @@ pub fn compile_in(root: &Path, file: &str) -> Option<(tempfile::TempDir, PathBuf
 
 /// Names of algorithms are the whole machine's: those of this process.
 pub fn prefix() -> String {
-    let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut id = std::process::id() as usize;
-    let mut name = vec![b't'];
-    while id > 0 {
-        name.push(digits[id % 36]);
-        id /= 36;
-    }
-    String::from_utf8(name).expect("letters and digits")
+    prefix_of_process('t')
 }
 
 fn spec(roads: &[Road]) -> RunSpec {
@@ -520,6 +534,7 @@ pub fn rule(name: &str, k: usize, stack: &str, params: Params, table: Vec<Row>) 
         respect_app: true,
         share: 1 << 16,
         divide: false,
+        via: Via::Auto,
         action: Action::Ours {
             params: Params { rows, ..params },
             table,

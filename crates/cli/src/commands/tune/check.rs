@@ -1,17 +1,19 @@
 //! `fullpipe tune check`: every mistake of a policy, and its warnings.
 
-use fullpipe_policy::{Action, PathFacts, Policy, Rule};
+use std::fs;
+
+use fullpipe_policy::{Action, Measurements, PathFacts, Policy, Rule, measured};
 use fullpipe_scenario::Diagnostics;
 use serde_json::{Value, json};
 
-use crate::args::TuneCheck;
+use crate::args::{TuneCheck, TunerState};
 use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Runs the command.
 pub fn check(args: &TuneCheck) -> Result<Exit, Failure> {
-    let read = Policy::load(&args.policy);
+    let read = Policy::load_with(&args.policy, &known(&args.state));
     if args.json {
         output::data(&format!("{:#}\n", as_json(args, &read)))?;
     }
@@ -21,7 +23,7 @@ pub fn check(args: &TuneCheck) -> Result<Exit, Failure> {
                 output::warning(warning);
             }
             if !args.json {
-                let paths = counted(policy.paths.len(), "path");
+                let paths = counted(policy.paths.len() + policy.waiting.len(), "path");
                 let warnings = counted(policy.compiled.warnings.len(), "warning");
                 let file = args.policy.display();
                 output::data(&format!("{file}: ok: {paths}, {warnings}\n"))?;
@@ -33,6 +35,12 @@ pub fn check(args: &TuneCheck) -> Result<Exit, Failure> {
             Ok(Exit::Usage)
         }
     }
+}
+
+/// What the daemon's probes have measured of paths; nothing where no daemon has been.
+pub(super) fn known(state: &TunerState) -> Measurements {
+    let text = fs::read_to_string(state.state.join("measured"));
+    measured::read(&text.unwrap_or_default())
 }
 
 /// Prints everything that is wrong.

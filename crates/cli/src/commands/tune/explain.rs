@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use fullpipe_cc::response::{Conditions, Cycle, cycle};
 use fullpipe_policy::{
-    Action, Aggression, Flow, Mismatch, PathFacts, Policy, Row, Rule, Side, Verdict,
+    Action, Aggression, Flow, Mismatch, PathFacts, Policy, Row, Rule, Side, Verdict, Via,
 };
 use fullpipe_units::Span;
 use serde_json::{Value, json};
 
-use super::check::{path_json, refuse};
+use super::check::{known, path_json, refuse};
 use super::forecast::{Forecast, forecast};
 use crate::args::{Opened, TuneExplain};
 use crate::exit::{Exit, Failure};
@@ -19,7 +19,7 @@ use crate::table::{Align, Table, number};
 
 /// Runs the command.
 pub fn explain(args: &TuneExplain) -> Result<Exit, Failure> {
-    let policy = match Policy::load(&args.policy) {
+    let policy = match Policy::load_with(&args.policy, &known(&args.state)) {
         Ok(policy) => policy,
         Err(wrong) => {
             refuse(&wrong);
@@ -296,6 +296,16 @@ fn given(out: &mut String, rule: &Rule, facts: &PathFacts) {
         Action::Ours { table, .. } => (table.len(), rule.stack.clone()),
     };
     line("stack", what);
+    if let (Some(m), Some((host, _))) = (&facts.measured, &facts.probe) {
+        let least = if m.lost { "" } else { "at least " };
+        let (rate, rtt, buffer) = (m.rate, m.rtt, m.buffer);
+        let words = format!("{rate}, RTT {rtt}, buffer {least}{buffer}, by a probe of {host}");
+        line("measured", words);
+    }
+    if rule.divide {
+        let what = "window, pacing and buffers, among the flows that the path has";
+        line("divided", what.to_owned());
+    }
     if rows > 1 {
         let (a, b) = facts.table_error;
         let percent = |x: f64| number(x * 100.0, 2);
@@ -319,7 +329,15 @@ fn given(out: &mut String, rule: &Rule, facts: &PathFacts) {
         if params.initial_window > 0 {
             let spread = match params.spread_us {
                 0 => String::new(),
-                us => format!(", over {} ms", number(f64::from(us) / 1000.0, 1)),
+                us => {
+                    let by = match facts.via {
+                        Via::Auto => "the first of edt, htb and beyond-ten that the host has",
+                        Via::Edt => "edt",
+                        Via::Htb => "htb",
+                        Via::BeyondTen => "beyond-ten",
+                    };
+                    format!(", over {} ms, by {by}", number(f64::from(us) / 1000.0, 1))
+                }
             };
             line(
                 "initial window",

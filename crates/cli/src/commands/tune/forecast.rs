@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use fullpipe_grounds::Sim;
-use fullpipe_policy::{Action, PathFacts, Rule};
+use fullpipe_policy::{PathFacts, Rule};
 use fullpipe_results::run::{Options, run_on};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{BufferSize, Span};
@@ -113,13 +113,13 @@ fn scenario(rule: &Rule, facts: &PathFacts, stack: &str, buffer: BufferSize, s: 
         facts.mtu,
         loss_at(s)
     );
-    if let Action::Ours { params, .. } = &rule.action {
-        if params.clamp > 0 {
-            let _ = writeln!(text, "window = \"{} segments\"", params.clamp);
-        }
-        if params.pacing > 0 {
-            let _ = writeln!(text, "rate = \"{}bit/s\"", params.pacing * 8);
-        }
+    // The law is an axis of the matrix, and how it begins is its own.
+    let keys = facts.flow_keys(rule).unwrap_or_default();
+    for (key, value) in keys
+        .iter()
+        .filter(|(key, _)| ["window", "rate"].contains(key))
+    {
+        let _ = writeln!(text, "{key} = \"{value}\"");
     }
     let _ = writeln!(
         text,

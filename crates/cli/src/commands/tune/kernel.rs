@@ -6,19 +6,27 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::Parser as _;
 use fullpipe_doctor::Finding;
+use fullpipe_grounds::Laws;
+use fullpipe_net::session::key::VARIABLE;
 use fullpipe_tune::bpf::PREFIX;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
 use fullpipe_tune::groups;
 use fullpipe_tune::guard;
+use fullpipe_tune::laws::Programs;
 use fullpipe_tune::namespaces::Scope;
 use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
 use super::arms;
-use crate::args::{TunerRun, TunerScope, TunerState, TunerVerb};
+use crate::args::TunerVerb;
+use crate::args::{
+    Args, Command as Verb, TunerAnswer, TunerJson, TunerRun, TunerScope, TunerState,
+};
+use crate::commands::serve;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::table::{Align, Table};
@@ -28,6 +36,11 @@ pub fn examine(state: &Path) -> Vec<Finding> {
     let mut findings = vec![Finding::yes("libelf and zlib", "in this fullpipe")];
     findings.extend(trial::examine(state));
     findings
+}
+
+/// What runs on the running kernel have of it.
+pub fn laws() -> Option<&'static dyn Laws> {
+    Some(&Programs)
 }
 
 /// Runs the verb.
@@ -95,6 +108,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
                 answer["stack"].as_str().unwrap_or_default()
             ))?;
         }
+        TunerVerb::Answer(args) => return answer(args),
         TunerVerb::Guard(args) => {
             let state = &args.state.state;
             guard::run(state, PREFIX, scope(args), PATIENCE, &mut output::say).map_err(failure)?;
@@ -107,6 +121,47 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Has the daemon measure its paths anew.
+pub fn measure_anew(args: &TunerJson) -> Result<Exit, Failure> {
+    let answer = say(&args.state, json!({ "verb": "probe" }))?;
+    let hosts = answer["hosts"].as_array().map_or(0, Vec::len);
+    output::say(&format!(
+        "paths to {hosts} hosts are measured; `fullpipe tune status` shows them"
+    ));
+    Ok(Exit::Ok)
+}
+
+/// Answers probes until the input ends, which the daemon holds open.
+fn answer(args: &TunerAnswer) -> Result<Exit, Failure> {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(0);
+    });
+    let identity = args.state.state.join("identity");
+    let identity = identity.display().to_string();
+    let mut words = vec![
+        "fullpipe",
+        "serve",
+        "--listen",
+        &args.listen,
+        "--identity",
+        &identity,
+        "--max-duration",
+        "1min",
+        "--max-tests",
+        "2",
+    ];
+    if env::var_os(VARIABLE).is_none() {
+        words.push("--open");
+    }
+    let parsed = Args::try_parse_from(words);
+    let parsed = parsed.map_err(|e| Failure::new(Exit::Usage, format!("--answer-probes: {e}")))?;
+    match parsed.command {
+        Verb::Serve(args) => serve::serve(&args),
+        _ => Err(Failure::new(Exit::Internal, "`serve` is no `serve`")),
+    }
 }
 
 fn scope(args: &TunerScope) -> Scope {
@@ -135,21 +190,40 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
         scope: scope(&args.scope),
         prefix: PREFIX.to_owned(),
         guard: Some(guard_of(args)?),
+        prober: Some(itself(&["tune", "probe", "--json"])?),
+        answerer: args
+            .answer_probes
+            .as_ref()
+            .map(|at| answerer(args, at))
+            .transpose()?,
     };
     daemon::run(config, &STOP, &mut output::say).map_err(failure)
 }
 
 /// This program as the guard of the daemon.
 fn guard_of(args: &TunerRun) -> Result<Command, Failure> {
-    let program = env::current_exe();
-    let program = program.map_err(|e| Failure::new(Exit::Environment, e.to_string()))?;
-    let mut guard = Command::new(program);
-    guard.args(["tune", "guard", "--state"]);
+    let mut guard = itself(&["tune", "guard", "--state"])?;
     guard.arg(&args.scope.state.state);
     if args.scope.own_namespace {
         guard.arg("--own-namespace");
     }
     Ok(guard)
+}
+
+/// This program as the server that answers probes.
+fn answerer(args: &TunerRun, at: &str) -> Result<Command, Failure> {
+    let mut answerer = itself(&["tune", "answer", at, "--state"])?;
+    answerer.arg(&args.scope.state.state);
+    Ok(answerer)
+}
+
+/// This program with other arguments.
+fn itself(args: &[&str]) -> Result<Command, Failure> {
+    let program = env::current_exe();
+    let program = program.map_err(|e| Failure::new(Exit::Environment, e.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(args);
+    Ok(command)
 }
 
 fn failure(error: DaemonError) -> Failure {
@@ -196,12 +270,48 @@ fn status(answer: &Value) -> String {
         },
     );
     for rule in answer["rules"].as_array().into_iter().flatten() {
-        out += &format!("path {}: {}\n", text(&rule["name"]), text(&rule["stack"]));
+        let among = match rule["divided_among"].as_u64() {
+            Some(n) if n > 1 => format!(", divided among {n} flows"),
+            _ => String::new(),
+        };
+        let (name, stack) = (text(&rule["name"]), text(&rule["stack"]));
+        out += &format!("path {name}: {stack}{among}\n");
+    }
+    for device in answer["spreading"].as_array().into_iter().flatten() {
+        out += &format!(
+            "interface {}: initial windows are spread by {}\n",
+            text(&device["interface"]),
+            text(&device["by"])
+        );
+    }
+    for path in answer["measured"].as_array().into_iter().flatten() {
+        out += &format!("path to {}\n", measured(path));
     }
     for (name, n) in answer["counters"].as_object().into_iter().flatten() {
         out += &format!("{name} {n}\n");
     }
     out
+}
+
+/// `192.0.2.7: 98.7 Mbit/s, RTT 80.1 ms, buffer 450.0 kB, measured 12 s ago`.
+fn measured(path: &Value) -> String {
+    let host = text(&path["host"]);
+    let Some(rate) = path["rate_bps"].as_f64() else {
+        return format!("{host}: not measured yet");
+    };
+    let (rtt, buffer) = (path["rtt_ns"].as_f64(), path["buffer_bytes"].as_f64());
+    let least = if path["lost"] == true {
+        ""
+    } else {
+        "at least "
+    };
+    format!(
+        "{host}: {:.1} Mbit/s, RTT {:.1} ms, buffer {least}{:.1} kB, measured {} s ago",
+        rate / 1e6,
+        rtt.unwrap_or_default() / 1e6,
+        buffer.unwrap_or_default() / 1e3,
+        path["age_s"]
+    )
 }
 
 fn flows(answer: &Value) -> String {

@@ -8,6 +8,11 @@ mod explain;
 mod forecast;
 #[cfg_attr(not(feature = "tune"), path = "without.rs")]
 mod kernel;
+mod probe;
+mod simulated;
+
+pub use kernel::laws;
+pub use simulated::flow_settings;
 
 use crate::args::{Tune, TuneVerb};
 use crate::exit::{Exit, Failure};
@@ -18,6 +23,7 @@ pub fn tune(args: &Tune) -> Result<Exit, Failure> {
         TuneVerb::Check(args) => check::check(args),
         TuneVerb::Explain(args) => explain::explain(args),
         TuneVerb::Doctor(args) => doctor::doctor(args),
+        TuneVerb::Probe(args) => probe::probe(args),
         TuneVerb::Tuner(verb) => kernel::run(verb),
     }
 }

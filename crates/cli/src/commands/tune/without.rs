@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use fullpipe_doctor::Finding;
+use fullpipe_grounds::Laws;
 
-use crate::args::TunerVerb;
+use crate::args::{TunerJson, TunerVerb};
 use crate::exit::{Exit, Failure};
 
 const HOW: &str = "`apt-get install libelf-dev zlib1g-dev pkg-config`, then `cargo install --path \
@@ -16,8 +17,22 @@ pub fn examine(_: &Path) -> Vec<Finding> {
     vec![Finding::no("the tuner's kernel side", lacks).remedy(HOW)]
 }
 
+/// Nothing for runs on the running kernel.
+pub fn laws() -> Option<&'static dyn Laws> {
+    None
+}
+
+/// There is no daemon.
+pub fn measure_anew(_: &TunerJson) -> Result<Exit, Failure> {
+    lacks()
+}
+
 /// Says how to get them.
 pub fn run(_: &TunerVerb) -> Result<Exit, Failure> {
+    lacks()
+}
+
+fn lacks() -> Result<Exit, Failure> {
     let message = "this fullpipe was built without the tuner's kernel side";
     Err(Failure::new(Exit::Environment, message).hint(HOW))
 }

@@ -1,0 +1,144 @@
+//! `fullpipe tune probe`: what a path is, measured over UDP.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fullpipe_grounds::Peer;
+use fullpipe_policy::Measured;
+use fullpipe_run::{FlowOutcome, Ground, Outcome};
+use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::{Bytes, Rate, Span};
+
+use crate::args::{PeerFlags, TunerProbe};
+use crate::commands::send::target::Server;
+use crate::exit::{Exit, Failure};
+use crate::table::number;
+use crate::{output, peer};
+
+/// Runs the command.
+pub fn probe(args: &TunerProbe) -> Result<Exit, Failure> {
+    let Some(host) = &args.host else {
+        return super::kernel::measure_anew(&args.json);
+    };
+    let server = Server::parse(host).map_err(|e| Failure::new(Exit::Usage, e))?;
+    let measured = measure(&server, args.time, &args.flags)?;
+    let text = match args.json.json {
+        true => format!("{}\n", measured.to_json()),
+        false => words(&measured),
+    };
+    output::data(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// Fills the path for so long.
+fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, Failure> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
+        .map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
+    let ground = Peer::new(peer::way(server, flags)?, &STOP);
+    let text = format!(
+        "name = \"probe\"\nduration = \"{time}\"\n[[flow]]\npreset = \"2026\"\nstack = \
+         \"scalable\"\n"
+    );
+    let broken = |why: String| Failure::new(Exit::Internal, format!("the probe's scenario: {why}"));
+    let scenario = Scenario::parse(&text, "probe", &Overrides::default());
+    let scenario = scenario.map_err(|why| broken(why.to_string()))?;
+    let mut spec = scenario.cases[0].run_spec(0);
+    spec.interval = STEP;
+    ground.fit(&mut spec);
+    let outcome = ground.run(&spec)?;
+    let flow = outcome.flows.first();
+    let flow = flow.ok_or_else(|| broken("no flow came back".to_owned()))?;
+    what_it_says(flow, &outcome).ok_or_else(|| {
+        Failure::new(Exit::Environment, format!("nothing arrived at {server}"))
+            .hint("give it more time: `--time 20s`")
+    })
+}
+
+/// Grain of the arrivals.
+const STEP: Span = Span::from_millis(20);
+
+fn what_it_says(flow: &FlowOutcome, outcome: &Outcome) -> Option<Measured> {
+    let rtt = flow.rtt.min()?;
+    // Over two round trips, and as long as a busy host can be late.
+    let steps = (2 * rtt.as_nanos()).max(LEAST.as_nanos()) / outcome.interval.as_nanos().max(1);
+    let arrived = &flow.arrived_per_interval;
+    let sums = arrived.windows((steps as usize + 1).min(arrived.len().max(1)));
+    let most = sums
+        .map(|some| some.iter().sum::<u64>() as f64 / some.len() as f64)
+        .fold(0.0, f64::max);
+    let bits = most * f64::from(flow.packet) * 8.0 / outcome.interval.as_secs_f64();
+    let rate = Rate::from_bits_per_sec(bits.round() as u64);
+    let longest = flow.rtt.quantile(FULL)?;
+    let waited = longest.saturating_sub(rtt);
+    (bits >= 1.0).then_some(Measured {
+        rate,
+        rtt,
+        buffer: Bytes(rate.bytes_in(waited).get()),
+        lost: flow.totals.retransmits > 0,
+        at: now(),
+    })
+}
+
+const LEAST: Span = Span::from_millis(300);
+/// Of the round-trip times, the part below the one that a full buffer makes: some are long because
+/// a host was late.
+const FULL: f64 = 0.99;
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |t| t.as_secs())
+}
+
+fn words(m: &Measured) -> String {
+    let packets = m.buffer.get() as f64 / 1500.0;
+    let least = if m.lost { "" } else { "at least " };
+    format!(
+        "rate    {} Mbit/s\nrtt     {} ms\nbuffer  {least}{} kB, {} packets of 1500 B\nbdp     {} \
+         packets\n",
+        number(m.rate.as_mbps(), 2),
+        number(m.rtt.as_millis_f64(), 2),
+        number(m.buffer.get() as f64 / 1000.0, 1),
+        number(packets, 0),
+        number(m.rate.bdp(m.rtt).get() as f64 / 1500.0, 0)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_grounds::Sim;
+    use fullpipe_scenario::{Overrides, Scenario};
+
+    use super::*;
+
+    /// The simulator's path is known: so is what a probe of it would have to find.
+    #[test]
+    fn rate_round_trip_and_buffer_are_those_of_the_path() {
+        for (rate, rtt, buffer) in [(50, 40, 100), (200, 80, 700), (10, 10, 40)] {
+            let text = format!(
+                "name = \"probe\"\nduration = \"5s\"\n[path]\nrate = \"{rate}Mbit/s\"\nrtt = \
+                 \"{rtt}ms\"\nbuffer = \"{buffer} packets\"\n[[flow]]\npreset = \"2026\"\nstack = \
+                 \"scalable\"\n"
+            );
+            let scenario = Scenario::parse(&text, "probe", &Overrides::default()).unwrap();
+            let mut spec = scenario.cases[0].run_spec(0);
+            spec.interval = STEP;
+            let outcome = Sim.run(&spec).unwrap();
+            let m = what_it_says(&outcome.flows[0], &outcome).unwrap();
+            let of = |measured: f64, due: f64| (measured / due - 1.0).abs();
+            assert!(
+                of(m.rate.as_mbps(), f64::from(rate)) < 0.02,
+                "{rate}: {m:?}"
+            );
+            assert!(
+                of(m.rtt.as_millis_f64(), f64::from(rtt)) < 0.05,
+                "{rtt}: {m:?}"
+            );
+            let packets = m.buffer.get() as f64 / 1500.0;
+            assert!(of(packets, f64::from(buffer)) < 0.1, "{buffer}: {packets}");
+            assert!(m.lost);
+        }
+    }
+}

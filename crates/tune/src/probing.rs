@@ -1,0 +1,276 @@
+//! What the daemon finds out about paths by itself: another process measures one path after the
+//! other, and what it found is kept in a file with its age.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fullpipe_policy::measured::{read, written};
+use fullpipe_policy::{Measured, Measurements, PathFacts};
+
+/// Measures paths, one at a time.
+#[derive(Debug)]
+pub struct Probing {
+    file: PathBuf,
+    known: Measurements,
+    /// The program, which takes a host as its last argument and prints a measurement; `None`:
+    /// nothing is measured.
+    program: Option<Vec<std::ffi::OsString>>,
+    running: Option<Running>,
+    /// When a host that did not answer was asked.
+    failed: BTreeMap<String, Instant>,
+}
+
+#[derive(Debug)]
+struct Running {
+    host: String,
+    child: Child,
+    since: Instant,
+}
+
+/// What has become of a probe.
+#[derive(Debug)]
+pub enum Probed {
+    /// Something is known that was not.
+    Measured(String, Measured),
+    /// Host, and what the program complained of.
+    Failed(String, String),
+}
+
+/// A probe that takes longer has gone astray.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Until a host that did not answer is asked again.
+const AGAIN: Duration = Duration::from_secs(300);
+
+impl Probing {
+    /// What was measured before is in `file`.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn open(file: PathBuf, program: Option<&Command>) -> io::Result<Self> {
+        let known = match fs::read_to_string(&file) {
+            Ok(text) => read(&text),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Measurements::new(),
+            Err(e) => return Err(e),
+        };
+        let words = |command: &Command| {
+            let program = command.get_program().to_owned();
+            std::iter::once(program)
+                .chain(command.get_args().map(Into::into))
+                .collect()
+        };
+        Ok(Self {
+            file,
+            known,
+            program: program.map(words),
+            running: None,
+            failed: BTreeMap::new(),
+        })
+    }
+
+    /// Measurements of this daemon and those before it.
+    pub fn known(&self) -> &Measurements {
+        &self.known
+    }
+
+    /// Has everything measured anew.
+    pub fn forget(&mut self) {
+        for measured in self.known.values_mut() {
+            measured.at = 0;
+        }
+        self.failed.clear();
+    }
+
+    /// Begins the next probe that `paths` want, or ends the one that runs.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn look(&mut self, paths: &[&PathFacts]) -> io::Result<Option<Probed>> {
+        if let Some(mut running) = self.running.take() {
+            return match running.child.try_wait() {
+                Ok(Some(status)) => self.ended(running, status.success()).map(Some),
+                Ok(None) if running.since.elapsed() < LONGEST => {
+                    self.running = Some(running);
+                    Ok(None)
+                }
+                _ => {
+                    let _ = running.child.kill();
+                    let _ = running.child.wait();
+                    Ok(Some(self.fail(running.host, "no end of it".to_owned())))
+                }
+            };
+        }
+        let Some(program) = &self.program else {
+            return Ok(None);
+        };
+        let due = paths.iter().find_map(|facts| {
+            let (host, every) = facts.probe.as_ref()?;
+            let known = self.known.get(host);
+            let fresh = known.is_some_and(|m| m.age(now()) < every.as_secs_f64() as u64);
+            let tried = self.failed.get(host);
+            let rests = tried.is_some_and(|at| at.elapsed() < AGAIN);
+            (!fresh && !rests).then(|| host.clone())
+        });
+        let Some(host) = due else { return Ok(None) };
+        let mut command = Command::new(&program[0]);
+        command.args(&program[1..]).arg(&host);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        match command.spawn() {
+            Ok(child) => {
+                let since = Instant::now();
+                self.running = Some(Running { host, child, since });
+                Ok(None)
+            }
+            Err(e) => Ok(Some(self.fail(host, e.to_string()))),
+        }
+    }
+
+    fn ended(&mut self, mut running: Running, well: bool) -> io::Result<Probed> {
+        let mut said = String::new();
+        let mut complained = String::new();
+        if let Some(out) = &mut running.child.stdout {
+            let _ = out.take(MOST).read_to_string(&mut said);
+        }
+        if let Some(out) = &mut running.child.stderr {
+            let _ = out.take(MOST).read_to_string(&mut complained);
+        }
+        let value = serde_json::from_str(&said).unwrap_or_default();
+        match Measured::from_json(&value).filter(|_| well) {
+            Some(measured) => {
+                self.failed.remove(&running.host);
+                self.known.insert(running.host.clone(), measured);
+                let new = self.file.with_extension("new");
+                fs::write(&new, written(&self.known))?;
+                fs::rename(&new, &self.file)?;
+                Ok(Probed::Measured(running.host, measured))
+            }
+            None => {
+                let why = complained.lines().next().unwrap_or("it printed nothing");
+                let why = why.trim_start_matches("error: ").to_owned();
+                Ok(self.fail(running.host, why))
+            }
+        }
+    }
+
+    fn fail(&mut self, host: String, why: String) -> Probed {
+        self.failed.insert(host.clone(), Instant::now());
+        Probed::Failed(host, why)
+    }
+}
+
+impl Drop for Probing {
+    fn drop(&mut self) {
+        if let Some(running) = &mut self.running {
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+    }
+}
+
+/// Bytes of an answer.
+const MOST: u64 = 65_536;
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |t| t.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_policy::{Policy, Source};
+
+    use super::*;
+
+    fn policy(known: &Measurements) -> Policy {
+        let text = "[[path]]\nname = \"lab\"\nto = \"192.0.2.0/24\"\nstack = \"reno\"\n\
+                    probe = \"192.0.2.7\"\nprobe_every = \"1min\"\nbuffers = \"bdp*2\"\n";
+        let source = Source {
+            name: "policy.toml".into(),
+            text: text.into(),
+        };
+        Policy::parse_with(&[source], known).unwrap()
+    }
+
+    /// A program that says what it is told to.
+    fn says(text: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{text} # $0")]);
+        command
+    }
+
+    fn until_something(probing: &mut Probing, policy: &Policy) -> Probed {
+        let paths: Vec<&PathFacts> = policy.paths.iter().chain(&policy.waiting).collect();
+        let begin = Instant::now();
+        loop {
+            if let Some(probed) = probing.look(&paths).unwrap() {
+                return probed;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "no answer");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_was_measured_is_kept_and_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("measured");
+        let at = now();
+        let answer = format!(
+            "echo '{{\"rate_bps\": 100000000, \"rtt_ns\": 80000000, \"buffer_bytes\": 450000, \
+             \"lost\": true, \"at\": {at}}}'"
+        );
+        let mut probing = Probing::open(file.clone(), Some(&says(&answer))).unwrap();
+        let before = policy(probing.known());
+        assert!(before.compiled.rules.is_empty(), "it waits");
+        let Probed::Measured(host, measured) = until_something(&mut probing, &before) else {
+            panic!("it answers");
+        };
+        assert_eq!((host.as_str(), measured.at), ("192.0.2.7", at));
+        let after = policy(probing.known());
+        // 666 whole packets of 1500 B, 1448 of them payload.
+        assert_eq!(
+            after.compiled.rules[0].send_buffer,
+            Some(2 * 666 * 1448 + 1448)
+        );
+        // Fresh: nobody is asked. The next daemon knows it.
+        let paths: Vec<&PathFacts> = after.paths.iter().collect();
+        assert!(probing.look(&paths).unwrap().is_none() && probing.running.is_none());
+        let mut again = Probing::open(file, Some(&says("false"))).unwrap();
+        assert_eq!(again.known(), probing.known());
+        again.forget();
+        assert!(matches!(
+            until_something(&mut again, &after),
+            Probed::Failed(..)
+        ));
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_is_asked_again_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("measured");
+        for (program, said) in [
+            (
+                "echo 'error: nobody is there' >&2; exit 3",
+                "nobody is there",
+            ),
+            ("echo 12", "it printed nothing"),
+        ] {
+            let mut probing = Probing::open(file.clone(), Some(&says(program))).unwrap();
+            let waiting = policy(probing.known());
+            let Probed::Failed(host, why) = until_something(&mut probing, &waiting) else {
+                panic!("{program}");
+            };
+            assert_eq!((host.as_str(), why.as_str()), ("192.0.2.7", said));
+            let paths: Vec<&PathFacts> = waiting.waiting.iter().collect();
+            assert!(probing.look(&paths).unwrap().is_none() && probing.running.is_none());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The tuner's laws on ground `kernel`, by fullpipe's spelling.
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_grounds::Sim;
+use fullpipe_kernel::{Options, RunningKernel};
+use fullpipe_run::{
+    Buffer, Drops, FlowSpec, Ground, GroundError, LinkSpec, Outcome, RunSpec, Trace,
+};
+use fullpipe_tune::laws::Programs;
+use fullpipe_units::{Rate, Span, Time};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// The ground, with the laws or without; `None` where the machine cannot have it.
+fn ground(laws: bool) -> Option<RunningKernel> {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: the tuner's tests need root");
+        return None;
+    }
+    let options = Options {
+        check: false,
+        laws: if laws { Some(&Programs) } else { None },
+        ..Options::default()
+    };
+    RunningKernel::new(options, &NEVER)
+        .inspect_err(|why| eprintln!("skipped: {why}"))
+        .ok()
+}
+
+/// One flow on 50 Mbit/s, 40 ms, one BDP of buffer (167 packets).
+fn spec(stack: &str, secs: u64, lost: &[u64]) -> RunSpec {
+    let half = Span::from_millis(20);
+    let rate = Rate::from_bits_per_sec(50_000_000);
+    let links = vec![
+        LinkSpec::new("bottleneck", Some(rate), half, Buffer::Packets(167)),
+        LinkSpec::pure_delay("back", half),
+    ];
+    let mut flow = FlowSpec::new(
+        "main",
+        StackSpec::parse(stack).unwrap(),
+        SenderConfig::preset(Preset::Linux, 1500),
+        ReceiverConfig::preset(Preset::Linux),
+        vec![0],
+        vec![1],
+    );
+    flow.preset = Some(Preset::Linux);
+    flow.drops = Drops {
+        segments: lost.to_vec(),
+        ..Drops::default()
+    };
+    RunSpec {
+        duration: Span::from_secs(secs),
+        links,
+        flows: vec![flow],
+        trace: Trace::Every(Span::from_millis(20)),
+        ..RunSpec::default()
+    }
+}
+
+/// What the first reduction took away of the largest window before it, as far as samples show it.
+fn first_cut(outcome: &Outcome) -> f64 {
+    let rows = &outcome.flows[0].series.rows;
+    let cut = rows.iter().position(|r| r.ssthresh < 1e6);
+    let cut = cut.expect("a reduction");
+    let before = rows[..cut].iter().map(|r| r.cwnd_max).fold(0.0, f64::max);
+    1.0 - rows[cut].ssthresh / before
+}
+
+#[test]
+fn a_law_that_the_kernel_lacks_runs_by_its_name() {
+    let Some(with) = ground(true) else { return };
+    let Some(without) = ground(false) else { return };
+    let lossy = spec("aimd(increase=4,decrease=0.125)", 3, &[120]);
+    assert!(matches!(
+        without.check(&lossy),
+        Err(GroundError::Unable { .. })
+    ));
+    with.check(&lossy).unwrap();
+    assert_ne!(with.fingerprint(), without.fingerprint());
+    let outcome = match with.run(&lossy) {
+        Err(GroundError::Environment { what, .. }) => {
+            eprintln!("skipped: {what}");
+            return;
+        }
+        other => other.unwrap(),
+    };
+    let taken = first_cut(&outcome);
+    assert!(
+        (taken - 0.125).abs() < 0.05,
+        "{taken}: an eighth, not a half"
+    );
+    // Nothing of it is left: names, groups.
+    let names = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(names).unwrap();
+    let mine = fullpipe_tune::bpf::prefix_of_process('r');
+    assert!(!names.contains(&mine), "{names}");
+    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    assert!(!group.contains("fullpipe-run-"), "{group}");
+    // What cannot be had says what to write instead; a module of the kernel's own stays that.
+    let refusal = with.check(&spec("reno+hystart", 3, &[])).unwrap_err();
+    assert!(
+        refusal.to_string().contains("no slow start `hystart`"),
+        "{refusal}"
+    );
+    for own in ["cubic", "cubic-linux", "reno"] {
+        without.check(&spec(own, 3, &[])).unwrap();
+        with.check(&spec(own, 3, &[])).unwrap();
+    }
+}
+
+const STACKS: [&str; 12] = [
+    "reno+limited(max_ssthresh=50)",
+    "aimd(increase=6,decrease=0.3)",
+    "aimd(increase=4,decrease=0.125)",
+    "highspeed",
+    "scalable",
+    "htcp",
+    "bic",
+    "cubic(c=0.4)",
+    "westwood",
+    "vegas",
+    "fast",
+    "hstcp-lp",
+];
+
+/// The table of docs/tuner.md: the same case on the kernel, by the tuner's law, in the simulator,
+/// and by the kernel's own module.
+#[test]
+#[ignore = "three minutes: make verify-tuner"]
+fn each_law_beside_the_simulator_and_the_kernel_s_module() {
+    let Some(with) = ground(true) else { return };
+    println!(
+        "| stack | goodput, Mbit/s: tuner | simulator | module | mean window, segments: tuner | simulator | module | reductions: tuner | simulator | module |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for stack in STACKS {
+        let mut case = spec(stack, 12, &[]);
+        case.measure_from = Time::ZERO + Span::from_secs(2);
+        let mine = with.run(&case).unwrap();
+        let sim = Sim.run(&case).unwrap();
+        let name = stack.split(['(', '+']).next().unwrap();
+        let mut own = case.clone();
+        own.flows[0].stack = StackSpec::parse(&format!("{name}-linux"))
+            .unwrap_or_else(|_| StackSpec::parse("reno").unwrap());
+        // Only where the whole stack is the module's.
+        let is_module = [
+            "cubic",
+            "bic",
+            "htcp",
+            "westwood",
+            "vegas",
+            "highspeed",
+            "scalable",
+        ];
+        let own = match is_module.contains(&name) {
+            true => with.run(&own).ok(),
+            false => None,
+        };
+        let goodput = |o: &Outcome| {
+            let f = &o.flows[0];
+            f.totals.delivered_measured as f64 * f64::from(f.mss) * 8.0 / 10e6
+        };
+        let row = |of: &dyn Fn(&Outcome) -> String| {
+            let own = own.as_ref().map_or("-".to_owned(), of);
+            format!("{} | {} | {own}", of(&mine), of(&sim))
+        };
+        let first = row(&|o| format!("{:.2}", goodput(o)));
+        let second = row(&|o| format!("{:.1}", o.flows[0].cwnd_mean));
+        let third = row(&|o| o.flows[0].totals.loss_events_measured.to_string());
+        println!("| `{stack}` | {first} | {second} | {third} |");
+        let ratio = goodput(&mine) / goodput(&sim);
+        assert!(
+            (0.9..1.1).contains(&ratio),
+            "{stack}: {ratio} of the simulator's goodput"
+        );
+    }
+}
