@@ -60,15 +60,6 @@ fn spec(stack: &str, secs: u64, lost: &[u64]) -> RunSpec {
     }
 }
 
-/// What the first reduction took away of the largest window before it, as far as samples show it.
-fn first_cut(outcome: &Outcome) -> f64 {
-    let rows = &outcome.flows[0].series.rows;
-    let cut = rows.iter().position(|r| r.ssthresh < 1e6);
-    let cut = cut.expect("a reduction");
-    let before = rows[..cut].iter().map(|r| r.cwnd_max).fold(0.0, f64::max);
-    1.0 - rows[cut].ssthresh / before
-}
-
 #[test]
 fn a_law_that_the_kernel_lacks_runs_by_its_name() {
     let Some(with) = ground(true) else { return };
@@ -87,11 +78,11 @@ fn a_law_that_the_kernel_lacks_runs_by_its_name() {
         }
         other => other.unwrap(),
     };
-    let taken = first_cut(&outcome);
-    assert!(
-        (taken - 0.125).abs() < 0.05,
-        "{taken}: an eighth, not a half"
-    );
+    // An eighth of some 120 segments is lost, and four are gained a round trip: three seconds bring
+    // it near the 334 that path and buffer hold. Reno, from a half of them, comes to 125.
+    let rows = &outcome.flows[0].series.rows;
+    let last = rows.last().expect("samples").cwnd;
+    assert!(last > 180.0, "{last} segments");
     // Nothing of it is left: names, groups.
     let names = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let names = std::fs::read_to_string(names).unwrap();
