@@ -1,5 +1,6 @@
 //! The ground that the command line asks for.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_grounds::{Entry, Far, GROUNDS, Kernel, Running, Settings};
@@ -44,6 +45,8 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
         }
         None => {
             settings.sockets.ipv6 = args.ipv6;
+            settings.running.ipv6 = args.ipv6;
+            settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
             without_peer(args)?
         }
     };
@@ -97,15 +100,16 @@ pub fn here(name: &str, settings: Settings) -> Result<Box<dyn Ground>, Failure> 
 fn with_peer(name: &str) -> Result<&'static Entry, Failure> {
     let name = if name == "sim" { "udp" } else { name };
     fullpipe_grounds::find(name, Far::Peer).ok_or_else(|| {
-        let message = "`--peer` is for the ground udp";
-        Failure::new(Exit::Usage, message).hint("write `--ground udp`")
+        let message = "`--peer` is for the grounds udp and kernel";
+        Failure::new(Exit::Usage, message).hint("write `--ground udp` or `--ground kernel`")
     })
 }
 
 fn without_peer(args: &Run) -> Result<&'static Entry, Failure> {
-    if args.ipv6 && args.ground != "udp" {
-        let message = "`--ipv6` is about the sockets of the ground udp";
-        return Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"));
+    if args.ipv6 && !["udp", "kernel"].contains(&args.ground.as_str()) {
+        let message = "`--ipv6` is about the sockets of the grounds udp and kernel";
+        let hint = "write `--ground udp` or `--ground kernel`";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     if args.ground != "linux" && (args.kernel.is_some() || args.kernel_module.is_some()) {
         let message = "`--kernel` and `--kernel-module` are about the ground linux";

@@ -93,6 +93,8 @@ pub struct Loop {
     input: Box<[u8]>,
     piece: Vec<u8>,
     merge: bool,
+    /// Begin of this turn, from which the next tick counts.
+    woke: Time,
     pace: Pace,
     lateness: Histogram,
     counts: Counts,
@@ -131,6 +133,8 @@ struct Counts {
 
 /// Frames that are read from a device before the other one has its turn.
 const FRAMES: usize = 256;
+/// Shortest sleep between two turns: others have their turn, too.
+const BREATH: Span = Span::from_micros(10);
 /// Longest wait.
 const IDLE: Span = Span::from_millis(50);
 
@@ -151,6 +155,7 @@ impl Loop {
             input: vec![0; vnet::LEN + usize::from(u16::MAX)].into(),
             piece: Vec::new(),
             merge: true,
+            woke: Time::ZERO,
             pace: Pace::default(),
             lateness: Histogram::default(),
             counts: Counts::default(),
@@ -188,6 +193,7 @@ impl Loop {
         let mut priority = Priority::new(config.real_time, self.now());
         loop {
             self.counts.turns += 1;
+            self.woke = self.now();
             self.take_in()?;
             let now = self.now();
             if let Some(cross) = &mut self.cross {
@@ -382,9 +388,11 @@ impl Loop {
         let now = self.now();
         let grain = self.pace.grain(now);
         if grain > Span::ZERO && self.path.inside() > 0 {
-            // One tick of sleep, whatever comes: at this rate a wake-up each costs more.
+            // A tick, whatever comes: at this rate a wake-up each costs more. It counts from the
+            // last wake-up, so that what a turn takes makes nothing later.
             let mut ended = [PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
-            return poll(&mut ended, grain, 0);
+            let left = (self.woke + grain).saturating_since(now).max(BREATH);
+            return poll(&mut ended, left, 0);
         }
         let until = self.path.next_event().unwrap_or(Time::MAX);
         let cross = self.cross.as_ref().map_or(Time::MAX, Cross::next);

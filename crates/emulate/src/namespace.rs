@@ -116,10 +116,7 @@ impl HostSide {
     }
 
     /// Runs `f` on a thread inside.
-    pub fn enter<T: Send + 'static>(
-        &self,
-        f: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
+    pub fn enter<T: Send>(&self, f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let namespace = self.namespace.try_clone()?;
         on_a_thread(move || {
             setns(namespace, CloneFlags::CLONE_NEWNET)?;

@@ -103,14 +103,15 @@ impl Stage {
         self.begin(spec, config, Some)
     }
 
-    /// A run of the specification: all of it but its flows, whose connections are watched.
+    /// A run of the specification: all of it but its flows. The connections of `watched`, which are
+    /// the first of them, are counted.
     ///
     /// # Errors
     /// See [`Stage::carry`].
-    pub fn run(&self, config: LoopConfig) -> Result<Carrying, EmulationError> {
+    pub fn run(&self, watched: &RunSpec, config: LoopConfig) -> Result<Carrying, EmulationError> {
         let spec = &self.spec;
         self.begin(spec, config, |carrier| {
-            carrier.with_tap(spec).with_cross_traffic(spec)
+            carrier.with_tap(watched).with_cross_traffic(spec)
         })
     }
 

@@ -1,5 +1,6 @@
 //! The grounds that runs are made on: the simulator, UDP sockets with the path between them on this
-//! machine, UDP to another host, Linux's own TCP in virtual time, and TCP of the running kernel.
+//! machine, UDP to another host, Linux's own TCP in virtual time, and TCP of the running kernel, on
+//! this machine or to another host.
 //!
 //! A *ground* takes a [`RunSpec`](fullpipe_run::RunSpec) and returns an
 //! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate that
@@ -44,6 +45,7 @@ pub const GROUNDS: &[Entry] = &[
     sim::ENTRY,
     udp::ENTRY,
     peer::ENTRY,
+    peer::KERNEL,
     linux::ENTRY,
     kernel::ENTRY,
 ];

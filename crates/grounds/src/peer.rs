@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fullpipe_kernel::RunningTcp;
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content};
 use fullpipe_net::endpoint::Hooks;
@@ -16,12 +17,14 @@ use fullpipe_trace::{Summary, TraceError};
 use fullpipe_units::{Span, Time};
 
 use crate::udp::FINGERPRINT;
-use crate::way::Way;
-use crate::{Entry, trace};
+use crate::way::{Way, WayError};
+use crate::{Entry, Settings, trace};
 
 /// Runs scenarios with a server as the far side; the path is the one to there.
 pub struct Peer<'a> {
     way: Way,
+    /// Flows are connections of the running kernels' TCP.
+    kernel: Option<RunningTcp>,
     interrupt: &'a AtomicBool,
     /// Counters of the running flows, for whoever watches.
     pub live: Option<&'a Live>,
@@ -42,6 +45,7 @@ impl<'a> Peer<'a> {
     pub fn new(way: Way, interrupt: &'a AtomicBool) -> Self {
         Self {
             way,
+            kernel: None,
             interrupt,
             live: None,
             takes_orders: false,
@@ -51,6 +55,19 @@ impl<'a> Peer<'a> {
             proofs: Mutex::default(),
             notes: Mutex::default(),
         }
+    }
+
+    /// The same with flows over TCP of the running kernels.
+    ///
+    /// # Errors
+    /// Every packet was to be encrypted.
+    pub fn over_tcp(way: Way, interrupt: &'a AtomicBool) -> Result<Self, WayError> {
+        let kernel = Some(RunningTcp::new(FINGERPRINT));
+        let way = way.with_kernel_tcp()?;
+        Ok(Self {
+            kernel,
+            ..Self::new(way, interrupt)
+        })
     }
 
     /// Makes room in packets for encryption and IPv6, as each run does ([`Way::fit`]).
@@ -139,6 +156,9 @@ impl<'a> Peer<'a> {
         };
         let shared = Arc::new(spec.clone());
         let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
+        for note in &done.notes {
+            self.note(note.clone());
+        }
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
             self.note_trace(path, recording.finish(stacks(&spec, &done)))?;
         }
@@ -214,11 +234,29 @@ fn fine(spec: &mut RunSpec) {
 
 impl Ground for Peer<'_> {
     fn name(&self) -> &str {
-        "udp"
+        match self.kernel {
+            Some(_) => "kernel",
+            None => "udp",
+        }
     }
 
     fn fingerprint(&self) -> &str {
-        FINGERPRINT
+        match &self.kernel {
+            Some(kernel) => kernel.fingerprint(),
+            None => FINGERPRINT,
+        }
+    }
+
+    fn kernel(&self) -> Option<String> {
+        let kernel = self.kernel.as_ref()?;
+        Some(format!("Linux {}, running", kernel.release()))
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
+        match &self.kernel {
+            Some(kernel) => kernel.check(spec),
+            None => crate::no_kernel(spec),
+        }
     }
 
     fn peer(&self) -> Option<&str> {
@@ -242,7 +280,7 @@ impl Ground for Peer<'_> {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        crate::no_kernel(spec)?;
+        self.check(spec)?;
         self.run_one(spec).map_err(|error| {
             match self.interrupt.load(Ordering::Relaxed) {
                 // Whatever it broke first: nothing was measured.
@@ -257,15 +295,38 @@ impl Ground for Peer<'_> {
 const FINE: Span = Span::from_millis(10);
 const MOST_ROWS: u64 = 500_000;
 
+/// The way that `--peer` names.
+fn named(settings: &Settings) -> Result<Way, GroundError> {
+    settings
+        .way
+        .clone()
+        .ok_or_else(|| GroundError::Environment {
+            what: "no other host is named".to_owned(),
+            hint: "name it with `--peer HOST`".to_owned(),
+        })
+}
+
+/// `kernel` with another host.
+pub(crate) const KERNEL: Entry = Entry::with_peer(
+    "kernel",
+    "TCP of the running kernel here and at another host, the network between them",
+    |settings| {
+        let peer = Peer::over_tcp(named(&settings)?, settings.interrupt);
+        let peer = peer.map_err(|e| GroundError::Unable {
+            key: None,
+            what: e.to_string(),
+            hint: e.hint().unwrap_or_default().to_owned(),
+        })?;
+        Ok(Box::new(peer))
+    },
+);
+
 /// `udp` with another host.
 pub(crate) const ENTRY: Entry = Entry::with_peer(
     "udp",
     "Real UDP sockets here and at another host, the network between them",
     |settings| {
-        let way = settings.way.ok_or_else(|| GroundError::Environment {
-            what: "no other host is named".to_owned(),
-            hint: "name it with `--peer HOST`".to_owned(),
-        })?;
+        let way = named(&settings)?;
         Ok(Box::new(Peer::new(way, settings.interrupt)))
     },
 );

@@ -27,6 +27,8 @@ pub struct Way {
     server: Option<ServerId>,
     known: Option<Acquaintance>,
     encrypted: bool,
+    /// Flows are connections of the kernels' TCP.
+    kernel_tcp: bool,
     options: ground::Options,
 }
 
@@ -52,6 +54,9 @@ pub enum WayError {
     /// The name has no address.
     #[error("`{0}` has no address")]
     NoAddress(String),
+    /// The kernels' TCP was to be encrypted.
+    #[error("the data of the kernels' TCP cannot be encrypted")]
+    InClear,
     /// The thread cannot be kept on the processor.
     #[error("cannot keep the thread on processor {cpu}: {error}")]
     Processor {
@@ -68,6 +73,7 @@ impl WayError {
         match self {
             Self::Unknown { .. } => Some("give its name or its address"),
             Self::NoAddress(_) => None,
+            Self::InClear => Some("leave out `--encrypt`, or use --ground udp"),
             Self::Processor { .. } => {
                 Some("`--pin` takes the number of a processor, counted from 0")
             }
@@ -105,6 +111,7 @@ impl Way {
             server: None,
             known: None,
             encrypted: false,
+            kernel_tcp: false,
             options,
         })
     }
@@ -128,6 +135,20 @@ impl Way {
             key,
             encrypted,
             ..self
+        }
+    }
+
+    /// Flows are connections of the kernels' TCP, whose data are not encrypted.
+    ///
+    /// # Errors
+    /// Every packet was to be encrypted.
+    pub fn with_kernel_tcp(self) -> Result<Self, WayError> {
+        match self.encrypted {
+            true => Err(WayError::InClear),
+            false => Ok(Self {
+                kernel_tcp: true,
+                ..self
+            }),
         }
     }
 
@@ -214,6 +235,7 @@ impl Way {
         Options {
             encrypted: self.encrypted,
             ipv6: self.addresses.iter().any(|to| headers::is_ipv6(*to)),
+            kernel_tcp: self.kernel_tcp,
             ..Options::default()
         }
     }

@@ -1,6 +1,7 @@
 //! A run, from the first namespace to the outcome.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,14 +15,15 @@ use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
 use fullpipe_emulate::witness::Witness;
 use fullpipe_observe::{Sampled, SocketDiag};
-use fullpipe_run::{Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
+use fullpipe_run::{ArrivalOutcome, Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
+use crate::brief::Brief;
 use crate::laws::{Laws, Wanted};
 use crate::outcome;
 use crate::plan::{self, Plan};
 use crate::sampler::{self, Sampler};
-use crate::sockets::{Pair, SocketError, Stage};
+use crate::sockets::{Ends, Pair, SocketError, Stage};
 
 /// How runs are made beyond what a scenario says.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,10 @@ pub struct Options {
     pub check: bool,
     /// Brings what the kernel has no module for.
     pub laws: Option<&'static dyn Laws>,
+    /// Hosts speak IPv6.
+    pub ipv6: bool,
+    /// Runs at a time. Each is watched as one that is alone is: too many flag one another.
+    pub at_once: NonZeroUsize,
 }
 
 impl Options {
@@ -49,6 +55,7 @@ impl Options {
             (!self.offload, "without segmentation offload"),
             (self.autotuning, "receivers' buffers as they come"),
             (self.remembers, "with what earlier connections left"),
+            (self.ipv6, "over IPv6"),
         ];
         let told = words.into_iter().filter(|(is, _)| *is);
         told.map(|(_, word)| format!(", {word}")).collect()
@@ -64,6 +71,8 @@ impl Default for Options {
             remembers: false,
             check: true,
             laws: None,
+            ipv6: false,
+            at_once: NonZeroUsize::MIN,
         }
     }
 }
@@ -92,8 +101,7 @@ impl RunningKernel {
                    `kernel.apparmor_restrict_unprivileged_userns=0`)"
                 .to_owned(),
         })?;
-        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let release = release.trim().to_owned();
+        let release = plan::release();
         let modules = plan::modules();
         let laws = options.laws.map(|laws| format!("-{}", laws.fingerprint()));
         let fingerprint = format!(
@@ -118,15 +126,32 @@ impl RunningKernel {
     /// [`GroundError`].
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
         let plan = plan::plan(spec, &self.modules, self.options.laws)?;
-        let hosts = Hosts::without_processes(spec, plan.mtu, [None, None]).map_err(environment)?;
+        if let (true, Some(k)) = (
+            self.options.ipv6,
+            plan.flows.iter().position(|f| f.law.is_some()),
+        ) {
+            return Err(GroundError::Unable {
+                key: Some(format!("{}.stack", spec.flows[k].name)),
+                what: "a law that the kernel has no module for runs over IPv4 here".to_owned(),
+                hint: "leave out `--ipv6`".to_owned(),
+            });
+        }
+        let (plan, spec) = match self.options.ipv6 {
+            true => (plan.over_ipv6(), &plan::over_ipv6(spec)),
+            false => (plan, spec),
+        };
+        let hosted = plan::hosts(spec);
+        let hosts = Hosts::without_processes(&hosted, plan.mtu, [None, None]);
+        let hosts = hosts.map_err(environment)?;
         prepare(&hosts, &plan, self.options)
             .map_err(|e| lacks("routes and settings of a host", &e))?;
         if plan.flows.iter().any(|f| f.capped) {
-            introduce(&hosts, &plan)?;
+            introduce(&hosts, spec, &plan, self.options.ipv6)?;
         }
         if self.options.remembers {
             remember(&hosts, true)?;
-            precede(&hosts, spec.duration.min(BEFORE), &plan)?;
+            let lasts = spec.duration.min(BEFORE);
+            precede(&hosts, spec, lasts, &plan, self.options.ipv6)?;
         }
         let config = LoopConfig {
             merge: self.options.merge,
@@ -142,18 +167,18 @@ impl RunningKernel {
             Some(by) => Some(by.load(&laws)?),
             None => None,
         };
-        let pairs = plan.flows.iter().enumerate();
-        let sides = [hosts.host(Side::Near), hosts.host(Side::Far)];
-        let pairs = pairs.map(|(k, flow)| Pair::new(k, flow, sides));
-        let pairs = pairs.collect::<Result<Vec<_>, _>>().map_err(sockets);
+        let pairs = pairs(&hosts, &plan, self.options.ipv6);
         if let Some(loaded) = &mut loaded {
             loaded.sockets_made()?;
         }
-        let pairs = pairs?;
+        let connected = Connected {
+            pairs: pairs?,
+            classes: classes(&hosts, spec, &plan, self.options.ipv6)?,
+        };
         let sampler = Sampler::new(spec, diags(&hosts)?, plan.flows.iter().map(|f| f.from));
         let witness = Witness::begin().map_err(|e| lacks("a thread", &e))?;
-        let carrying = hosts.run(config).map_err(environment)?;
-        let sampled = self.live(spec, &plan, pairs, sampler, &carrying, hosts.rtt());
+        let carrying = hosts.run(spec, config).map_err(environment)?;
+        let sampled = self.live(spec, &plan, connected, sampler, &carrying, &hosts);
         let path = carrying.stop().map_err(environment)?;
         let watched = Watched {
             wake_ups: witness.end(),
@@ -162,7 +187,7 @@ impl RunningKernel {
         if self.interrupt.load(Ordering::Relaxed) {
             return Err(GroundError::Interrupted);
         }
-        let sampled = sampled?;
+        let (sampled, arrivals) = sampled?;
         if let Some(loaded) = &mut loaded {
             let end = Time::ZERO + spec.duration;
             let begun = plan.flows.iter().filter(|f| f.law.is_some());
@@ -183,7 +208,7 @@ impl RunningKernel {
         );
         checks.extend(bunched(spec, path.lateness.max().unwrap_or_default()));
         checks.extend(starved(spec, &sampled));
-        Ok(outcome::outcome(spec, path, sampled, checks))
+        Ok(outcome::outcome(spec, path, sampled, arrivals, checks))
     }
 
     /// The hosts live until the end of the run.
@@ -191,20 +216,28 @@ impl RunningKernel {
         &self,
         spec: &RunSpec,
         plan: &Plan,
-        pairs: Vec<Pair>,
+        connected: Connected<'_>,
         mut sampler: Sampler,
         carrying: &Carrying,
-        rtt: Span,
-    ) -> Result<Vec<Sampled>, GroundError> {
+        hosts: &Hosts,
+    ) -> Result<(Vec<Sampled>, Vec<ArrivalOutcome>), GroundError> {
         let over = AtomicBool::new(false);
         let stage = Stage {
             epoch: carrying.epoch,
             stop: &over,
         };
         let end = Time::ZERO + spec.duration;
-        let step = Duration::from_nanos(sampler::interval(rtt).as_nanos());
+        let step = Duration::from_nanos(sampler::interval(hosts.rtt()).as_nanos());
         thread::scope(|scope| {
-            let flows = pairs.into_iter().zip(&plan.flows);
+            let classes: Vec<_> = connected
+                .classes
+                .into_iter()
+                .map(|class| {
+                    let host = hosts.host(class.from());
+                    scope.spawn(move || host.enter(move || class.run(stage)))
+                })
+                .collect();
+            let flows = connected.pairs.into_iter().zip(&plan.flows);
             let flows: Vec<_> = flows
                 .map(|(pair, flow)| {
                     let (sender, sink) = pair.split();
@@ -232,12 +265,20 @@ impl RunningKernel {
                     }
                 }
             }
+            let classes = classes.into_iter().zip(&spec.arrivals);
+            let classes = classes.map(|(thread, a)| {
+                let ended = thread.join().map_err(|_| {
+                    GroundError::Fault(format!("{}: a host panicked", a.template.name))
+                })?;
+                ended.map_err(|e| lacks(&format!("short flows {}", a.template.name), &e))
+            });
+            let classes = classes.collect::<Result<Vec<_>, _>>()?;
             seen.map_err(|e| GroundError::Environment {
                 what: e.to_string(),
                 hint: "CONFIG_INET_DIAG (`modprobe tcp_diag`) shows the kernel's sockets"
                     .to_owned(),
             })?;
-            Ok(sampler.finish())
+            Ok((sampler.finish(), classes))
         })
     }
 
@@ -263,8 +304,8 @@ impl Ground for RunningKernel {
         Some(format!("Linux {}, running{words}", self.release))
     }
 
-    fn at_once(&self) -> Option<std::num::NonZeroUsize> {
-        std::num::NonZeroUsize::new(1)
+    fn at_once(&self) -> Option<NonZeroUsize> {
+        Some(self.options.at_once)
     }
 
     fn in_real_time(&self) -> bool {
@@ -284,6 +325,40 @@ impl Ground for RunningKernel {
     }
 }
 
+/// Sockets of a run.
+struct Connected<'a> {
+    pairs: Vec<Pair>,
+    classes: Vec<Brief<'a>>,
+}
+
+fn sides(hosts: &Hosts) -> [&HostSide; 2] {
+    [hosts.host(Side::Near), hosts.host(Side::Far)]
+}
+
+fn pairs(hosts: &Hosts, plan: &Plan, ipv6: bool) -> Result<Vec<Pair>, GroundError> {
+    let pairs = plan.flows.iter().enumerate();
+    let pairs = pairs.map(|(k, flow)| {
+        let ends = Ends::new(flow.from, k, ipv6);
+        Pair::new(ends, flow, sides(hosts)).map_err(sockets)
+    });
+    pairs.collect()
+}
+
+/// Classes of short flows have the pairs of hosts behind those of the flows.
+fn classes<'a>(
+    hosts: &Hosts,
+    spec: &'a RunSpec,
+    plan: &'a Plan,
+    ipv6: bool,
+) -> Result<Vec<Brief<'a>>, GroundError> {
+    let classes = plan.classes.iter().zip(&spec.arrivals).enumerate();
+    let classes = classes.map(|(k, (class, of))| {
+        let ends = Ends::new(class.flow.from, plan.flows.len() + k, ipv6);
+        Brief::new(class, of, spec, ends, sides(hosts)).map_err(|e| lacks("a sink", &e))
+    });
+    classes.collect()
+}
+
 /// Settings and routes of both hosts.
 fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
     for side in [Side::Near, Side::Far] {
@@ -295,9 +370,11 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
         if options.autotuning {
             settings.push(("tcp_rmem", DEFAULT_BUFFER.to_owned()));
         }
+        let classes = plan.classes.iter().map(|c| &c.flow);
         let routes: Vec<(usize, Vec<(Metric, u32)>)> = plan
             .flows
             .iter()
+            .chain(classes)
             .map(|f| if f.from == side { &f.data } else { &f.acks })
             .cloned()
             .enumerate()
@@ -314,7 +391,9 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
                 links.set_offload(DEVICE, 1)?;
             }
             for (k, metrics) in routes {
-                links.add_route(DEVICE, addresses(other, k).0, &metrics)?;
+                let (v4, v6) = addresses(other, k);
+                let to = if options.ipv6 { v6 } else { v4 };
+                links.add_route(DEVICE, to, &metrics)?;
             }
             Ok(())
         })?;
@@ -328,7 +407,7 @@ const DEFAULT_BUFFER: &str = "4096 131072 6291456";
 /// The ceiling of a window is taken from what the kernel remembers of a destination
 /// (`tcp_init_metrics`, net/ipv4/tcp_metrics.c), and it remembers one after a whole connection: a
 /// segment and both FINs.
-fn introduce(hosts: &Hosts, plan: &Plan) -> Result<(), GroundError> {
+fn introduce(hosts: &Hosts, spec: &RunSpec, plan: &Plan, ipv6: bool) -> Result<(), GroundError> {
     let mut brief = plan.clone();
     brief.flows.iter_mut().for_each(|f| {
         f.bytes = Some(u64::from(f.mss));
@@ -336,7 +415,7 @@ fn introduce(hosts: &Hosts, plan: &Plan) -> Result<(), GroundError> {
         f.stop = None;
     });
     remember(hosts, true)?;
-    precede(hosts, hosts.rtt() * 4 + SETTLED, &brief)?;
+    precede(hosts, spec, hosts.rtt() * 4 + SETTLED, &brief, ipv6)?;
     remember(hosts, false)
 }
 
@@ -355,22 +434,25 @@ fn remember(hosts: &Hosts, on: bool) -> Result<(), GroundError> {
 }
 
 /// A run whose connections leave something behind.
-fn precede(hosts: &Hosts, lasts: Span, plan: &Plan) -> Result<(), GroundError> {
-    let sides = [hosts.host(Side::Near), hosts.host(Side::Far)];
+fn precede(
+    hosts: &Hosts,
+    spec: &RunSpec,
+    lasts: Span,
+    plan: &Plan,
+    ipv6: bool,
+) -> Result<(), GroundError> {
     let config = LoopConfig {
         merge: true,
         real_time: true,
     };
-    let carrying = hosts.run(config).map_err(environment)?;
+    let carrying = hosts.run(spec, config).map_err(environment)?;
     let over = AtomicBool::new(false);
     let stage = Stage {
         epoch: carrying.epoch,
         stop: &over,
     };
     let lasts = Duration::from_nanos(lasts.as_nanos());
-    let pairs = plan.flows.iter().enumerate();
-    let pairs = pairs.map(|(k, flow)| Pair::new(k, flow, sides).map_err(sockets));
-    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    let pairs = pairs(hosts, plan, ipv6)?;
     thread::scope(|scope| {
         for (pair, flow) in pairs.into_iter().zip(&plan.flows) {
             let (sender, sink) = pair.split();

@@ -3,7 +3,8 @@
 //!
 //! - [`plan`]: what of a scenario the kernel can be told, and by which means; the rest is refused.
 //! - [`laws`]: congestion control that the kernel has no module for.
-//! - [`sockets`]: senders and sinks.
+//! - [`sockets`]: senders and sinks; [`brief`]: those of short flows.
+//! - [`peer`]: which runs can be made with another host instead, over the network as it is.
 //! - [`sampler`]: looks at the senders of a run.
 //! - [`ground`]: a run from the first namespace to the outcome.
 //!
@@ -12,11 +13,14 @@
 
 #![allow(clippy::disallowed_methods)]
 
+pub mod brief;
 pub mod ground;
 pub mod laws;
 mod outcome;
+pub mod peer;
 pub mod plan;
 pub mod sampler;
 pub mod sockets;
 
 pub use ground::{Options, RunningKernel};
+pub use peer::RunningTcp;

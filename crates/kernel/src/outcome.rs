@@ -4,8 +4,8 @@ use fullpipe_emulate::emulation::LoopOutcome;
 use fullpipe_emulate::tap::Passed;
 use fullpipe_observe::Sampled;
 use fullpipe_run::{
-    Check, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome, Round, RunSpec,
-    SenderRecord, Series,
+    ArrivalOutcome, Check, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome,
+    Round, RunSpec, SenderRecord, Series,
 };
 use fullpipe_units::Time;
 
@@ -14,6 +14,7 @@ pub fn outcome(
     spec: &RunSpec,
     path: LoopOutcome,
     sampled: Vec<Sampled>,
+    arrivals: Vec<ArrivalOutcome>,
     checks: Vec<Check>,
 ) -> Outcome {
     let late = |q| path.lateness.quantile(q).unwrap_or_default();
@@ -39,7 +40,7 @@ pub fn outcome(
         interval: spec.interval,
         flows: flows.collect(),
         links: links(spec, path.links),
-        arrivals: Vec::new(),
+        arrivals,
         cross: path.cross,
         capture: Vec::new(),
         events: path.reads + path.writes,
@@ -58,7 +59,7 @@ fn links(spec: &RunSpec, mut carried: Vec<(usize, LinkOutcome)>) -> Vec<LinkOutc
 fn flow(f: &FlowSpec, passed: Passed, sampled: Sampled, spec: &RunSpec) -> FlowOutcome {
     let started = f.started(spec.seed);
     let end = passed.completed.unwrap_or(Time::ZERO + spec.duration);
-    let (cwnd_mean, cwnd_max) = window(&sampled.windows, spec.measure_from.max(started), end);
+    let (cwnd_mean, cwnd_max) = sampled.window(spec.measure_from.max(started), end);
     let measured = sampled
         .episodes
         .iter()
@@ -110,40 +111,4 @@ fn flow(f: &FlowSpec, passed: Passed, sampled: Sampled, spec: &RunSpec) -> FlowO
         passed.arrivals,
         (started, passed.completed),
     )
-}
-
-/// Time-weighted mean and the largest of the window from `from` to `to`.
-fn window(samples: &[(Time, f64)], from: Time, to: Time) -> (f64, f64) {
-    let (mut area, mut span, mut most) = (0.0, 0.0, 0.0f64);
-    for (i, (at, w)) in samples.iter().enumerate() {
-        let next = samples.get(i + 1).map_or(to, |(next, _)| *next);
-        let (begin, end) = ((*at).max(from), next.min(to));
-        if end > begin {
-            let held = (end - begin).as_secs_f64();
-            area += w * held;
-            span += held;
-            most = most.max(*w);
-        }
-    }
-    match span > 0.0 {
-        true => (area / span, most),
-        false => samples.last().map_or((0.0, 0.0), |(_, w)| (*w, *w)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use fullpipe_units::Span;
-
-    use super::*;
-
-    #[test]
-    fn a_mean_window_is_weighted_by_time() {
-        let at = |ms| Time::ZERO + Span::from_millis(ms);
-        let samples = [(at(0), 10.0), (at(100), 20.0), (at(400), 5.0)];
-        // 100 ms of 10, 300 ms of 20, 100 ms of 5.
-        assert_eq!(window(&samples, at(0), at(500)), (15.0, 20.0));
-        assert_eq!(window(&samples, at(400), at(500)), (5.0, 5.0));
-        assert_eq!(window(&[], at(0), at(500)), (0.0, 0.0));
-    }
 }

@@ -18,10 +18,35 @@ use crate::laws::{Laws, Wanted};
 pub struct Plan {
     /// The flows in the order of the specification; flow `k` has pair `k` of hosts.
     pub flows: Vec<FlowPlan>,
+    /// Classes of short flows, whose pairs of hosts come after those of the flows.
+    pub classes: Vec<ClassPlan>,
     /// Settings of both namespaces, below `/proc/sys/net/ipv4`.
     pub settings: Vec<(&'static str, String)>,
     /// Longest packet.
     pub mtu: u16,
+}
+
+impl Plan {
+    /// The same over IPv6: packets stay as long, and segments carry less.
+    #[must_use]
+    pub fn over_ipv6(mut self) -> Self {
+        let classes = self.classes.iter_mut().map(|c| &mut c.flow);
+        for flow in self.flows.iter_mut().chain(classes) {
+            let segments = flow.bytes.map(|bytes| bytes / u64::from(flow.mss.max(1)));
+            flow.mss = flow.mss.saturating_sub(IPV6_MORE).max(1);
+            flow.bytes = segments.map(|n| n * u64::from(flow.mss));
+        }
+        self
+    }
+}
+
+/// A class of short flows.
+#[derive(Clone, Debug)]
+pub struct ClassPlan {
+    /// What all of them are like.
+    pub flow: FlowPlan,
+    /// When each starts, and its segments: the simulator's.
+    pub flows: Vec<(Time, u64)>,
 }
 
 /// One connection.
@@ -58,6 +83,34 @@ pub fn modules() -> Vec<String> {
     list.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Release of the running kernel.
+pub fn release() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
+}
+
+/// The specification of the hosts: a pair for each flow, and for each class of short ones.
+pub fn hosts(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    let classes = std::mem::take(&mut spec.arrivals);
+    spec.flows.extend(classes.into_iter().map(|a| a.template));
+    spec
+}
+
+/// The specification over IPv6: packets stay as long, and carry less.
+pub fn over_ipv6(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
+    for f in spec.flows.iter_mut().chain(templates) {
+        f.sender.mss = f.sender.mss.saturating_sub(IPV6_MORE).max(1);
+        f.sender.header += IPV6_MORE;
+    }
+    spec
+}
+
+/// Bytes that IPv6's header is longer.
+const IPV6_MORE: u32 = 20;
+
 /// The plan of a run for a kernel that has these `modules`; other stacks are by `laws`.
 ///
 /// # Errors
@@ -67,26 +120,27 @@ pub fn plan(
     modules: &[String],
     laws: Option<&dyn Laws>,
 ) -> Result<Plan, GroundError> {
-    if let Some(class) = spec.arrivals.first() {
-        let key = Some(format!("{}.kind", class.template.name));
-        let what = "short flows that come and go are not on this ground".to_owned();
-        return Err(unable(key, what, "leave them out, or use --ground linux"));
-    }
-    if spec.flows.is_empty() {
+    if spec.flows.is_empty() && spec.arrivals.is_empty() {
         let what = "without a flow there is no way from one host to the other".to_owned();
         return Err(unable(None, what, "add a `[[flow]]`"));
     }
-    if spec.flows.len() > PAIRS {
-        let what = format!("{} flows are more than {PAIRS}", spec.flows.len());
+    let pairs = spec.flows.len() + spec.arrivals.len();
+    if pairs > PAIRS {
+        let what = format!("{pairs} flows and classes of short ones are more than {PAIRS}");
         return Err(unable(None, what, "use --ground linux"));
     }
     if spec.capture {
         let what = "captures are not on this ground".to_owned();
         return Err(unable(None, what, "leave out `--pcap` and `--qlog`"));
     }
-    let flows: Vec<&FlowSpec> = spec.flows.iter().collect();
+    let templates = spec.arrivals.iter().map(|a| &a.template);
+    let flows: Vec<&FlowSpec> = spec.flows.iter().chain(templates).collect();
     let by_law = flows.iter().enumerate();
-    let by_law = by_law.map(|(k, f)| law_of(k, f, spec, modules, laws));
+    let by_law = by_law.map(|(k, f)| {
+        // Those of short flows are modules.
+        let laws = laws.filter(|_| k < spec.flows.len());
+        law_of(k, f, spec, modules, laws)
+    });
     let by_law = by_law.collect::<Result<Vec<_>, _>>()?;
     let of = flows.iter().zip(&by_law);
     let of = of.map(|(f, law)| match law {
@@ -101,12 +155,8 @@ pub fn plan(
     let plans = plans.map(|((f, s), law)| flow(f, s, law, spec, modules));
     let longest = flows.iter().map(|f| f.sender.packet()).max();
     let mtu = longest.and_then(|p| u16::try_from(p).ok()).unwrap_or(1500);
-    let mut plan = Plan {
-        flows: plans.collect::<Result<Vec<_>, _>>()?,
-        settings: settings(&flows, &of)?,
-        mtu,
-    };
-    for (flow, f) in plan.flows.iter_mut().zip(&flows) {
+    let mut plans = plans.collect::<Result<Vec<_>, _>>()?;
+    for (flow, f) in plans.iter_mut().zip(&flows) {
         if f.sender.packet() != u32::from(mtu) {
             flow.data.push((Metric::Mtu, f.sender.packet()));
             flow.acks.push((Metric::Mtu, f.sender.packet()));
@@ -114,7 +164,27 @@ pub fn plan(
         lock(&mut flow.data);
         lock(&mut flow.acks);
     }
-    Ok(plan)
+    let templates = plans.split_off(spec.flows.len());
+    if let Some((_, class)) = templates.iter().zip(&spec.arrivals).find(|(f, _)| f.capped) {
+        let key = Some(format!("{}.window", class.template.name));
+        let what = "short flows have no ceiling of the window on this ground".to_owned();
+        return Err(unable(
+            key,
+            what,
+            "leave out `window`, or use --ground linux",
+        ));
+    }
+    let classes = templates.into_iter().zip(&spec.arrivals);
+    let classes = classes.map(|(flow, a)| ClassPlan {
+        flow,
+        flows: fullpipe_host::short_flows(a, spec),
+    });
+    Ok(Plan {
+        flows: plans,
+        classes: classes.collect(),
+        settings: settings(&flows, &of)?,
+        mtu,
+    })
 }
 
 /// Metrics that are more than a first guess are locked.
@@ -164,7 +234,7 @@ fn the_standard() -> StackSpec {
     StackSpec::parse("reno").expect("it is one")
 }
 
-fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
+pub(crate) fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
     // Ticks of the running kernel are not known to programs.
     let kernel = Kernel {
         hz: 0,
@@ -218,22 +288,7 @@ fn flow(
     spec: &RunSpec,
     modules: &[String],
 ) -> Result<FlowPlan, GroundError> {
-    if !modules.contains(&s.module) {
-        return Err(GroundError::Environment {
-            what: format!(
-                "flow {}: the running kernel has no congestion module `{}`; it has {}",
-                f.name,
-                s.module,
-                modules.join(", ")
-            ),
-            hint: format!(
-                "`modprobe tcp_{0}` loads it where the distribution builds it \
-                 (CONFIG_TCP_CONG_{1}); `--ground linux` has it without",
-                s.module,
-                s.module.to_uppercase()
-            ),
-        });
-    }
+    refuse_unknown_module(f, &s.module, modules)?;
     let (config, _) = f.sender.clone().with_stack(&f.stack);
     let mut data = vec![(Metric::InitialCwnd, config.window.initial.max(1.0) as u32)];
     let cap = config.window.max;
@@ -266,6 +321,28 @@ fn flow(
         receive_buffer: (buffer > 0).then(|| usize::try_from(buffer).unwrap_or(usize::MAX)),
         data,
         acks,
+    })
+}
+
+pub(crate) fn refuse_unknown_module(
+    f: &FlowSpec,
+    module: &str,
+    modules: &[String],
+) -> Result<(), GroundError> {
+    if modules.iter().any(|m| m == module) {
+        return Ok(());
+    }
+    Err(GroundError::Environment {
+        what: format!(
+            "flow {}: the running kernel has no congestion module `{module}`; it has {}",
+            f.name,
+            modules.join(", ")
+        ),
+        hint: format!(
+            "`modprobe tcp_{module}` loads it where the distribution builds it \
+             (CONFIG_TCP_CONG_{}); `--ground linux` has it without",
+            module.to_uppercase()
+        ),
     })
 }
 
@@ -314,7 +391,7 @@ fn receive_buffers(switches: &[Switches]) -> String {
     }
 }
 
-fn unable(key: Option<String>, what: String, hint: &str) -> GroundError {
+pub(crate) fn unable(key: Option<String>, what: String, hint: &str) -> GroundError {
     let hint = hint.to_owned();
     GroundError::Unable { key, what, hint }
 }

@@ -53,11 +53,11 @@ impl Sampler {
     pub fn look(&mut self, now: Time) -> Result<(), ObserveError> {
         for (side, diag) in &mut self.diags {
             for socket in diag.connections()? {
-                // The third byte of an address is the pair of hosts.
-                let IpAddr::V4(own) = socket.local.ip() else {
-                    continue;
+                // The third byte of an address, or its fourth word, is the pair of hosts.
+                let pair = match socket.local.ip() {
+                    IpAddr::V4(own) => usize::from(own.octets()[2]),
+                    IpAddr::V6(own) => usize::from(own.segments()[3]),
                 };
-                let pair = usize::from(own.octets()[2]);
                 let Some((from, flow)) = self.flows.get_mut(pair) else {
                     continue;
                 };

@@ -2,7 +2,7 @@
 //! it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddrV4, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use fullpipe_units::Time;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, bind, connect,
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrStorage, bind, connect,
     getsockopt, listen, recv, setsockopt, shutdown, socket, sockopt,
 };
 use nix::unistd::write;
@@ -25,7 +25,34 @@ use crate::plan::FlowPlan;
 pub struct Pair {
     sender: OwnedFd,
     sink: OwnedFd,
-    to: SocketAddrV4,
+    to: SocketAddr,
+}
+
+/// Where the connections of a pair of hosts begin and end.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// Address of the senders.
+    pub sender: IpAddr,
+    /// Address and port of the sink.
+    pub sink: SocketAddr,
+}
+
+impl Ends {
+    /// Of pair `k`, whose sender is on this side.
+    pub fn new(from: Side, k: usize, ipv6: bool) -> Self {
+        let sink = match from {
+            Side::Near => Side::Far,
+            Side::Far => Side::Near,
+        };
+        let address = |side| match addresses(side, k) {
+            (_, v6) if ipv6 => v6,
+            (v4, _) => v4,
+        };
+        Self {
+            sender: address(from),
+            sink: SocketAddr::new(address(sink), PORT),
+        }
+    }
 }
 
 /// What everybody of a run looks at.
@@ -38,11 +65,13 @@ pub struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    fn is_over(&self) -> bool {
+    /// The run is over.
+    pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn now(&self) -> Time {
+    /// Time of the run.
+    pub fn now(&self) -> Time {
         since(self.epoch)
     }
 }
@@ -62,43 +91,35 @@ pub enum SocketError {
 }
 
 impl Pair {
-    /// Sockets of flow `k`; `hosts`: near and far.
+    /// Sockets of a flow; `hosts`: near and far.
     ///
     /// # Errors
     /// [`SocketError`].
-    pub fn new(k: usize, flow: &FlowPlan, hosts: [&HostSide; 2]) -> Result<Self, SocketError> {
+    pub fn new(ends: Ends, flow: &FlowPlan, hosts: [&HostSide; 2]) -> Result<Self, SocketError> {
         let [near, far] = hosts;
-        let (at_sender, at_sink, sink_side) = match flow.from {
-            Side::Near => (near, far, Side::Far),
-            Side::Far => (far, near, Side::Near),
+        let (at_sender, at_sink) = match flow.from {
+            Side::Near => (near, far),
+            Side::Far => (far, near),
         };
-        let IpAddr::V4(own) = addresses(flow.from, k).0 else {
-            return Err(SocketError::Io("an address", io::ErrorKind::Other.into()));
-        };
-        let IpAddr::V4(other) = addresses(sink_side, k).0 else {
-            return Err(SocketError::Io("an address", io::ErrorKind::Other.into()));
-        };
-        let to = SocketAddrV4::new(other, PORT);
+        let (own, to) = (ends.sender, ends.sink);
         let buffer = flow.receive_buffer;
         let sink = at_sink.enter(move || {
-            let sink = stream()?;
+            let sink = stream(to)?;
             setsockopt(&sink, sockopt::ReuseAddr, &true)?;
             if let Some(bytes) = buffer {
                 reserve(&sink, bytes)?;
             }
-            bind(sink.as_raw_fd(), &SockaddrIn::from(to))?;
+            bind(sink.as_raw_fd(), &SockaddrStorage::from(to))?;
             listen(&sink, Backlog::new(1)?)?;
             Ok(sink)
         });
         let sink = sink.map_err(|e| SocketError::Io("a sink", e))?;
         let module = flow.module.clone();
         let sender = at_sender.enter(move || {
-            let sender = stream()?;
+            let sender = stream(to)?;
             setsockopt(&sender, sockopt::TcpCongestion, &module.into())?;
-            bind(
-                sender.as_raw_fd(),
-                &SockaddrIn::from(SocketAddrV4::new(own, 0)),
-            )?;
+            let own = SocketAddr::new(own, 0);
+            bind(sender.as_raw_fd(), &SockaddrStorage::from(own))?;
             Ok(sender)
         });
         let sender = sender.map_err(|e| SocketError::Io("a sender", e))?;
@@ -129,7 +150,7 @@ impl Pair {
 
 /// A receive buffer of twice `bytes`, as `SO_RCVBUF` counts. In a user namespace the kernel grants
 /// what `net.core.rmem_max` allows, and what the namespace begins with anyway (`tcp_rmem`).
-fn reserve(sink: &OwnedFd, bytes: usize) -> nix::Result<()> {
+pub fn reserve(sink: &OwnedFd, bytes: usize) -> nix::Result<()> {
     match setsockopt(sink, sockopt::RcvBufForce, &bytes) {
         Err(Errno::EPERM) => {}
         other => return other,
@@ -145,16 +166,30 @@ fn reserve(sink: &OwnedFd, bytes: usize) -> nix::Result<()> {
     }
 }
 
-fn stream() -> nix::Result<OwnedFd> {
+/// A socket of the family of `to`.
+pub fn stream(to: SocketAddr) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    socket(AddressFamily::Inet, SockType::Stream, flags, None)
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    socket(family, SockType::Stream, flags, None)
+}
+
+/// Nothing of a connection goes on behind its socket.
+pub fn abort_on_close(socket: &impl AsFd) {
+    let abort = nix::libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    let _ = setsockopt(socket, sockopt::Linger, &abort);
 }
 
 /// Sends zeros.
 #[derive(Debug)]
 pub struct Sender {
     socket: OwnedFd,
-    to: SocketAddrV4,
+    to: SocketAddr,
 }
 
 impl Sender {
@@ -170,7 +205,7 @@ impl Sender {
             let left = (flow.start - stage.now()).as_nanos();
             std::thread::sleep(Duration::from_nanos(left).min(Duration::from_millis(20)));
         }
-        match connect(self.socket.as_raw_fd(), &SockaddrIn::from(self.to)) {
+        match connect(self.socket.as_raw_fd(), &SockaddrStorage::from(self.to)) {
             Ok(()) | Err(Errno::EINPROGRESS) => {}
             Err(e) => return Err(e.into()),
         }
@@ -203,12 +238,7 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // Nothing of a run goes on behind it.
-        let abort = nix::libc::linger {
-            l_onoff: 1,
-            l_linger: 0,
-        };
-        let _ = setsockopt(&self.socket, sockopt::Linger, &abort);
+        abort_on_close(&self.socket);
     }
 }
 
@@ -255,7 +285,7 @@ impl Sink {
 }
 
 /// Nobody is there, or a signal came.
-fn is_nothing(error: &io::Error) -> bool {
+pub fn is_nothing(error: &io::Error) -> bool {
     let kind = error.kind();
     kind == io::ErrorKind::WouldBlock || kind == io::ErrorKind::Interrupted
 }

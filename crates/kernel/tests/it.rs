@@ -8,8 +8,8 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
 use fullpipe_kernel::{Options, RunningKernel};
 use fullpipe_run::{
-    Buffer, CrossSpec, Drops, FlowSpec, Ground, GroundError, LinkSpec, Outcome, RunSpec, Trace,
-    Waveform,
+    ArrivalSpec, Arrivals, Buffer, CrossSpec, Drops, FlowSpec, Ground, GroundError, LinkSpec,
+    Outcome, RunSpec, SizeLaw, Trace, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -260,6 +260,140 @@ fn a_finite_transfer_has_an_end() {
     // Handshake; windows of 10, 20, 40 and the last 30, each a round trip of 40 ms.
     let took = (flow.completed.unwrap() - flow.started).as_millis_f64();
     assert!((200.0..300.0).contains(&took), "{took} ms");
+}
+
+/// Ten segments each: a round trip for the handshake, one for the data, a transmission each.
+#[test]
+fn short_flows_come_when_they_are_due_and_take_two_round_trips() {
+    let mut spec = spec("cubic-linux", 3);
+    let mut template = spec.flows.remove(0);
+    template.name = "web".to_owned();
+    spec.arrivals = vec![ArrivalSpec {
+        template,
+        arrivals: Arrivals::Every(Span::from_millis(350)),
+        sizes: SizeLaw::Fixed(10),
+    }];
+    let Some(outcome) = run(&spec) else { return };
+    let class = &outcome.arrivals[0];
+    let starts: Vec<u64> = class
+        .transfers
+        .iter()
+        .map(|t| t.start.as_nanos() / 1_000_000)
+        .collect();
+    assert_eq!(starts, (1..9).map(|n| 350 * n).collect::<Vec<_>>());
+    for t in &class.transfers {
+        let took = t.completion.expect("an idle path").as_millis_f64();
+        // 80 ms, ten packets of 0.6 ms, and three threads to wake up.
+        assert!((86.0..110.0).contains(&took), "{took} ms");
+        assert_eq!((t.size, t.retransmits, t.timeouts), (10, 0, 0));
+    }
+    let totals = &class.totals;
+    assert_eq!(
+        (totals.delivered, totals.sent, totals.loss_events),
+        (80, 80, 0)
+    );
+    assert_eq!(class.delivered_per_interval.iter().sum::<u64>(), 80);
+}
+
+/// A response of 300 segments beside a bulk flow that fills the buffer: both lose, both repair.
+#[test]
+fn short_flows_share_the_path_with_lasting_ones() {
+    let mut spec = spec("cubic-linux", 4);
+    let mut template = spec.flows[0].clone();
+    template.name = "response".to_owned();
+    template.reverse = false;
+    spec.arrivals = vec![ArrivalSpec {
+        template,
+        arrivals: Arrivals::Every(Span::from_millis(700)),
+        sizes: SizeLaw::Fixed(300),
+    }];
+    let Some(outcome) = run(&spec) else { return };
+    let (bulk, brief) = (&outcome.flows[0].totals, &outcome.arrivals[0].totals);
+    assert!(bulk.delivered > 2000, "{bulk:?}");
+    assert!(brief.delivered >= 600, "{brief:?}");
+    let lost = outcome.links[0].buffer_drops;
+    assert!(lost > 0 && bulk.dropped <= lost);
+    assert!(bulk.retransmits + brief.retransmits >= lost.saturating_sub(60));
+}
+
+/// Over IPv6, and in packets of 9000 bytes: as long on the wire as the scenario says.
+#[test]
+fn packets_have_their_length_over_either_family_and_jumbo() {
+    for (ipv6, mtu, header) in [(true, 1500, 72), (false, 9000, 52), (true, 9000, 72)] {
+        let options = Options {
+            check: false,
+            ipv6,
+            ..Options::default()
+        };
+        let Ok(ground) = RunningKernel::new(options, &NEVER) else {
+            return eprintln!("skipped: no network namespaces");
+        };
+        let mut spec = spec("cubic-linux", 3);
+        spec.flows[0].sender = SenderConfig::preset(Preset::Linux, mtu);
+        let Some(outcome) = run_on(&ground, &spec) else {
+            return;
+        };
+        let (flow, link) = (&outcome.flows[0], &outcome.links[0]);
+        assert_eq!((flow.mss, flow.packet), (mtu - header, mtu));
+        // Every packet of data has crossed the link, and the SYN and some ACKs of its own.
+        let bytes = flow.totals.delivered as f64 * f64::from(mtu);
+        let rate = bytes * 8.0 / 3.0 / 20e6;
+        assert!(
+            (0.4..=1.01).contains(&rate),
+            "{ipv6} {mtu}: {rate} of the rate"
+        );
+        assert!(link.buffer_drops > 0 || mtu == 9000);
+        assert_eq!(flow.totals.dropped, link.buffer_drops);
+    }
+}
+
+/// Four senders with round trips of their own, one of them from the other side, and datagrams.
+#[test]
+fn several_senders_with_their_own_round_trips_share_a_link() {
+    let mut spec = spec("cubic-linux", 4);
+    let (rate, back) = (spec.links[0].rate, Span::from_millis(20));
+    spec.links
+        .push(LinkSpec::new("other way", rate, back, Buffer::Packets(66)));
+    let first = spec.flows.remove(0);
+    for (k, extra) in [0, 20, 60].into_iter().enumerate() {
+        let own = spec.links.len();
+        let span = Span::from_millis(extra);
+        spec.links
+            .push(LinkSpec::pure_delay(&format!("own {k}"), span));
+        let mut flow = first.clone();
+        flow.name = format!("flow {k}");
+        (flow.forward, flow.back) = (vec![own, 0], vec![1]);
+        spec.flows.push(flow);
+    }
+    let mut reverse = first.clone();
+    reverse.name = "reverse".to_owned();
+    reverse.reverse = true;
+    (reverse.forward, reverse.back) = (vec![2], vec![0]);
+    spec.flows.push(reverse);
+    let steps = vec![(Span::ZERO, Rate::from_bits_per_sec(4_000_000))];
+    let noise = Waveform::Steps {
+        steps,
+        period: None,
+    };
+    spec.cross = vec![CrossSpec::source("noise", 1000, noise, vec![0])];
+    let Some(outcome) = run(&spec) else { return };
+    for (flow, least) in outcome.flows.iter().zip([40, 60, 100, 40]) {
+        let rtt = flow.rtt.min().unwrap();
+        assert!(rtt >= Span::from_millis(least), "{}: {rtt}", flow.name);
+        assert!(
+            flow.totals.delivered > 100,
+            "{}: {:?}",
+            flow.name,
+            flow.totals
+        );
+    }
+    // 4 Mbit/s of datagrams and 20 in all.
+    let forward: u64 = outcome.flows[..3].iter().map(|f| f.totals.delivered).sum();
+    let carried = forward as f64 * 1500.0 * 8.0 / 4.0;
+    assert!((10e6..=16.3e6).contains(&carried), "{carried}");
+    let reverse = outcome.flows[3].totals.delivered as f64 * 1500.0 * 8.0 / 4.0;
+    assert!((10e6..=20.1e6).contains(&reverse), "{reverse}");
+    assert_eq!(outcome.cross[0].sent, 2000);
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //! - [`payload`]: what a flow carries, asked for and handed over by segment number.
 //! - [`file`]: a file as the data of a flow.
 //! - [`content`]: how two hosts agree on what flows carry, and whether it arrived.
+//! - [`tcp`]: flows over the kernels' own TCP, beside a session.
 
 pub mod content;
 pub mod emulator;
@@ -28,4 +29,5 @@ pub mod live;
 pub mod orders;
 pub mod payload;
 pub mod session;
+pub mod tcp;
 pub mod wire;

@@ -204,6 +204,26 @@ impl Sampled {
             .plus(LimitTimes::one(Limit::Application, application));
     }
 
+    /// Time-weighted mean and the largest of the window from `from` to `to`, segments.
+    pub fn window(&self, from: Time, to: Time) -> (f64, f64) {
+        let samples = &self.windows;
+        let (mut area, mut span, mut most) = (0.0, 0.0, 0.0f64);
+        for (i, (at, w)) in samples.iter().enumerate() {
+            let next = samples.get(i + 1).map_or(to, |(next, _)| *next);
+            let (begin, end) = ((*at).max(from), next.min(to));
+            if end > begin {
+                let held = (end - begin).as_secs_f64();
+                area += w * held;
+                span += held;
+                most = most.max(*w);
+            }
+        }
+        match span > 0.0 {
+            true => (area / span, most),
+            false => samples.last().map_or((0.0, 0.0), |(_, w)| (*w, *w)),
+        }
+    }
+
     fn row(&mut self, now: Time, flow: usize, info: &TcpInfo) -> TraceRow {
         let cwnd = info.count(&SND_CWND) as f64;
         let ssthresh = info.get(&SND_SSTHRESH).map_or(f64::INFINITY, |n| n as f64);
@@ -317,6 +337,19 @@ mod tests {
         let flow = taken(&[(100, 200, 0, 0), (60, 50, 3, 1), (100, 200, 0, 1)]);
         assert_eq!(kinds(&flow), [LOST, EpisodeKind::Undo(None)]);
         assert_eq!(flow.undone, 1);
+    }
+
+    #[test]
+    fn a_mean_window_is_weighted_by_time() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let flow = Sampled {
+            windows: vec![(at(0), 10.0), (at(100), 20.0), (at(400), 5.0)],
+            ..Sampled::default()
+        };
+        // 100 ms of 10, 300 ms of 20, 100 ms of 5.
+        assert_eq!(flow.window(at(0), at(500)), (15.0, 20.0));
+        assert_eq!(flow.window(at(400), at(500)), (5.0, 5.0));
+        assert_eq!(Sampled::default().window(at(0), at(500)), (0.0, 0.0));
     }
 
     #[test]

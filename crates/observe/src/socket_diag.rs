@@ -110,10 +110,36 @@ impl SocketDiag {
         Ok(all)
     }
 
+    /// The connection between these two, however many others there are; `None`: there is none.
+    ///
+    /// # Errors
+    /// [`ObserveError`].
+    pub fn connection(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<Option<Socket>, ObserveError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = request_of(local, remote, self.sequence);
+        let mut found = Vec::new();
+        match self.ask(&request, &mut found) {
+            Ok(()) => Ok(found.pop()),
+            Err(ObserveError::Unavailable(e)) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     fn dump(&mut self, family: u8, all: &mut Vec<Socket>) -> Result<(), ObserveError> {
         self.sequence = self.sequence.wrapping_add(1);
         let request = request(family, self.sequence);
-        send(self.netlink.as_raw_fd(), &request, MsgFlags::empty()).map_err(io::Error::from)?;
+        self.ask(&request, all)
+    }
+
+    /// Until the answer is complete: that to a dump has an end of its own, any other is one
+    /// message.
+    fn ask(&mut self, request: &[u8], all: &mut Vec<Socket>) -> Result<(), ObserveError> {
+        let one = u16_at(request, 6).is_some_and(|flags| flags & FLAG_DUMP == 0);
+        send(self.netlink.as_raw_fd(), request, MsgFlags::empty()).map_err(io::Error::from)?;
         loop {
             let n = match recv(
                 self.netlink.as_raw_fd(),
@@ -134,7 +160,12 @@ impl SocketDiag {
                 match message.kind {
                     DONE => return Ok(()),
                     ERROR => return Err(refused(message.body)),
-                    BY_FAMILY => all.extend(connection(message.body)),
+                    BY_FAMILY => {
+                        all.extend(connection(message.body));
+                        if one {
+                            return Ok(());
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -195,6 +226,32 @@ fn request(family: u8, sequence: u32) -> Vec<u8> {
     out.extend(states.to_ne_bytes());
     // Any addresses, ports, interface.
     out.resize(REQUEST, 0);
+    out
+}
+
+/// The same for one connection: ports, addresses, any interface and cookie.
+fn request_of(local: SocketAddr, remote: SocketAddr, sequence: u32) -> Vec<u8> {
+    let ends = [local, remote].map(|end| (end.ip().to_canonical(), end.port()));
+    let family = match ends[0].0 {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let mut out = request(libc_family(family), sequence);
+    out[6..8].copy_from_slice(&FLAG_REQUEST.to_ne_bytes());
+    out.truncate(REQUEST - ID);
+    for (_, port) in ends {
+        out.extend(port.to_be_bytes());
+    }
+    for (ip, _) in ends {
+        let mut bytes = [0; 16];
+        match ip {
+            IpAddr::V4(ip) => bytes[..4].copy_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => bytes = ip.octets(),
+        }
+        out.extend(bytes);
+    }
+    out.extend(0u32.to_ne_bytes());
+    out.extend([u8::MAX; 8]);
     out
 }
 
@@ -263,6 +320,8 @@ fn libc_family(family: AddressFamily) -> u8 {
 const HEADER: usize = 16;
 /// With `struct inet_diag_req_v2` behind it.
 const REQUEST: usize = HEADER + 56;
+/// Bytes of the last part of it, `struct inet_diag_sockid`.
+const ID: usize = 48;
 /// Bytes of `struct inet_diag_msg`.
 const MESSAGE: usize = 72;
 const ERROR: u16 = 2;
@@ -331,6 +390,26 @@ mod tests {
             );
             assert!(near.info.get(&SND_CWND).unwrap() >= 1);
             assert!(near.send_buffer.unwrap() > 0);
+        }
+    }
+
+    #[test]
+    fn one_connection_is_found_by_its_ends() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(any) else {
+                continue;
+            };
+            let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let ends = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+            let Ok(mut diag) = SocketDiag::open() else {
+                return eprintln!("skipped: no sock_diag");
+            };
+            let found = diag.connection(ends.0, ends.1).unwrap().expect("is there");
+            assert_eq!((found.local, found.remote), ends);
+            let other = SocketAddr::new(ends.1.ip(), 1);
+            assert_eq!(diag.connection(ends.0, other).unwrap(), None);
+            // The channel goes on as before.
+            assert!(diag.connections().unwrap().contains(&found));
         }
     }
 

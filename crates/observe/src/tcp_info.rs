@@ -114,6 +114,8 @@ pub const BYTES_RECEIVED: Field = field(
 pub const NOTSENT_BYTES: Field = field("notsent_bytes", 144, Size::U32, "byte", "CurAppWQueue");
 /// Smallest round-trip time of the last minutes; 2^32 - 1: none yet.
 pub const MIN_RTT: Field = field("min_rtt", 148, Size::U32, "us", "MinRTT").in_millis();
+/// Segments with data sent so far, retransmissions included.
+pub const DATA_SEGS_OUT: Field = field("data_segs_out", 156, Size::U32, "segment", "DataSegsOut");
 /// Latest sample of the delivery rate.
 pub const DELIVERY_RATE: Field = field("delivery_rate", 160, Size::U64, "byte/s", "");
 /// Time with something to send or unacknowledged so far.
@@ -177,7 +179,7 @@ pub const FIELDS: [Field; 61] = [
     NOTSENT_BYTES,
     MIN_RTT,
     field("data_segs_in", 152, Size::U32, "segment", "DataSegsIn"),
-    field("data_segs_out", 156, Size::U32, "segment", "DataSegsOut"),
+    DATA_SEGS_OUT,
     DELIVERY_RATE,
     BUSY_TIME,
     RWND_LIMITED,

@@ -1,6 +1,6 @@
 //! Arguments of `fullpipe agree`.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -49,6 +49,10 @@ pub struct Agree {
     /// Kernel of the ground linux
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
+
+    /// Runs at a time [default: one per core; on ground kernel one, and too many flag one another]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
+    pub jobs: Option<NonZeroUsize>,
 
     /// Cases whose runs were flagged count, too
     #[arg(long)]

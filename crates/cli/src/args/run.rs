@@ -23,11 +23,11 @@ pub struct Run {
     pub ground: String,
 
     /// Use this host, which runs `fullpipe serve`, as the far side: HOST, HOST:PORT or [IPV6]:PORT.
-    /// The path is the network in between, the ground is udp
+    /// The path is the network in between, the ground is udp, or kernel if --ground says so
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
 
-    /// Use IPv6 on ground udp on this machine
+    /// Use IPv6 on the grounds udp and kernel on this machine
     #[arg(long, conflicts_with = "peer")]
     pub ipv6: bool,
 
@@ -66,7 +66,8 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub repeat: Option<NonZeroU32>,
 
-    /// Runs at a time; results do not depend on it [default: one per core]
+    /// Runs at a time; results do not depend on it [default: one per core; on ground kernel one,
+    /// and too many flag one another]
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
 

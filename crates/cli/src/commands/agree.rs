@@ -1,5 +1,7 @@
 //! `fullpipe agree`.
 
+use std::num::NonZeroUsize;
+
 use fullpipe_grounds::{CAUSES, Cause};
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
@@ -28,7 +30,8 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     let scenario = scenario(args)?;
-    let settings = ground::settings(args.kernel.clone(), &INTERRUPT);
+    let mut settings = ground::settings(args.kernel.clone(), &INTERRUPT);
+    settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
     let grounds = args
         .grounds
         .iter()
@@ -56,7 +59,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let progress = Progress::new(&scenario.name, ShowProgress::Auto.unless(args.quiet));
     let options = StudyOptions {
         run: Options {
-            jobs: 0,
+            jobs: args.jobs.map_or(0, usize::from),
             out: Some(&args.out),
             earlier: Earlier::resumed(args.resume),
             captures: Captures::default(),

@@ -204,6 +204,123 @@ fn nothing_is_left_of_a_run_that_is_killed() {
     assert!(!host.contains("fullpipe0"), "{host}");
 }
 
+/// What a run could leave behind on this machine: devices, routes, named namespaces, settings of
+/// TCP.
+fn machine() -> Vec<String> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let devices = read("/proc/net/dev");
+    let devices = devices
+        .lines()
+        .filter_map(|l| Some(l.split_once(':')?.0.trim().to_owned()));
+    let names = |path: &str| -> Vec<String> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut all: Vec<_> = entries.map(|e| e.path().display().to_string()).collect();
+        all.sort();
+        all
+    };
+    let settings = names("/proc/sys/net/ipv4");
+    let settings = settings.iter().filter(|path| path.contains("/tcp_"));
+    let settings: Vec<String> = settings
+        .map(|path| format!("{path} {}", read(path)))
+        .collect();
+    let mut all: Vec<String> = devices.collect();
+    all.extend([read("/proc/net/route"), read("/proc/net/ipv6_route")]);
+    all.extend(names("/run/netns"));
+    all.extend(settings);
+    all
+}
+
+/// Network namespaces in which any process is.
+fn namespaces() -> std::collections::BTreeSet<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let links = processes.filter_map(|p| fs::read_link(p.path().join("ns/net")).ok());
+    links.map(|l| l.display().to_string()).collect()
+}
+
+/// A minute and a half, and the machine must make no namespaces of its own meanwhile.
+#[test]
+#[ignore = "long: `make verify-attacks`"]
+fn nothing_is_left_of_a_hundred_runs_that_are_killed_at_any_moment() {
+    if emulate(&["--rate", "10Mbit/s", "--rtt", "10ms"], "true").is_none() {
+        return;
+    }
+    let (before, spaces) = (machine(), namespaces());
+    let mut seen = 0;
+    // A generator of numbers that look drawn (Lehmer 1951), for moments.
+    let mut state = 20_261_124u64;
+    for round in 0..100 {
+        state = state * 48_271 % 0x7fff_ffff;
+        let moment = Duration::from_millis(state % 1500);
+        let marker = format!("87654{}{round}", std::process::id());
+        let far = format!("(sleep {marker} &) ; sleep {marker}");
+        let line = match round % 2 {
+            0 => vec![
+                "emulate", "--rate", "10Mbit/s", "--rtt", "10ms", "--far", &far, "--",
+            ],
+            _ => vec!["run", "first-run", "--ground", "kernel", "--quick"],
+        };
+        let line = match round % 2 {
+            0 => [&line[..], &["/bin/sh", "-c", &far]].concat(),
+            _ => line,
+        };
+        let mut run = command(Path::new("."), &line)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        sleep(moment);
+        seen += usize::from(namespaces().len() > spaces.len());
+        let _ = run.kill();
+        run.wait().unwrap();
+        let is_clean = (0..250).any(|_| {
+            sleep(Duration::from_millis(20));
+            of_run(&marker).is_empty() && namespaces().is_subset(&spaces)
+        });
+        assert!(is_clean, "round {round}: {:?}", of_run(&marker));
+    }
+    assert!(
+        seen > 50,
+        "only {seen} runs had a namespace when they were killed"
+    );
+    assert_eq!(machine(), before);
+}
+
+/// Whoever is late says so: with all cores busy and without real-time priority a path is flagged.
+#[test]
+#[ignore = "takes all cores: `make verify-attacks`"]
+fn a_busy_machine_has_its_runs_flagged() {
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..4 * cores {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let args = [
+            "--rate",
+            "100Mbit/s",
+            "--rtt",
+            "20ms",
+            "--no-real-time",
+            "--format",
+            "json",
+        ];
+        let ended = emulate(&args, "sleep 3");
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let Some(ended) = ended else { return };
+        let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        assert_eq!(
+            (ended.code, &said["true"]),
+            (5, &Value::Bool(false)),
+            "{}",
+            ended.stdout
+        );
+    });
+}
+
 /// Command lines of processes with a marker.
 fn of_run(marker: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();

@@ -203,8 +203,14 @@ prop_compose! {
     }
 }
 
+/// `FRAME_CASES`, for a long search.
+fn cases() -> u32 {
+    let asked = std::env::var("FRAME_CASES").ok();
+    asked.and_then(|n| n.parse().ok()).unwrap_or(1024)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn pieces_are_what_a_wire_carries((fields, size) in packets()) {

@@ -82,7 +82,8 @@ impl Plan {
 }
 
 impl Side {
-    fn sends(self, reverse: bool) -> bool {
+    /// The senders of a flow stand here.
+    pub fn sends(self, reverse: bool) -> bool {
         (self == Side::Near) != reverse
     }
 

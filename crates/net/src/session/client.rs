@@ -26,6 +26,7 @@ use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::ground;
 use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};
+use crate::tcp;
 
 pub use super::failure::SessionError;
 pub use super::report::{Cut, Done, Report};
@@ -76,6 +77,8 @@ pub struct Client {
     /// Of an encrypted session; it outlasts a run, because its numbers do.
     seal: Option<Seal>,
     session: ClientSession,
+    /// Flows are connections of the kernels' TCP.
+    kernel_tcp: bool,
     grant: Grant,
     early: Early,
     /// The server has been told, or need not be.
@@ -126,6 +129,7 @@ impl Client {
             seal: encrypted.then(|| Seal::new(&secrets, End::Client)),
             secrets,
             session,
+            kernel_tcp: request.options.kernel_tcp,
             grant: Grant::default(),
             early: Early::new(),
             is_over: false,
@@ -210,7 +214,7 @@ impl Client {
             (session.progress().is_some() || session.ended().is_some()).then_some(())
         };
         self.converse((ANSWER, "start"), interrupt, begun)?;
-        let (mut near, cut) = self.run_near(spec, options, hooks, interrupt)?;
+        let (mut near, cut, notes) = self.run_near(spec, options, hooks, interrupt)?;
         // Whatever is asked from here on is another matter.
         let silent = self.clock.now().saturating_since(self.session.last_heard());
         let reported = match cut {
@@ -243,6 +247,7 @@ impl Client {
             far,
             why,
             cut,
+            notes,
         })
     }
 
@@ -278,9 +283,12 @@ impl Client {
         options: &ground::Options,
         hooks: Hooks<'_>,
         interrupt: &AtomicBool,
-    ) -> Result<(HostOutcome, Option<Cut>), SessionError> {
+    ) -> Result<(HostOutcome, Option<Cut>, Vec<String>), SessionError> {
         let plan = Plan {
-            spec: Arc::clone(spec),
+            spec: match self.kernel_tcp {
+                true => Arc::new(tcp::without_flows(spec)),
+                false => Arc::clone(spec),
+            },
             side: Side::Near,
             session: self.secrets.session,
             peer: self.peer,
@@ -296,7 +304,16 @@ impl Client {
         let path = self.session.prober().path();
         self.port.tell_doubts(path.doubts());
         let stop = Stop::new()?;
-        self.port.restart(options.wait, Clock::new(), &stop)?;
+        let run_clock = Clock::new();
+        self.port.restart(options.wait, run_clock, &stop)?;
+        let beside = self.kernel_tcp.then(Arc::<tcp::Beside>::default);
+        let flows = beside.clone().map(|beside| {
+            let door = tcp::Door::Dial {
+                to: self.peer,
+                secrets: self.secrets.clone(),
+            };
+            tcp::Flows::new(spec, Side::Near, door, run_clock, &self.grant, beside)
+        });
         let mut talk = ClientControl {
             session: &mut self.session,
             interrupt,
@@ -310,11 +327,13 @@ impl Client {
             &stop,
             self.grant.max_rate,
         )
-        .with_early(std::mem::take(&mut self.early));
+        .with_early(std::mem::take(&mut self.early))
+        .with_beside(beside);
         let mut hooks = hooks.with_complete(&complete);
         hooks.path = Some(Arc::clone(&path));
         let session = self.secrets.session;
-        let outcome = match &mut self.seal {
+        let seal = &mut self.seal;
+        let (outcome, halves) = tcp::beside(flows, || match seal {
             Some(seal) => {
                 let sealed = Sealed::new(port, seal, plain);
                 let port = Pieces::new(sealed, session, path, plain, below);
@@ -324,6 +343,11 @@ impl Client {
                 let port = Pieces::new(port, session, path, plain, below);
                 endpoint::run(&plan, port, hooks, &stop)
             }
+        });
+        let mut outcome = outcome;
+        let notes = match (&mut outcome, halves) {
+            (Ok(outcome), Some(halves)) => halves.join(outcome),
+            _ => Vec::new(),
         };
         self.port.restart(options.wait, self.clock, &self.stop)?;
         let now = self.clock.now();
@@ -335,7 +359,7 @@ impl Client {
                 .load(Ordering::Relaxed)
                 .then_some(Cut::Interrupted),
         };
-        Ok((outcome?, cut))
+        Ok((outcome?, cut, notes))
     }
 
     fn fetch(

@@ -4,14 +4,18 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use fullpipe_units::{Rate, Span, Time};
+use fullpipe_units::{Rate, Time};
 use rustix::io::Errno;
 
 use super::path::PathStep;
+use super::shaper::Shaper;
 use crate::endpoint::{Flush, Mark, Port};
 use crate::headers;
 use crate::io::{Clock, Stop};
+use crate::tcp::beside::Beside;
 use crate::wire::{Kind, VERSION};
 
 /// First byte of a control message.
@@ -65,54 +69,12 @@ pub struct ControlPort<'t, P, T> {
     received: Cell<u64>,
     data: Cell<u64>,
     sent: u64,
+    /// What connections beside it carry, if there are any.
+    beside: Option<Arc<Beside>>,
     shaper: Option<Shaper>,
     early: Early,
     /// The early datagrams have not been delivered yet.
     is_first: bool,
-}
-
-/// Token bucket for outgoing bytes; it may be overdrawn by one batch.
-#[derive(Clone, Copy, Debug)]
-pub struct Shaper {
-    rate: f64,
-    depth: f64,
-    bits: f64,
-    last: Time,
-}
-
-impl Shaper {
-    /// Depth of the bucket as a time at the configured rate.
-    const DEPTH: Span = Span::from_millis(4);
-
-    /// For this rate, in bit/s on the wire.
-    pub fn new(rate: Rate, now: Time) -> Self {
-        let rate = (rate.as_bits_per_sec() as f64).max(1.0);
-        // Two full packets at the least.
-        let depth = (rate * Self::DEPTH.as_secs_f64()).max(24_000.0);
-        Self {
-            rate,
-            depth,
-            bits: depth,
-            last: now,
-        }
-    }
-
-    fn spend(&mut self, bytes: u64) {
-        self.bits -= bytes as f64 * 8.0;
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bits < 0.0
-    }
-
-    /// When it is no longer in debt; `None`: it is not.
-    fn refill(&mut self, now: Time) -> Option<Time> {
-        let gain = now.saturating_since(self.last).as_secs_f64() * self.rate;
-        self.bits = (self.bits + gain).min(self.depth);
-        self.last = self.last.max(now);
-        self.is_empty()
-            .then(|| now + Span::from_secs_f64(-self.bits / self.rate).max(Span::from_micros(10)))
-    }
 }
 
 impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
@@ -137,6 +99,7 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
             received: Cell::new(0),
             data: Cell::new(0),
             sent: 0,
+            beside: None,
             shaper,
             early: Early::new(),
             is_first: false,
@@ -152,11 +115,20 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
         }
     }
 
+    /// Counts what connections carry, too.
+    pub fn with_beside(self, beside: Option<Arc<Beside>>) -> Self {
+        Self { beside, ..self }
+    }
+
     fn traffic(&self) -> Traffic {
+        let (received, sent) = self.beside.as_ref().map_or((0, 0), |beside| {
+            let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+            (now(&beside.received), now(&beside.sent))
+        });
         Traffic {
-            received: self.received.get(),
-            data: self.data.get(),
-            sent: self.sent,
+            received: self.received.get() + received,
+            sent: self.sent + sent,
+            data: self.data.get() + received,
         }
     }
 
@@ -485,26 +457,5 @@ mod tests {
             noted.sort_unstable();
             assert_eq!(noted, all);
         }
-    }
-
-    #[test]
-    fn a_shaper_lets_through_its_rate_and_a_bucket() {
-        let mut shaper = Shaper::new(Rate::from_bits_per_sec(10_000_000), Time::ZERO);
-        let (mut now, mut sent) = (Time::ZERO, 0u64);
-        let end = Time::ZERO + Span::from_secs(10);
-        while now < end {
-            match shaper.refill(now) {
-                Some(later) => {
-                    assert!(later > now);
-                    now = later;
-                }
-                None => {
-                    shaper.spend(1500);
-                    sent += 1500;
-                }
-            }
-        }
-        let rate = sent as f64 * 8.0 / 10.0;
-        assert!((rate / 1e7 - 1.0).abs() < 0.01, "{rate}");
     }
 }

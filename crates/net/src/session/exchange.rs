@@ -91,7 +91,10 @@ pub(super) fn open(
     interrupt: &AtomicBool,
 ) -> Result<(Secrets, ServerId), SessionError> {
     let ask = Ask {
-        kind: TestKind::Udp as u8,
+        kind: match options.kernel_tcp {
+            true => TestKind::KernelTcp as u8,
+            false => TestKind::Udp as u8,
+        },
         options: if options.encrypted { ENCRYPT } else { 0 },
         // `Request::encode` has bounded it.
         length: request.len() as u32,

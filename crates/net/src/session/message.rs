@@ -54,7 +54,7 @@ pub struct Nonce(pub [u8; 16]);
 pub enum TestKind {
     /// The endpoint of fullpipe over UDP: flows, cross traffic, probes.
     Udp = 1,
-    /// Bulk flows of the kernels' TCP. Not in this version: refused.
+    /// The same with flows over the kernels' own TCP ([`tcp`](crate::tcp)).
     KernelTcp = 2,
 }
 

@@ -59,6 +59,7 @@ mod seen;
 pub mod server;
 pub mod server_session;
 mod session_thread;
+pub mod shaper;
 mod simple;
 #[cfg(test)]
 mod tests;

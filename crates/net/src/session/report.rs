@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{EndReason, shown};
 use super::failure::SessionError;
+use crate::tcp;
 
 /// What the server leaves behind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +38,8 @@ pub struct Done {
     pub why: EndReason,
     /// Why it ended before its time, if it did.
     pub cut: Option<Cut>,
+    /// What went wrong here and did not end it, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Why a run ended before its time.
@@ -81,6 +84,8 @@ impl Done {
                 other_half(spec, &mut near)
             }
         };
+        let mut far = far;
+        tcp::settle(&mut near, &mut far);
         let outcome = merge(spec, near, far, PathReport::default())
             .map_err(|what| SessionError::Misfit(shown(&what)))?;
         Ok(Outcome { partial, ..outcome })

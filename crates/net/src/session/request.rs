@@ -38,6 +38,9 @@ pub struct Options {
     /// The request was a JSON object, and the result is to be one.
     #[serde(skip)]
     pub json: bool,
+    /// Flows are connections of the kernels' TCP. The handshake has said so already.
+    #[serde(skip)]
+    pub kernel_tcp: bool,
 }
 
 /// Why a request is none.

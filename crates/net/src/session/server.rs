@@ -34,6 +34,7 @@ use super::session_thread::{self, Session};
 use super::{Identity, Key, entropy};
 use crate::content::Allowed;
 use crate::io::{Clock, Stop, may_be_icmp};
+use crate::tcp::Desk;
 use crate::wire::{Header, Kind, SessionId};
 
 /// What a server is to be.
@@ -70,6 +71,8 @@ pub struct Server {
     summary: LogSummary,
     only_encrypted: bool,
     cleanup: Cleanup,
+    /// The TCP port of the same number.
+    desk: Desk,
 }
 
 /// A session from outside.
@@ -149,6 +152,7 @@ impl Server {
             summary: LogSummary::default(),
             only_encrypted: false,
             cleanup: Cleanup::default(),
+            desk: Desk::new(local),
         })
     }
 
@@ -301,7 +305,11 @@ impl Server {
         if self.stopping.load(Ordering::Relaxed) {
             return Err(Reason::Stopping);
         }
-        if ask.kind != TestKind::Udp as u8 || ask.options & !ENCRYPT != 0 {
+        let kernel_tcp = ask.kind == TestKind::KernelTcp as u8;
+        // What the kernels' TCP carries is not sealed.
+        let options = if kernel_tcp { 0 } else { ENCRYPT };
+        let known = kernel_tcp || ask.kind == TestKind::Udp as u8;
+        if !known || ask.options & !options != 0 {
             return Err(Reason::Unsupported);
         }
         if self.only_encrypted && ask.options & ENCRYPT == 0 {
@@ -343,6 +351,7 @@ impl Server {
             limits: Arc::clone(&self.limits),
             allowed: self.allowed.clone(),
             memory: self.memory.clone(),
+            desk: self.desk.clone(),
             log: Arc::clone(&self.log),
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),

@@ -26,6 +26,7 @@ use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 use crate::lender::Lender;
+use crate::tcp::{self, Desk, Expected};
 
 /// All that a session's thread is given.
 pub struct Session {
@@ -40,6 +41,7 @@ pub struct Session {
     pub limits: Arc<Limits>,
     pub allowed: Allowed,
     pub memory: Memory,
+    pub desk: Desk,
     pub log: Log,
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
@@ -79,6 +81,12 @@ fn attempt(session: &Session) -> io::Result<()> {
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
     session.run_control(&mut port, &mut state, &[SessionState::Request])?;
     session.send_decision(&state);
+    // Before the client hears that the run begins: it dials at once.
+    let tcp = state.job().filter(|job| job.options.kernel_tcp);
+    let expected = tcp.map(|job| {
+        let flows = job.spec.flows.len();
+        session.desk.expect(&session.secrets, flows)
+    });
     session.run_control(
         &mut port,
         &mut state,
@@ -88,7 +96,7 @@ fn attempt(session: &Session) -> io::Result<()> {
         && let Some(job) = state.job().cloned()
     {
         drop(port);
-        session.host(&job, &mut state)?;
+        session.host(&job, &mut state, expected)?;
     }
     Ok(())
 }
@@ -169,7 +177,12 @@ impl Session {
     }
 
     /// Runs the far side, then hands out its result.
-    fn host(&self, job: &Job, state: &mut ServerSession) -> io::Result<()> {
+    fn host(
+        &self,
+        job: &Job,
+        state: &mut ServerSession,
+        expected: Option<io::Result<Expected>>,
+    ) -> io::Result<()> {
         let plain = headers::longest(&job.spec);
         let sealed = plain + job.options.overhead();
         let longest = sealed.max(CONTROL_BYTES);
@@ -190,6 +203,21 @@ impl Session {
             Ok(carried) => carried,
             Err(why) => return self.hand_out(Report::failed(why), Span::ZERO, &mut port, state),
         };
+        let expected = match expected.transpose() {
+            Ok(expected) => expected,
+            Err(e) => {
+                let why = format!("TCP port {}: {e}", self.desk.port());
+                return self.hand_out(Report::failed(why), Span::ZERO, &mut port, state);
+            }
+        };
+        let beside = expected.is_some().then(Arc::<tcp::Beside>::default);
+        let flows = expected.zip(beside.clone()).map(|(expected, beside)| {
+            let door = tcp::Door::Expect(expected);
+            tcp::Flows::new(&job.spec, Side::Far, door, run_clock, &job.grant, beside)
+        });
+        if flows.is_some() {
+            spec = Arc::new(tcp::without_flows(&spec));
+        }
         let plan = Plan {
             spec,
             side: Side::Far,
@@ -214,16 +242,25 @@ impl Session {
             self.clock,
             &stop,
             job.grant.max_rate,
-        );
-        let outcome = if job.options.encrypted {
-            let mut seal = Seal::new(&self.secrets, End::Server);
-            let sealed = Sealed::new(attended, &mut seal, plain);
-            let port = Pieces::new(sealed, self.secrets.session, path, plain, OVERHEAD);
-            endpoint::run(&plan, port, hooks, &stop)
-        } else {
-            let port = Pieces::new(attended, self.secrets.session, path, plain, 0);
-            endpoint::run(&plan, port, hooks, &stop)
-        };
+        )
+        .with_beside(beside);
+        let (mut outcome, halves) = tcp::beside(flows, || {
+            if job.options.encrypted {
+                let mut seal = Seal::new(&self.secrets, End::Server);
+                let sealed = Sealed::new(attended, &mut seal, plain);
+                let port = Pieces::new(sealed, self.secrets.session, path, plain, OVERHEAD);
+                endpoint::run(&plan, port, hooks, &stop)
+            } else {
+                let port = Pieces::new(attended, self.secrets.session, path, plain, 0);
+                endpoint::run(&plan, port, hooks, &stop)
+            }
+        });
+        if let (Ok(outcome), Some(halves)) = (&mut outcome, halves) {
+            for what in halves.join(outcome) {
+                let (test, peer) = (self.test, self.peer);
+                (self.log)(&Event::Lost { test, peer, what });
+            }
+        }
         let lasted = run_clock.now().saturating_since(Time::ZERO);
         // That of the run is set by now: nobody would sleep who waits for it.
         let stop = Stop::new()?;

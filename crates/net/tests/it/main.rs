@@ -5,6 +5,7 @@ mod attack;
 mod crowd;
 mod dissector;
 mod hostile;
+mod kernel_tcp;
 mod malformed;
 mod messages;
 mod moving;

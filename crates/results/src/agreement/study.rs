@@ -66,6 +66,32 @@ pub struct Tried {
     pub why_not: Option<String>,
     /// What that says of the cause.
     pub verdict: CauseVerdict,
+    /// The same case by case; empty where `after` is missing.
+    pub cases: Vec<TriedCase>,
+}
+
+/// A known cause, switched in one case that parts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TriedCase {
+    /// The case.
+    pub params: Params,
+    /// Numbers and distances beyond their thresholds before.
+    pub before: usize,
+    /// And with the switch turned.
+    pub after: usize,
+    /// What that says of the cause in this case.
+    pub verdict: CauseVerdict,
+}
+
+impl CauseVerdict {
+    fn of(before: usize, after: Option<usize>) -> Self {
+        match after {
+            None => Self::Untried,
+            Some(0) => Self::Explains,
+            Some(n) if n < before => Self::InPart,
+            Some(_) => Self::No,
+        }
+    }
 }
 
 /// What a switch says of a cause.
@@ -148,6 +174,7 @@ pub fn agree(
                 .join(format!("{}-{}", names[1], switch.name));
             let part = of_cases(scenario, &apart);
             let tried = run_on(&part, &into(&options.run, &dir), switch.ground);
+            let mut cases = Vec::new();
             let (after, why_not) = match tried {
                 Ok(_) => {
                     let switched = ResultDir::open(&dir)?;
@@ -155,6 +182,17 @@ pub fn agree(
                     both[side] = &switched;
                     let (again, left_out) = compared(both[0], both[1], &thresholds, true)?;
                     drop(left_out);
+                    cases.extend(apart.iter().map(|params| {
+                        let one = std::slice::from_ref(params);
+                        let before = beyond(&pair.comparison, one);
+                        let after = beyond(&again, one);
+                        TriedCase {
+                            params: params.clone(),
+                            before,
+                            after,
+                            verdict: CauseVerdict::of(before, Some(after)),
+                        }
+                    }));
                     (Some(beyond(&again, &apart)), None)
                 }
                 Err(RunError::Unable { what, .. }) => (None, Some(what)),
@@ -168,12 +206,8 @@ pub fn agree(
                 before,
                 after,
                 why_not,
-                verdict: match after {
-                    None => CauseVerdict::Untried,
-                    Some(0) => CauseVerdict::Explains,
-                    Some(n) if n < before => CauseVerdict::InPart,
-                    Some(_) => CauseVerdict::No,
-                },
+                verdict: CauseVerdict::of(before, after),
+                cases,
             });
         }
         pairs.push(pair);
