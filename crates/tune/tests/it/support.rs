@@ -101,7 +101,7 @@ impl Ground {
             merge: false,
             real_time: true,
         };
-        let carrying = stage.run(config).expect("a path");
+        let carrying = stage.run(spec, config).expect("a path");
         Some(Self {
             stage,
             carrying: Some(carrying),
