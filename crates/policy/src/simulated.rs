@@ -16,7 +16,10 @@ impl PathFacts {
             let own = stack.kinds().any(|kind| kind == Kind::Sending);
             if params.initial_window > 0 && !own && stack.initial_window().is_none() {
                 match params.spread_us {
-                    0 => keys.push(("initial_window", params.initial_window.to_string())),
+                    0 => keys.push((
+                        "initial_window",
+                        format!("{} segments", params.initial_window),
+                    )),
                     us => {
                         let gap = us / params.initial_window;
                         let iw = params.initial_window;

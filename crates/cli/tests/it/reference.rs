@@ -98,6 +98,7 @@ fn man_pages_are_written_for_every_command() {
         "-tune-off",
         "-tune-on",
         "-tune-plan",
+        "-tune-probe",
         "-tune-release",
         "-tune-revert",
         "-tune-run",

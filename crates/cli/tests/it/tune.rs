@@ -281,7 +281,7 @@ fn the_simulator_runs_a_policy() {
         "--set",
         "flow.main.rate=8Mbit/s",
         "--set",
-        "flow.main.initial_window=4",
+        "flow.main.initial_window=4 segments",
     ]);
     assert_eq!(by_policy, by_hand);
     assert_ne!(by_policy, ran(&[]));
@@ -297,7 +297,7 @@ fn the_simulator_runs_a_policy() {
     assert_eq!(ended.code, 2);
     assert_eq!(
         ended.stderr,
-        "error: no flow is named like a path: flows main\nhint: the policy has the paths other\n"
+        "error: no flow is named like a path: flows main\n  hint: the policy has the paths other\n"
     );
 }
 

@@ -36,9 +36,10 @@ fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, F
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
     let ground = Peer::new(peer::way(server, flags)?, &STOP);
+    // The path is what it is; a scenario has to name one.
     let text = format!(
-        "name = \"probe\"\nduration = \"{time}\"\n[[flow]]\npreset = \"2026\"\nstack = \
-         \"scalable\"\n"
+        "name = \"probe\"\nduration = \"{time}\"\n[path]\nrate = \"100Gbit/s\"\nrtt = \
+         \"1ms\"\n[[flow]]\npreset = \"2026\"\nstack = \"scalable\"\n"
     );
     let broken = |why: String| Failure::new(Exit::Internal, format!("the probe's scenario: {why}"));
     let scenario = Scenario::parse(&text, "probe", &Overrides::default());
