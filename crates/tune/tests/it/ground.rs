@@ -12,6 +12,8 @@ use fullpipe_run::{
 use fullpipe_tune::laws::Programs;
 use fullpipe_units::{Rate, Span, Time};
 
+use crate::support;
+
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The ground, with the laws or without; `None` where the machine cannot have it.
@@ -62,6 +64,7 @@ fn spec(stack: &str, secs: u64, lost: &[u64]) -> RunSpec {
 
 #[test]
 fn a_law_that_the_kernel_lacks_runs_by_its_name() {
+    let _turn = support::turn();
     let Some(with) = ground(true) else { return };
     let Some(without) = ground(false) else { return };
     let lossy = spec("aimd(increase=4,decrease=0.125)", 3, &[120]);
@@ -122,6 +125,7 @@ const STACKS: [&str; 12] = [
 #[test]
 #[ignore = "three minutes: make verify-tuner"]
 fn each_law_beside_the_simulator_and_the_kernel_s_module() {
+    let _turn = support::turn();
     let Some(with) = ground(true) else { return };
     println!(
         "| stack | goodput, Mbit/s: tuner | simulator | module | mean window, segments: tuner | simulator | module | reductions: tuner | simulator | module |"

@@ -43,6 +43,11 @@ pub struct Road {
 /// One test at a time: a process is in one control group.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Until it is dropped no other test moves this process to another group.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
 /// Two hosts, a path for each road, and a control group for the senders.
 pub struct Ground {
     stage: Stage,
@@ -71,7 +76,7 @@ impl Ground {
     }
 
     fn over(spec: &RunSpec) -> Option<Self> {
-        let turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+        let turn = turn();
         if !nix::unistd::geteuid().is_root() {
             eprintln!(
                 "skipped: the tuner's tests need root (CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN)"
