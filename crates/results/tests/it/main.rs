@@ -8,6 +8,7 @@ mod expect;
 mod falsify;
 mod metrics;
 mod precision;
+mod qlog;
 #[path = "../../../scenario/tests/it/ratios.rs"]
 mod ratios;
 mod resume;

@@ -64,15 +64,20 @@ impl Log<'_> {
         name: &'static str,
         data: impl Serialize,
     ) -> io::Result<()> {
-        let time = at.as_nanos() as f64 / 1e6;
-        record(self.out, &Event { time, name, data })
+        let event = Event {
+            time: millis(at),
+            name,
+            data,
+            retransmission: false,
+        };
+        record(self.out, &event)
     }
 
     /// The addresses are those of the packet captures.
     pub(super) fn opening(&mut self, at: Time, index: usize) -> io::Result<()> {
         let (from, to) = endpoints(index);
         let data = json!({
-            "ip_version": "ipv4",
+            "ip_version": "v4",
             "src_ip": from.ip().to_string(),
             "dst_ip": to.ip().to_string(),
             "src_port": from.port(),
@@ -125,7 +130,6 @@ impl Log<'_> {
             stream_id: 0,
             offset: s.seq.wrapping_mul(self.mss),
             length: self.mss,
-            retransmission: s.retransmission,
         };
         let data = PacketData {
             header: PacketHeader::short(number),
@@ -135,7 +139,13 @@ impl Log<'_> {
             },
             frames: vec![frame],
         };
-        self.event(at, "transport:packet_sent", data)
+        let event = Event {
+            time: millis(at),
+            name: "transport:packet_sent",
+            data,
+            retransmission: s.retransmission,
+        };
+        record(self.out, &event)
     }
 
     /// The path has decided about a copy; its packet number.
@@ -240,4 +250,8 @@ impl Log<'_> {
         };
         u64::from(IP_AND_TCP) + stamps + sack
     }
+}
+
+fn millis(at: Time) -> f64 {
+    at.as_nanos() as f64 / 1e6
 }

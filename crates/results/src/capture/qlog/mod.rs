@@ -16,7 +16,9 @@
 //!   series, as dense as the scenario's `trace` asks for; only what changed is repeated. Windows
 //!   in bytes of payload, times in milliseconds, `pacing_rate` in bit/s.
 //!
-//! Only the standard's names are used beside that; qvis draws sequence, congestion and
+//! A test holds real files against the types of draft-ietf-quic-qlog-main-schema-05 and
+//! draft-ietf-quic-qlog-quic-events-04, the last whose files have version 0.3. Only the standard's
+//! names are used beside that; qvis draws sequence, congestion and
 //! packetization views from them.
 
 mod log;
@@ -165,7 +167,7 @@ fn preamble(title: &str, name: &str, description: &str) -> Value {
         "trace": {
             "title": name,
             "vantage_point": { "name": format!("sender of {name}"), "type": "client" },
-            "configuration": { "time_offset": 0 },
+            "configuration": { "time_offset": 0, "original_uris": [] },
             "common_fields": {
                 "group_id": name,
                 "protocol_type": ["TCP"],

@@ -16,6 +16,9 @@ pub(super) struct Event<D> {
     pub(super) time: f64,
     pub(super) name: &'static str,
     pub(super) data: D,
+    /// A field of our own, as events may have: QUIC numbers its packets anew and need not say it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) retransmission: bool,
 }
 
 #[derive(Serialize)]
@@ -62,9 +65,6 @@ pub(super) enum Frame {
         stream_id: u64,
         offset: u64,
         length: u64,
-        /// Not part of the schema: QUIC numbers its packets anew and need not say it.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        retransmission: bool,
     },
     Ack {
         acked_ranges: Vec<[u64; 2]>,
