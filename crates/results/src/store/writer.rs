@@ -29,6 +29,8 @@ pub struct Store {
     dir: PathBuf,
     manifest: Manifest,
     trace: TraceMode,
+    /// Seeds whose time series are kept; `None`: all.
+    series_of: Option<Vec<u64>>,
     captures: Captures,
     _lock: files::Lock,
 }
@@ -84,6 +86,7 @@ impl Store {
             dir: dir.to_owned(),
             manifest,
             trace: scenario.measure.trace,
+            series_of: series_of(scenario, units.len()),
             captures: Captures::default(),
             _lock: lock,
         };
@@ -179,7 +182,11 @@ impl Store {
             self.manifest.ground.as_str(),
         );
         let meta = series::meta(ours, (case.index, unit.seed), &outcome.flows);
-        let files = series::files(&case.flows, &meta, metrics, outcome, self.trace);
+        let has_series = |seeds: &Vec<u64>| seeds.contains(&unit.seed);
+        let files = match self.series_of.as_ref().is_none_or(has_series) {
+            true => series::files(&case.flows, &meta, metrics, outcome, self.trace),
+            false => Ok(Vec::new()),
+        };
         let files = files.map_err(|e| StoreError::Table {
             name: series_name(case.index, unit.seed, SeriesKind::Flows),
             why: e.to_string(),
@@ -368,4 +375,16 @@ struct StoredRun {
     seed: u64,
     files: Vec<FileHash>,
     metrics: RunMetrics,
+}
+
+/// Most runs of a result that all have their time series: some 60 MB, as a rule.
+const MOST_SERIES: usize = 500;
+
+/// Of a larger result the first seeds of each case have theirs, at least one.
+fn series_of(scenario: &Scenario, runs: usize) -> Option<Vec<u64>> {
+    if scenario.measure.trace != TraceMode::Decimated || runs <= MOST_SERIES {
+        return None;
+    }
+    let seeds = (MOST_SERIES / scenario.cases.len().max(1)).max(1);
+    Some(scenario.seeds.iter().take(seeds).copied().collect())
 }

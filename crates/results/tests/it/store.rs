@@ -384,3 +384,48 @@ fn two_equal_cases_are_two_runs() {
     );
     assert_eq!(ran.result.cases[0].flows, ran.result.cases[1].flows);
 }
+
+#[test]
+fn a_large_result_keeps_the_series_of_the_first_seeds() {
+    let text = r#"
+        name = "large"
+        duration = "100ms"
+        seeds = 168
+        [path]
+        rate = "1Mbit/s"
+        rtt = "10ms"
+        jitter = "1ms"
+        buffer = "20 packets"
+        [[flow]]
+        stack = "reno"
+        [matrix]
+        "path.mtu" = [500, 1000, 1500]
+    "#;
+    let root = tempfile::tempdir().unwrap();
+    run(
+        &with(text, &Overrides::default()),
+        Some(root.path()),
+        2,
+        false,
+    )
+    .unwrap();
+    let dir = ResultDir::open(root.path()).unwrap();
+    let runs = &dir.manifest().runs;
+    let having = runs.iter().filter(|r| !r.files.is_empty());
+    let having: Vec<(usize, u64)> = having.map(|r| (r.case, r.seed)).collect();
+    let first: Vec<(usize, u64)> = (0..3)
+        .flat_map(|case| (1..=166).map(move |seed| (case, seed)))
+        .collect();
+    assert_eq!((runs.len(), having), (504, first));
+    assert!(dir.series(2, 167, SeriesKind::Flows).unwrap().is_none());
+    // What is measured is there of all.
+    assert_eq!(dir.runs().unwrap().rows(), 504);
+    let again = run(
+        &with(text, &Overrides::default()),
+        Some(root.path()),
+        2,
+        true,
+    )
+    .unwrap();
+    assert_eq!((again.0.made, again.0.reused), (0, 504));
+}

@@ -49,7 +49,8 @@ keys! {
 
 words! {
     TraceMode {
-        Decimated = "decimated", "about 2000 rows per flow, extremes kept";
+        Decimated = "decimated", "about 2000 rows per flow, extremes kept; of more than 500 runs those of the first seeds of \
+             each case";
         Full = "full", "one row per ACK";
         Off = "off", "none";
     }
