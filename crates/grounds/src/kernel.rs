@@ -10,6 +10,6 @@ pub(crate) const ENTRY: Entry = Entry::here(
     "TCP of the running kernel, over a path on this machine in real time",
     |settings| {
         let ground = RunningKernel::new(settings.running, settings.interrupt)?;
-        Ok(Box::new(ground))
+        Ok(Box::new(ground.with_live(settings.live)))
     },
 );

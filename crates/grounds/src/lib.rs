@@ -26,9 +26,11 @@ mod trace;
 mod udp;
 mod way;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::ground::Options;
+use fullpipe_realtime::live::Live;
 use fullpipe_run::{Ground, GroundError, RunSpec};
 
 pub use causes::{CAUSES, Cause};
@@ -110,6 +112,8 @@ pub struct Settings {
     pub kernel: Kernel,
     /// How runs of the ground kernel are made.
     pub running: Running,
+    /// Told how flows in real time are getting on; `None`: nobody watches.
+    pub live: Option<Arc<Live>>,
     /// Set by someone else to stop: runs over sockets end within a tenth of a second.
     pub interrupt: &'static AtomicBool,
 }

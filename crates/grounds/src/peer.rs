@@ -9,9 +9,9 @@ use fullpipe_kernel::RunningTcp;
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content};
 use fullpipe_net::endpoint::Hooks;
-use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Done, SessionError};
 use fullpipe_net::session::control::EndReason;
+use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{FlowOutcome, Ground, GroundError, Outcome, RunSpec, Trace};
 use fullpipe_trace::{Summary, TraceError};
 use fullpipe_units::{Span, Time};
@@ -27,7 +27,7 @@ pub struct Peer<'a> {
     kernel: Option<RunningTcp>,
     interrupt: &'a AtomicBool,
     /// Counters of the running flows, for whoever watches.
-    pub live: Option<&'a Live>,
+    pub live: Option<Arc<Live>>,
     /// Flows that send from here take orders through `live`.
     pub takes_orders: bool,
     /// A run ends when the transfers of its lasting flows are complete.
@@ -150,10 +150,13 @@ impl<'a> Peer<'a> {
             .as_ref()
             .map_or_else(Vec::new, |r| trace::taps(r, &spec));
         let hooks = Hooks {
-            live: self.live,
+            live: self.live.as_deref(),
             traces,
             ..carried.hooks()
         };
+        if let Some(live) = &self.live {
+            live.begin(LiveRun::new(&spec));
+        }
         let shared = Arc::new(spec.clone());
         let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
         for note in &done.notes {
@@ -326,7 +329,9 @@ pub(crate) const ENTRY: Entry = Entry::with_peer(
     "udp",
     "Real UDP sockets here and at another host, the network between them",
     |settings| {
-        let way = named(&settings)?;
-        Ok(Box::new(Peer::new(way, settings.interrupt)))
+        let live = settings.live.clone();
+        let mut peer = Peer::new(named(&settings)?, settings.interrupt);
+        peer.live = live;
+        Ok(Box::new(peer))
     },
 );

@@ -1,9 +1,11 @@
 //! UDP sockets on this machine.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_net::ground::{Options, run_local};
+use fullpipe_net::ground::{Options, run_watched};
+use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
 use crate::Entry;
@@ -14,6 +16,8 @@ use crate::Entry;
 pub struct Udp<'a> {
     /// How datagrams leave, and how precisely the hosts wait.
     pub options: Options,
+    /// Told how the flows are getting on.
+    pub live: Option<Arc<Live>>,
     /// Set by someone else to stop.
     pub interrupt: &'a AtomicBool,
 }
@@ -38,7 +42,11 @@ impl Ground for Udp<'_> {
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
         crate::no_kernel(spec)?;
-        Ok(run_local(spec, &self.options, self.interrupt)?)
+        let live = self.live.as_deref();
+        if let Some(live) = live {
+            live.begin(LiveRun::new(spec));
+        }
+        Ok(run_watched(spec, &self.options, live, self.interrupt)?)
     }
 }
 
@@ -52,6 +60,7 @@ pub(crate) const ENTRY: Entry = Entry::here(
     |settings| {
         Ok(Box::new(Udp {
             options: settings.sockets,
+            live: settings.live,
             interrupt: settings.interrupt,
         }))
     },

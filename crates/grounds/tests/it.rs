@@ -21,6 +21,7 @@ fn settings() -> Settings {
             module: None,
         },
         running: Running::default(),
+        live: None,
         interrupt: &NEVER,
     }
 }
@@ -69,6 +70,7 @@ fn what_this_version_does_not_have_says_what_to_do() {
 fn fingerprints_cover_the_crates_that_decide() {
     let udp = Udp {
         options: Sockets::default(),
+        live: None,
         interrupt: &NEVER,
     };
     assert_ne!(Sim.fingerprint(), udp.fingerprint());

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
 use fullpipe_emulate::witness::Witness;
 use fullpipe_observe::{Sampled, SocketDiag};
+use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{ArrivalOutcome, Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
@@ -84,6 +85,7 @@ pub struct RunningKernel {
     fingerprint: String,
     modules: Vec<String>,
     options: Options,
+    live: Option<Arc<Live>>,
     interrupt: &'static AtomicBool,
     notes: Mutex<Vec<String>>,
 }
@@ -115,9 +117,15 @@ impl RunningKernel {
             fingerprint,
             modules,
             options,
+            live: None,
             interrupt,
             notes: Mutex::default(),
         })
+    }
+
+    /// Tells `live` how the flows are getting on.
+    pub fn with_live(self, live: Option<Arc<Live>>) -> Self {
+        Self { live, ..self }
     }
 
     /// Makes one run.
@@ -176,6 +184,13 @@ impl RunningKernel {
             classes: classes(&hosts, spec, &plan, self.options.ipv6)?,
         };
         let sampler = Sampler::new(spec, diags(&hosts)?, plan.flows.iter().map(|f| f.from));
+        let sampler = match &self.live {
+            Some(live) => {
+                live.begin(LiveRun::new(spec));
+                sampler.with_live(live, plan.flows.iter().map(|f| f.mss))
+            }
+            None => sampler,
+        };
         let witness = Witness::begin().map_err(|e| lacks("a thread", &e))?;
         let carrying = hosts.run(spec, config).map_err(environment)?;
         let sampled = self.live(spec, &plan, connected, sampler, &carrying, &hosts);

@@ -1,9 +1,12 @@
 //! Looks at the senders of a run: `TCP_INFO` over time.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use fullpipe_emulate::namespace::Side;
+use fullpipe_observe::tcp_info::{BYTES_ACKED, RTT, SND_CWND, TOTAL_RETRANS, TcpInfo};
 use fullpipe_observe::{ObserveError, Sampled, SocketDiag};
+use fullpipe_realtime::live::{EVERY, Live, LiveFlow};
 use fullpipe_run::{RunSpec, Trace};
 use fullpipe_units::{Span, Time};
 
@@ -14,6 +17,38 @@ pub struct Sampler {
     flows: Vec<(Side, Sampled)>,
     step: Span,
     measure_from: Time,
+    shown: Option<Shown>,
+}
+
+/// The latest sample of every flow, for whoever watches the run.
+#[derive(Debug)]
+struct Shown {
+    live: Arc<Live>,
+    /// Payload of a segment and latest state, by flow.
+    flows: Vec<(u32, LiveFlow)>,
+    next: Time,
+}
+
+impl Shown {
+    fn take(&mut self, pair: usize, info: &TcpInfo) {
+        if let Some((mss, flow)) = self.flows.get_mut(pair) {
+            let rtt = info.get(&RTT).filter(|us| *us > 0);
+            *flow = LiveFlow {
+                delivered: info.count(&BYTES_ACKED) / u64::from((*mss).max(1)),
+                retransmits: Some(info.count(&TOTAL_RETRANS)),
+                cwnd: Some(info.count(&SND_CWND) as f64),
+                srtt: rtt.map(Span::from_micros),
+            };
+        }
+    }
+
+    fn publish_if_due(&mut self, now: Time) {
+        if now >= self.next {
+            self.next = now + EVERY;
+            self.live
+                .publish(now, self.flows.iter().map(|(_, flow)| *flow));
+        }
+    }
 }
 
 /// Shortest and longest time between two looks, and how many looks a round trip has.
@@ -43,6 +78,21 @@ impl Sampler {
                 Trace::Full => Span::ZERO,
             },
             measure_from: spec.measure_from,
+            shown: None,
+        }
+    }
+
+    /// Tells `live` ten times a second; `mss`: the payload of a segment of each flow, bytes.
+    pub fn with_live(self, live: &Arc<Live>, mss: impl Iterator<Item = u32>) -> Self {
+        let flows = mss.map(|mss| (mss, LiveFlow::default()));
+        let shown = Shown {
+            live: Arc::clone(live),
+            flows: flows.collect(),
+            next: Time::ZERO,
+        };
+        Self {
+            shown: Some(shown),
+            ..self
         }
     }
 
@@ -63,8 +113,14 @@ impl Sampler {
                 };
                 if from == side {
                     flow.take(now, pair, &socket.info, self.step, self.measure_from);
+                    if let Some(shown) = &mut self.shown {
+                        shown.take(pair, &socket.info);
+                    }
                 }
             }
+        }
+        if let Some(shown) = &mut self.shown {
+            shown.publish_if_due(now);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use fullpipe_host::{HostOutcome, PathReport, merge};
+use fullpipe_realtime::live::Live;
 use fullpipe_run::{Outcome, RunSpec};
 
 use crate::emulator::{Emulator, EmulatorConfig, EmulatorError};
@@ -122,7 +123,23 @@ pub fn run_local(
     options: &Options,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, GroundError> {
-    let hooks = [Hooks::default(), Hooks::default()];
+    run_watched(spec, options, None, interrupt)
+}
+
+/// The same; both hosts publish in `live`.
+///
+/// # Errors
+/// See [`GroundError`].
+pub fn run_watched(
+    spec: &RunSpec,
+    options: &Options,
+    live: Option<&Live>,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, GroundError> {
+    let hooks = [(); 2].map(|()| Hooks {
+        live,
+        ..Hooks::default()
+    });
     let (near, far, path) = run_hosts(spec, options, hooks, interrupt)?;
     merge(spec, near, far, path).map_err(GroundError::Fault)
 }

@@ -11,7 +11,6 @@
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
 //! - [`headers`]: what IP and UDP put in front of a datagram.
 //! - [`lender`]: memory that is borrowed as it is used.
-//! - [`live`]: how a run is getting on, for whoever watches.
 //! - [`payload`]: what a flow carries, asked for and handed over by segment number.
 //! - [`file`]: a file as the data of a flow.
 //! - [`content`]: how two hosts agree on what flows carry, and whether it arrived.
@@ -25,7 +24,6 @@ pub mod ground;
 pub mod headers;
 pub mod io;
 pub mod lender;
-pub mod live;
 pub mod orders;
 pub mod payload;
 pub mod session;

@@ -20,10 +20,9 @@ use std::{fs, str};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Change, ChangeError};
+use fullpipe_realtime::live::Live;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
-
-use crate::live::Live;
 
 /// A flow that takes orders.
 #[derive(Clone, Debug)]

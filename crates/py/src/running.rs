@@ -215,6 +215,7 @@ pub fn built(
             module: None,
         },
         running: Running::default(),
+        live: None,
         interrupt: flag.get(),
     };
     let Some(entry) = fullpipe_grounds::find(name, Far::Here) else {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_flow::TraceSink;
+use fullpipe_realtime::live::Live;
 use fullpipe_units::Span;
 
 use super::inlet::{self, Receiving};
 use super::pieces::PathLimit;
 use crate::lender::Lender;
-use crate::live::Live;
 use crate::payload::{Sink, Source};
 
 /// All of it may be left out: flows then carry bytes that mean nothing, and nobody watches.

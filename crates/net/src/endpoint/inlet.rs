@@ -2,13 +2,13 @@
 
 use fullpipe_flow::{Ack, Segment};
 use fullpipe_host::{ClassRecord, FlowReceiver};
+use fullpipe_realtime::live::LiveFlow;
 use fullpipe_run::FlowSpec;
 use fullpipe_units::Time;
 
 use super::numbers::Incarnation;
 use super::port::Mark;
 use super::room::Room;
-use crate::live::LiveFlow;
 use crate::payload::Sink;
 use crate::wire::reception::Heard;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};

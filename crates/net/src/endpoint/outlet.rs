@@ -2,12 +2,12 @@
 
 use fullpipe_flow::{Ack, Segment};
 use fullpipe_host::{ClassRecord, FlowSender};
+use fullpipe_realtime::live::LiveFlow;
 use fullpipe_run::FlowSpec;
 use fullpipe_sim::Route;
 use fullpipe_units::Time;
 
 use super::numbers::Incarnation;
-use crate::live::LiveFlow;
 use crate::wire::reception::Proofs;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use fullpipe_flow::{Ack, Segment};
 use fullpipe_host::{Capture, FlowSender, Host, HostCounts, HostOutcome, Network};
+use fullpipe_realtime::live::{self, Live, LiveFlow};
 use fullpipe_run::Trace;
 use fullpipe_units::{Span, Time};
 
@@ -21,7 +22,6 @@ use super::outlet::{self, Outlet};
 use super::pieces::{BASE, PathLimit};
 use super::timers::{Event, Timers, Wake};
 use super::{EndpointError, Plan};
-use crate::live::{self, Live, LiveFlow};
 use crate::wire::{CrossDatagram, DataDatagram};
 
 /// No flow of this number.
@@ -201,7 +201,8 @@ impl<'p, 'h> State<'p, 'h> {
                 Wake::Network(Event::Interface) => self.cross_interface(now, at),
                 Wake::Network(Event::Publish) => {
                     self.publish(now);
-                    self.wires.timers.set(now + live::EVERY, wake);
+                    let next = (at + live::EVERY).max(now + live::EVERY / 2);
+                    self.wires.timers.set(next, wake);
                 }
                 Wake::Network(Event::Watch) => {
                     self.watch();

@@ -20,10 +20,12 @@
 //! - [`message`]: the datagrams of the handshake; [`noise`]: its cryptography.
 //! - [`gate`], [`handshake`]: server and client side of the handshake, sans I/O.
 //! - [`channel`], [`seal`]: sealed control messages, and encrypted data.
+//! - [`board`]: the tests of a server that run, for whoever watches it.
 //! - [`path`]: clients whose address changes; [`mtu`]: paths that become narrower.
 //!
 //! The threat model is in SECURITY.md.
 
+pub mod board;
 pub mod channel;
 mod check;
 mod cipher;

@@ -22,6 +22,7 @@ use nix::sys::socket::{
 };
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 
+use super::board::Board;
 use super::cleanup::Cleanup;
 use super::cookie::{CookieJar, MOST_OF_HOST, host};
 use super::event::Event;
@@ -73,6 +74,7 @@ pub struct Server {
     cleanup: Cleanup,
     /// The TCP port of the same number.
     desk: Desk,
+    board: Board,
 }
 
 /// A session from outside.
@@ -153,6 +155,7 @@ impl Server {
             only_encrypted: false,
             cleanup: Cleanup::default(),
             desk: Desk::new(local),
+            board: Board::default(),
         })
     }
 
@@ -171,6 +174,12 @@ impl Server {
     /// Refuses tests that are not encrypted, if `only`.
     pub fn only_encrypted(mut self, only: bool) -> Self {
         self.only_encrypted = only;
+        self
+    }
+
+    /// Tests that run write it on this board.
+    pub fn with_board(mut self, board: Board) -> Self {
+        self.board = board;
         self
     }
 
@@ -356,6 +365,7 @@ impl Server {
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),
             strays: Arc::clone(&strays),
+            board: self.board.clone(),
         };
         let thread = thread::Builder::new()
             .name(format!("test-{}", self.tests))

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_run::RunSpec;
 use fullpipe_units::{Span, Time};
 
+use super::board::{Posted, Shown};
 use super::channel::Channel;
 use super::control::{ClientMessage, EndReason, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
@@ -80,6 +81,7 @@ pub struct ServerSession {
     /// What comes from other addresses than the client's.
     strays: Arc<Strays>,
     prober: Prober,
+    shown: Option<Shown>,
 }
 
 #[derive(Debug)]
@@ -157,6 +159,7 @@ impl ServerSession {
             credit: Credit::default(),
             strays: Arc::new(Strays::new(from)),
             prober: Prober::default(),
+            shown: None,
         }
     }
 
@@ -174,6 +177,11 @@ impl ServerSession {
     /// What the gate hears of the session from other addresses.
     pub fn with_strays(self, strays: Arc<Strays>) -> Self {
         Self { strays, ..self }
+    }
+
+    /// Writes the traffic of the run on the server's board.
+    pub fn show(&mut self, posted: &Arc<Posted>) {
+        self.shown = Some(Shown::new(posted));
     }
 
     /// Address that the client has proven last.
@@ -519,6 +527,9 @@ impl ControlChannel for ServerSession {
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {
         self.progress.traffic = *traffic;
         self.looked = now;
+        if let Some(shown) = &mut self.shown {
+            shown.take(now, traffic);
+        }
         let shut = self.progress.shut.load(Ordering::Relaxed);
         let silent = now.saturating_since(self.last_received) > SILENCE;
         let superseded = self.is_superseded();

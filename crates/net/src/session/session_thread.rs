@@ -5,8 +5,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fullpipe_realtime::live::LiveRun;
 use fullpipe_units::{Span, Time};
 
+use super::board::Board;
 use super::control_port::{ControlChannel, ControlPort, Early};
 use super::event::Event;
 use super::exchange::{CONTROL_BYTES, exchange};
@@ -46,6 +48,7 @@ pub struct Session {
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
     pub strays: Arc<Strays>,
+    pub board: Board,
 }
 
 /// From the OPEN to the last goodbye.
@@ -225,6 +228,10 @@ impl Session {
             peer: self.peer,
             shared_clock: false,
         };
+        let post = self.board.post(self.test, self.peer, &job.options.label);
+        let live = &post.posted().live;
+        live.begin(LiveRun::new(&plan.spec));
+        state.show(post.posted());
         let complete = state.complete();
         state.allow(sealed);
         let path = state.prober().path();
@@ -232,6 +239,7 @@ impl Session {
         let hooks = Hooks {
             complete: Some(&complete),
             path: Some(Arc::clone(&path)),
+            live: Some(live),
             lender: state.share().map(|share| share as Arc<dyn Lender>),
             ..carried.hooks()
         };
@@ -262,6 +270,7 @@ impl Session {
             }
         }
         let lasted = run_clock.now().saturating_since(Time::ZERO);
+        drop(post);
         // That of the run is set by now: nobody would sleep who waits for it.
         let stop = Stop::new()?;
         port.restart(WaitStrategy::Sleep, self.clock, &stop)?;

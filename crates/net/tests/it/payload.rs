@@ -15,8 +15,8 @@ use fullpipe_net::endpoint::{EndpointError, Hooks};
 use fullpipe_net::file::{Cancel, Identity, Part, Place, Room, source};
 use fullpipe_net::ground::{GroundError, Options, run_hosts};
 use fullpipe_net::io::Mode;
-use fullpipe_net::live::Live;
 use fullpipe_net::payload::{Pattern, Sink, Verifier};
+use fullpipe_realtime::live::Live;
 use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::Span;
 
