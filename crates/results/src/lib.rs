@@ -2,8 +2,9 @@
 //!
 //! What it is: the cases of a scenario run ([`run`]) on a ground, each run is reduced to
 //! [`metrics`], means over seeds are held against the scenario's expectations ([`result`]), kept in
-//! a directory that survives a kill ([`store`]), captured for other tools ([`capture`]) and
-//! compared ([`compare`]). What it is not: it draws and prints nothing and knows no command line.
+//! a directory that survives a kill ([`store`]), captured for other tools ([`capture`]), compared
+//! ([`compare`]), and followed over time ([`history`]). What it is not: it draws and prints nothing
+//! and knows no command line.
 //!
 //! ```
 //! use fullpipe_results::run::{Options, run_on};
@@ -27,6 +28,7 @@ pub mod agreement;
 pub mod capture;
 pub mod compare;
 pub mod falsify;
+pub mod history;
 pub mod label;
 pub mod precision;
 pub mod result;
