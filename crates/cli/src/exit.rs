@@ -115,7 +115,15 @@ pub fn usage(error: &clap::Error) -> Exit {
     let text = text.replace("tip:", "hint:");
     let near = nearest_command(error).map(|near| format!("did you mean `{near}`?"));
     let text = match near.or_else(|| habit(error)) {
-        Some(hint) => text.replacen("\n\n", &format!("\n\n  hint: {hint}\n\n"), 1),
+        Some(hint) => {
+            // How to pass it as a value is not what was asked.
+            let lines = text
+                .lines()
+                .filter(|line| !line.contains("as a value, use"));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            let text = text.replacen("\n\n", &format!("\n\n  hint: {hint}\n\n"), 1);
+            text.replace("\n\n\n", "\n\n")
+        }
         None => text,
     };
     crate::output::say(text.trim_end());

@@ -1,11 +1,13 @@
 //! The ground that the command line asks for.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_grounds::{Entry, Far, GROUNDS, Kernel, Running, Settings};
 use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
+use fullpipe_realtime::live::Live;
 use fullpipe_run::{Ground, GroundError};
 
 use crate::args::{Mode, PeerFlags, Run};
@@ -17,11 +19,15 @@ use crate::peer;
 /// Nothing that is only asked has to be stopped.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// The ground of these arguments.
+/// The ground of these arguments, which tells `live` how runs in real time are getting on.
 ///
 /// # Errors
 /// If flags contradict it, the other host cannot be found, or this version does not have it.
-pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground>, Failure> {
+pub fn find(
+    args: &Run,
+    live: &Arc<Live>,
+    interrupt: &'static AtomicBool,
+) -> Result<Box<dyn Ground>, Failure> {
     let mut settings = Settings {
         sockets: options(&args.flags),
         way: None,
@@ -33,6 +39,7 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
             laws: tune::laws(),
             ..Running::default()
         },
+        live: Some(Arc::clone(live)),
         interrupt,
     };
     let entry = match &args.peer {
@@ -78,6 +85,7 @@ pub fn settings(kernel: Option<String>, interrupt: &'static AtomicBool) -> Setti
             laws: tune::laws(),
             ..Running::default()
         },
+        live: None,
         interrupt,
     }
 }

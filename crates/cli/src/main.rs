@@ -12,6 +12,7 @@ mod commands;
 mod config;
 mod exit;
 mod ground;
+mod live;
 mod output;
 mod peer;
 mod picture;
@@ -73,6 +74,7 @@ fn run() -> Exit {
         Command::Sweep(sweep) => commands::sweep::sweep(sweep),
         Command::Law(law) => commands::law::law(law),
         Command::Send(send) => commands::send::send(send),
+        Command::History(history) => commands::history::history(history),
         Command::Set(set) => commands::set::set(set),
         Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Observe(observe) => commands::observe::observe(observe),

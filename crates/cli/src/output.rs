@@ -1,7 +1,8 @@
 //! Standard streams: data to stdout, words to stderr; a reader that has gone away causes no panic.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::args::Colour;
 use crate::exit::Failure;
@@ -24,9 +25,48 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Words for people, a line of stderr.
 pub fn say(line: &str) {
+    if let Some(held) = held_lines().as_mut() {
+        if held.len() == MOST_HELD {
+            held.pop_front();
+        }
+        return held.push_back(line.to_owned());
+    }
     // Nobody reads stderr: nothing more can be said.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
+
+/// Words are held back as long as this value lives, and then said: something else has the terminal.
+pub struct Held(());
+
+/// Holds words back from now on.
+pub fn hold() -> Held {
+    held_lines().get_or_insert_default();
+    Held(())
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let held = held_lines().take();
+        held.into_iter().flatten().for_each(|line| say(&line));
+    }
+}
+
+/// The last `n` lines that are held back.
+pub fn held(n: usize) -> Vec<String> {
+    let held = held_lines();
+    let lines = held.iter().flatten();
+    let all = held.as_ref().map_or(0, VecDeque::len);
+    lines.skip(all.saturating_sub(n)).cloned().collect()
+}
+
+fn held_lines() -> MutexGuard<'static, Option<VecDeque<String>>> {
+    // A panic while it was held leaves lines that are whole.
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static HELD: Mutex<Option<VecDeque<String>>> = Mutex::new(None);
+/// Lines that are kept of a log that nobody sees.
+const MOST_HELD: usize = 1000;
 
 /// A line that is only said, and only made, with `--verbose`.
 pub fn detail(line: impl FnOnce() -> String) {

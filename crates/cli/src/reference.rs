@@ -55,6 +55,7 @@ fn knowing() -> clap::Command {
         ("send", "set", &flow),
         ("compare", "metrics", &metrics),
         ("figure", "metric", &metrics),
+        ("history", "metrics", &metrics),
     ];
     known
         .into_iter()

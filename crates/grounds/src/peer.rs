@@ -314,12 +314,14 @@ pub(crate) const KERNEL: Entry = Entry::with_peer(
     "kernel",
     "TCP of the running kernel here and at another host, the network between them",
     |settings| {
+        let live = settings.live.clone();
         let peer = Peer::over_tcp(named(&settings)?, settings.interrupt);
-        let peer = peer.map_err(|e| GroundError::Unable {
+        let mut peer = peer.map_err(|e| GroundError::Unable {
             key: None,
             what: e.to_string(),
             hint: e.hint().unwrap_or_default().to_owned(),
         })?;
+        peer.live = live;
         Ok(Box::new(peer))
     },
 );

@@ -62,6 +62,8 @@ pub enum Described {
     Ping,
     /// `compare --format json`
     Comparison,
+    /// `history --format json`
+    History,
     /// `agree --format json`
     Agreement,
     /// `falsify --format json`; several scenarios: an array of such objects

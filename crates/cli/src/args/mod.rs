@@ -6,8 +6,10 @@ mod doctor;
 mod emulate;
 mod falsify;
 mod figure;
+mod history;
 mod law;
 mod linux;
+mod live;
 mod lookup;
 mod observe;
 mod parse;
@@ -29,8 +31,10 @@ pub use doctor::{Doctor, Examined};
 pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
 pub use figure::{Drawn, Figure, TableKind};
+pub use history::{History, HistoryFormat};
 pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
+pub use live::LiveFlags;
 use lookup::CONFIG_ABOUT;
 pub use lookup::{Check, Completions, ConfigFlags, Described, List, Listed, Man, Schema};
 pub use observe::{Observe, ObserveFormat};
@@ -117,6 +121,9 @@ pub enum Command {
     /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
     #[command(long_about = SEND_ABOUT)]
     Send(Box<Send>),
+    /// List, draw and compare the runs that `send --history` has kept
+    #[command(long_about = history::ABOUT)]
+    History(History),
     /// Change parameters of flows that run
     #[command(long_about = set::ABOUT)]
     Set(Set),
@@ -148,7 +155,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 24] = [
+pub const COMMANDS: [&str; 25] = [
     "run",
     "compare",
     "agree",
@@ -163,6 +170,7 @@ pub const COMMANDS: [&str; 24] = [
     "sweep",
     "law",
     "send",
+    "history",
     "set",
     "ping",
     "observe",

@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_observe::Network;
 use fullpipe_units::Span;
 
+use super::parse::loopback;
+
 /// `fullpipe observe`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
@@ -81,16 +83,6 @@ fn interval(text: &str) -> Result<Span, String> {
     match interval.as_secs_f64() {
         s if (0.01..=10.0).contains(&s) => Ok(interval),
         _ => Err("expected a time from 10ms to 10s".to_owned()),
-    }
-}
-
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_| "expected an address and a port, such as 127.0.0.1:9464".to_owned())?;
-    match address.ip().is_loopback() {
-        true => Ok(address),
-        false => Err("only this host may ask: give an address of the loopback".to_owned()),
     }
 }
 

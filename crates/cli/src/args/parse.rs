@@ -1,5 +1,6 @@
 //! Values of flags.
 
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 /// A seed.
@@ -21,6 +22,17 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
             Ok((key.trim().to_owned(), value.trim().to_owned()))
         }
         _ => Err("expected `key=value`, for example `path.rtt=80ms`".to_owned()),
+    }
+}
+
+/// An address of the loopback, with a port.
+pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_| "expected an address and a port, such as 127.0.0.1:9464".to_owned())?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("only this host may ask: give an address of the loopback".to_owned()),
     }
 }
 

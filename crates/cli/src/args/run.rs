@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_grounds::{Far, GROUNDS};
 
-use super::PeerFlags;
 use super::parse::{at_least_one, key_value, seed};
+use super::{LiveFlags, PeerFlags};
 
 /// `fullpipe run`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -103,6 +103,10 @@ pub struct Run {
     /// Capture the events of every flow for qvis, as DIR/captures/*.sqlog
     #[arg(long, requires = "out")]
     pub qlog: bool,
+
+    /// How runs in real time are watched
+    #[command(flatten)]
+    pub live: LiveFlags,
 
     /// How progress is shown on stderr
     #[arg(long, value_enum, default_value_t = ShowProgress::Auto)]

@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_net::session::ServerId;
 use fullpipe_scenario::builtin;
 
-use super::{Format, ShortFormat, at_least_one, key_value, seed};
+use super::{Format, LiveFlags, ShortFormat, at_least_one, key_value, seed};
 
 /// `fullpipe send`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -139,6 +139,11 @@ pub struct Send {
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
     pub out: Option<PathBuf>,
 
+    /// Keep the run in this directory, under the moment at which it begins, beside those that are
+    /// there: `fullpipe history DIR` lists, draws and compares them
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["to", "out"])]
+    pub history: Option<PathBuf>,
+
     /// Write the sender's state at every ACK into this file during the run (Parquet, see
     /// docs/trace.md); `fullpipe export` converts it to CSV, qlog or xplot data
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
@@ -148,6 +153,10 @@ pub struct Send {
     /// docs/serve.md); it is made, and gone at the end
     #[arg(long, value_name = "PATH", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
     pub control: Option<PathBuf>,
+
+    /// How the test is watched
+    #[command(flatten)]
+    pub live: LiveFlags,
 
     /// The server, and how to talk to it
     #[command(flatten)]

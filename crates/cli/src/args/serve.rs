@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_net::session::PORT;
 use fullpipe_units::{Bytes, Rate, Span};
 
+use super::LiveFlags;
+
 /// `fullpipe serve`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
@@ -94,6 +96,10 @@ pub struct Serve {
     /// How long running tests may continue after the first Ctrl-C or SIGTERM
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub grace: Span,
+
+    /// How tests are watched
+    #[command(flatten)]
+    pub live: LiveFlags,
 
     /// Format of the log on stderr
     #[arg(long, value_enum, default_value_t = LogForm::Text)]

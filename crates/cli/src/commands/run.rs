@@ -4,9 +4,12 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
+use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::{self, Written};
 use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
@@ -20,6 +23,7 @@ use fullpipe_units::Span;
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
+use crate::live::{dashboard, prometheus};
 use crate::progress::{Progress, clock};
 use crate::table::number;
 use crate::{commands, ground, output, peer, view};
@@ -29,7 +33,9 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     if let Some(host) = &args.peer {
         peer::honoured(&args.set, &["mtu", "rate", "rtt"], host)?;
     }
-    let ground = ground::find(args, &INTERRUPT)?;
+    let live = Arc::new(Live::default());
+    let ground = ground::find(args, &live, &INTERRUPT)?;
+    watchable(args, &*ground)?;
     let mut overrides = Overrides {
         set: args.set.clone(),
         seed: args.seed,
@@ -46,10 +52,14 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     let (scenarios, studies) = load(&args.scenarios, &overrides)?;
     let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;
+    if let Some(address) = args.live.prometheus {
+        let live = Arc::clone(&live);
+        prometheus::serve(address, move || prometheus::runs::page(&live))?;
+    }
     let mut results = Vec::new();
     let mut stopped = None;
     for (scenario, out) in scenarios.iter().zip(&directories) {
-        let (ran, remarks) = match one(args, scenario, &*ground, out.as_deref()) {
+        let (ran, remarks) = match one(args, scenario, &*ground, &live, out.as_deref()) {
             Ok(done) => done,
             Err(Stopped(failure, None)) => {
                 // What earlier scenarios came to is on stdout already, or follows.
@@ -62,7 +72,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
             }
         };
         match args.format {
-            Format::Table => output::data(&headed_table(scenario, &ran.result))?,
+            Format::Table => output::data(&headed_table(scenario, &ran.result, ground.peer()))?,
             Format::Ndjson => output::data(&view::ndjson(&ran.result))?,
             Format::Json | Format::Csv => {}
         }
@@ -260,6 +270,7 @@ fn one(
     args: &Run,
     scenario: &Scenario,
     ground: &dyn Ground,
+    live: &Live,
     out: Option<&Path>,
 ) -> Result<(Ran, Vec<String>), Stopped> {
     if ground.in_real_time() && !args.quiet {
@@ -278,7 +289,8 @@ fn one(
             ground.name()
         )
     });
-    let progress = Progress::new(&scenario.name, args.progress.unless(args.quiet));
+    let progress = args.progress.unless(args.quiet || args.live.dashboard);
+    let progress = Progress::new(&scenario.name, progress);
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
         out,
@@ -293,7 +305,18 @@ fn one(
         progress: &progress,
         interrupt: &INTERRUPT,
     };
-    let ran = run_on(scenario, &options, ground);
+    let done = AtomicBool::new(false);
+    let ran = std::thread::scope(|scope| {
+        let dashboard = args.live.dashboard.then(|| {
+            let title = format!("{} on ground {}", scenario.name, ground.name());
+            let total = scenario.cases.len() * scenario.seeds.len();
+            let done = &done;
+            scope.spawn(move || dashboard::of_runs(title, total, live, &interrupt, done))
+        });
+        let ran = run_on(scenario, &options, ground);
+        done.store(true, Ordering::Release);
+        closed(dashboard).map(|()| ran)
+    })?;
     let took = progress.finish();
     let ran = ran.map_err(stopped)?;
     if !args.quiet {
@@ -304,6 +327,7 @@ fn one(
     if let Some(dir) = out {
         let pictures = figure::write(scenario, &ResultDir::open(dir)?)?;
         remarks.push(format!("results: {}", dir.display()));
+        remarks.extend(series_line(&ResultDir::open(dir)?));
         if args.pcap || args.qlog {
             remarks.push(format!("captures: {}", dir.join("captures").display()));
         }
@@ -313,6 +337,16 @@ fn one(
         remarks.push(commands::report::beside(dir)?);
     }
     Ok((ran, remarks))
+}
+
+/// `time series: of 450 of 2250 runs, the first seeds of each case`, where not all runs have them.
+fn series_line(dir: &ResultDir) -> Option<String> {
+    let runs = &dir.manifest().runs;
+    let having = runs.iter().filter(|r| !r.files.is_empty()).count();
+    (0 < having && having < runs.len()).then(|| {
+        let all = runs.len();
+        format!("time series: of {having} of {all} runs, the first seeds of each case")
+    })
 }
 
 /// The figures and the page of a result, and where they are.
@@ -341,6 +375,33 @@ fn real_time(scenario: &Scenario, ground: &dyn Ground) -> String {
             seconds * scenario.seeds.len() as f64
         ))
     )
+}
+
+/// Refuses to show runs that are over before anybody sees them.
+fn watchable(args: &Run, ground: &dyn Ground) -> Result<(), Failure> {
+    let asked = match &args.live {
+        live if live.dashboard => "--dashboard",
+        live if live.prometheus.is_some() => "--prometheus",
+        _ => return Ok(()),
+    };
+    if !ground.in_real_time() {
+        let message = format!("{asked}: ground {} is not in real time", ground.name());
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("grounds in real time are udp and kernel, and udp with `--peer HOST`"));
+    }
+    if args.live.dashboard {
+        dashboard::check()?;
+    }
+    Ok(())
+}
+
+/// What became of a dashboard.
+pub fn closed(dashboard: Option<ScopedJoinHandle<'_, Result<(), Failure>>>) -> Result<(), Failure> {
+    let panicked = |_| Failure::new(Exit::Internal, "the dashboard panicked");
+    match dashboard {
+        Some(thread) => thread.join().map_err(panicked)?,
+        None => Ok(()),
+    }
 }
 
 /// What a scenario says of a path that is the one to `peer`: it makes or varies what is not ours,
@@ -455,7 +516,7 @@ fn pictures_line(pictures: &Written) -> String {
     }
 }
 
-fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
+fn headed_table(scenario: &Scenario, result: &RunResult, peer: Option<&str>) -> String {
     let (cases, seeds) = (scenario.cases.len(), scenario.seeds.len());
     let about = scenario
         .about
@@ -473,8 +534,11 @@ fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
         Some(kernel) => format!(", on {kernel}"),
         None => String::new(),
     };
+    // Labels of cases look like what a path was.
+    let notes = peer.map_or_else(Vec::new, |peer| not_ours(scenario, peer));
+    let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     format!(
-        "{name}{colon}{about}\n{cases}, {seeds} each{ground}\n\n{}",
+        "{name}{colon}{about}\n{cases}, {seeds} each{ground}\n{notes}\n{}",
         view::table(result)
     )
 }
@@ -490,13 +554,17 @@ fn array(results: &[RunResult]) -> String {
 /// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the
 /// program at once.
 pub fn listen_for_interrupts() -> Result<(), Failure> {
-    let listening = ctrlc::set_handler(|| {
-        if INTERRUPT.swap(true, Ordering::Relaxed) {
-            std::process::exit(Exit::Interrupted as i32);
-        }
-        output::say("interrupted: waiting for the runs in flight; once more to stop at once");
-    });
+    let listening = ctrlc::set_handler(interrupt);
     listening.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))
+}
+
+/// Stops as a Ctrl-C does: runs in flight finish; the second time at once, with exit code 130.
+pub fn interrupt() {
+    if INTERRUPT.swap(true, Ordering::Relaxed) {
+        dashboard::leave();
+        std::process::exit(Exit::Interrupted as i32);
+    }
+    output::say("interrupted: waiting for the runs in flight; once more to stop at once");
 }
 
 /// Set by Ctrl-C.

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use fullpipe_results::agreement::study::Agreement;
 use fullpipe_results::compare::Compared;
 use fullpipe_results::falsify::Falsification;
+use fullpipe_results::history::Printed;
 use fullpipe_results::result::{CaseLine, RunResult};
 use fullpipe_scenario::Scenario;
 use serde_json::Value;
@@ -50,6 +51,7 @@ fn text(what: Described) -> String {
         Described::Comparison => closed(Compared::json_schema()),
         Described::Agreement => closed(Agreement::json_schema()),
         Described::Falsification => closed(Falsification::json_schema()),
+        Described::History => closed(Printed::json_schema()),
         Described::Interval => written!("interval"),
         Described::Copy => written!("copy"),
         Described::Ping => written!("ping"),

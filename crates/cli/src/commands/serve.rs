@@ -9,14 +9,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fullpipe_net::content::Allowed;
 use fullpipe_net::file::{Directory, Room, descriptors};
 use fullpipe_net::io::Stop;
+use fullpipe_net::session::board::Board;
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Identity, Key, KeyError, PORT};
 
+use super::run::closed;
 use crate::args::{LogForm, Serve};
 use crate::exit::{Exit, Failure};
+use crate::live::prometheus::server::{self, Tally};
+use crate::live::{dashboard, prometheus};
 use crate::{output, state};
 
 /// Runs the command.
@@ -49,13 +53,34 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         grace: args.grace,
     };
     let allowed = allowed(args)?;
-    let server = bind(config, args)?
+    if args.live.dashboard {
+        dashboard::check()?;
+    }
+    let (tally, board) = (Arc::new(Tally::default()), Board::default());
+    let server = bind(config, args, &tally)?
+        .with_board(board.clone())
         .with_identity(identity)
         .with_files(allowed)
         .only_encrypted(args.require_encryption);
     let stop = Stop::new().map_err(|e| Failure::io("cannot wait for signals", &e))?;
     stop_on_signals(stop.clone())?;
-    match server.run(&stop) {
+    if let Some(address) = args.live.prometheus {
+        let (tally, board) = (Arc::clone(&tally), board.clone());
+        prometheus::serve(address, move || server::page(&tally, &board))?;
+    }
+    let title = format!("serving tests on UDP {}", server.address());
+    let done = AtomicBool::new(false);
+    let served = std::thread::scope(|scope| {
+        let dashboard = args.live.dashboard.then(|| {
+            let stop = || interrupt(&stop);
+            let (tally, board, done) = (&tally, &board, &done);
+            scope.spawn(move || dashboard::of_server(title, tally, board, &stop, done))
+        });
+        let served = server.run(&stop);
+        done.store(true, Ordering::Release);
+        closed(dashboard).map(|()| served)
+    })?;
+    match served {
         Ok(_) => Ok(Exit::Ok),
         Err(e) => Err(Failure::io("cannot go on listening", &e)),
     }
@@ -157,9 +182,12 @@ fn key_failure(error: &KeyError) -> Failure {
     }
 }
 
-fn bind(config: Config, args: &Serve) -> Result<Server, Failure> {
-    let form = args.log;
-    let log = Arc::new(move |event: &Event| output::say(&line(form, event)));
+fn bind(config: Config, args: &Serve, tally: &Arc<Tally>) -> Result<Server, Failure> {
+    let (form, tally) = (args.log, Arc::clone(tally));
+    let log = Arc::new(move |event: &Event| {
+        tally.note(event);
+        output::say(&line(form, event));
+    });
     let listen = config.listen;
     let mut bound = Server::bind(config.clone(), log.clone());
     if args.listen.is_none() && bound.as_ref().is_err_and(|e| lacks_ipv6(e.raw_os_error())) {
@@ -193,15 +221,18 @@ fn line(form: LogForm, event: &Event) -> String {
     object.to_string()
 }
 
-/// The first signal lets tests finish, the second ends the program.
-fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
+/// The first lets tests finish, the second ends the program.
+fn interrupt(stop: &Stop) {
     static SIGNALLED: AtomicBool = AtomicBool::new(false);
-    let listening = ctrlc::set_handler(move || {
-        if SIGNALLED.swap(true, Ordering::Relaxed) {
-            std::process::exit(Exit::Interrupted as i32);
-        }
-        stop.set();
-    });
+    if SIGNALLED.swap(true, Ordering::Relaxed) {
+        dashboard::leave();
+        std::process::exit(Exit::Interrupted as i32);
+    }
+    stop.set();
+}
+
+fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
+    let listening = ctrlc::set_handler(move || interrupt(&stop));
     listening
         .map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for signals: {e}")))
 }

@@ -1,8 +1,10 @@
 //! Wrong command lines: what is said, and the exit code.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::process::{SMALL, fullpipe, write};
+use crate::server::Server;
 
 const LINES: &[&[&str]] = &[
     &["rnu", "small.toml"],
@@ -151,5 +153,50 @@ fn help_and_version_are_data() {
                 help.stdout
             );
         }
+    }
+}
+
+/// What iperf3's users type is taken, or answered with what to type here.
+#[test]
+fn the_habits_of_iperf3_are_answered() {
+    let answer = |args: &[&str]| {
+        let line = [&["send", "127.0.0.1:1"], args].concat();
+        let ended = fullpipe(Path::new("."), &line);
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+        let hints = ended
+            .stderr
+            .lines()
+            .filter_map(|l| l.trim().strip_prefix("hint: "));
+        let hints: Vec<&str> = hints.collect();
+        assert!(!hints.is_empty(), "{args:?}: {}", ended.stderr);
+        hints[0].to_owned()
+    };
+    for (args, hint) in [
+        (&["-t", "5"][..], "write `5s`"),
+        (&["-i", "1"], "write `1s`"),
+        (&["-b", "100M"], "write \"100Mbit/s\""),
+        (&["-n", "1G"], "write \"1GB\""),
+        (&["-w", "8M"], "write \"8MB\""),
+        (&["-C", "bbr2"], "did you mean `bbr3`?"),
+        (&["-p", "5201"], "a port follows the host"),
+        (&["-u"], "datagrams are cross traffic"),
+        (&["-M", "1400"], "`--set path.mtu=9000`"),
+        (&["-O", "2"], "`--set measure.warmup=2s`"),
+        (&["-Z"], "`--mode bulk`"),
+        (&["-A", "1"], "`--pin CPU`"),
+        (&["--congestion", "bbr"], "`--stack NAME`, or `-C NAME`"),
+    ] {
+        let said = answer(args);
+        assert!(said.starts_with(hint), "{args:?}: {said}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    for args in [
+        &["-P", "2", "-R", "-b", "10Mbit/s", "-i", "100ms", "-J"][..],
+        &["--bidir", "-C", "reno"],
+    ] {
+        let line = [&["send", &server.address, "-t", "300ms"], args].concat();
+        let ended = fullpipe(dir.path(), &line);
+        assert_eq!(ended.code, 0, "{args:?}: {}", ended.stderr);
     }
 }

@@ -203,7 +203,7 @@ fn the_names_are_listed() {
             name
         })
         .collect();
-    assert_eq!(names.len(), 24, "{}", ended.stdout);
+    assert_eq!(names.len(), 25, "{}", ended.stdout);
     for name in names {
         let text = fullpipe(Path::new("."), &["schema", name]).stdout;
         let schema: Value = serde_json::from_str(&text).expect(name);

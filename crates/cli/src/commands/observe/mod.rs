@@ -6,6 +6,7 @@ mod trace;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fullpipe_observe::tcp_info::{MIN_RTT, RTT, SND_CWND};
@@ -14,9 +15,9 @@ use fullpipe_trace::TraceError;
 use serde_json::Value;
 
 use self::trace::Traced;
-use super::prometheus::Exporter;
 use crate::args::{Observe, ObserveFormat};
 use crate::exit::{Exit, Failure};
+use crate::live::prometheus::{self, tcp};
 use crate::output;
 use crate::table::{Align, Table, number};
 
@@ -34,7 +35,11 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
     };
     let traced = args.trace.as_deref().map(Traced::begin).transpose();
     let mut traced = traced.map_err(|e| unwritten(args, &e))?;
-    let exporter = args.prometheus.map(Exporter::listen).transpose()?;
+    let shown = Arc::new(Mutex::new(String::new()));
+    if let Some(address) = args.prometheus {
+        let page = Arc::clone(&shown);
+        prometheus::serve(address, move || lock(&page).clone())?;
+    }
     let stop = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
     stop.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))?;
     let interval = Duration::from_nanos(args.interval.as_nanos());
@@ -44,8 +49,8 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
     loop {
         let now = begin.elapsed();
         let flows = observer.observe(now).map_err(|e| failed(&e))?;
-        if let Some(exporter) = &exporter {
-            exporter.show(&flows);
+        if args.prometheus.is_some() {
+            *lock(&shown) = tcp::page(&flows);
         }
         if let Some(traced) = &mut traced {
             traced.look(now, &flows).map_err(|e| unwritten(args, &e))?;
@@ -70,6 +75,11 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         output::say(&format!("trace: {} ({rows} rows)", file.display()));
     }
     Ok(Exit::Ok)
+}
+
+/// A panic while it was held leaves an old page or a new one.
+fn lock(page: &Mutex<String>) -> MutexGuard<'_, String> {
+    page.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unwritten(args: &Observe, error: &TraceError) -> Failure {

@@ -13,19 +13,20 @@ use fullpipe_net::content::copy::CopyError;
 use fullpipe_net::content::{Answer, Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::file::{CHANGED, Item, Where, descriptors};
-use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Cut, Done, SessionError};
 use fullpipe_net::session::control::EndReason;
+use fullpipe_realtime::live::{Live, LiveRun, NamedFlow};
 use fullpipe_run::RunSpec;
 
 use self::order::{Order, What};
 use self::summary::Summary;
 use super::document::{Document, checked};
-use super::live::{self, Named, Shown};
 use super::memory;
 use crate::args::{Format, Send};
-use crate::commands::run::{INTERRUPT, listen_for_interrupts};
+use crate::commands::run::{INTERRUPT, closed, interrupt, listen_for_interrupts};
 use crate::exit::{Exit, Failure};
+use crate::live::lines::{self, Shown};
+use crate::live::{dashboard, prometheus};
 use crate::output;
 use crate::peer;
 use crate::table::number;
@@ -57,11 +58,19 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
         What::Get(..) => to.to_owned(),
     };
     listen_for_interrupts()?;
+    if args.live.dashboard {
+        dashboard::check()?;
+    }
+    let live = Arc::new(Live::default());
+    if let Some(address) = args.live.prometheus {
+        let live = Arc::clone(&live);
+        prometheus::serve(address, move || prometheus::runs::page(&live))?;
+    }
     descriptors::as_many_as_allowed();
     let began = Instant::now();
     let copied = shares
         .into_iter()
-        .try_for_each(|share| all_of(args, &way, &order, share, began, &mut summary));
+        .try_for_each(|share| all_of(args, &way, &live, &order, share, began, &mut summary));
     summary.took = began.elapsed();
     let failed = summary.failures();
     match copied {
@@ -119,6 +128,7 @@ fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share
 fn all_of(
     args: &Send,
     way: &Way,
+    live: &Live,
     order: &Order,
     mut share: Share,
     began: Instant,
@@ -129,7 +139,7 @@ fn all_of(
     let patience = Instant::now() + PATIENCE;
     let mut repairs = 0;
     while repairs < MOST_REPAIRS {
-        let mut copied = session(args, way, order, &share, began, summary);
+        let mut copied = session(args, way, live, order, &share, began, summary);
         while matches!(&copied, Err(Broken::Busy)) && Instant::now() < patience {
             if INTERRUPT.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted.into());
@@ -138,7 +148,7 @@ fn all_of(
                 output::say("another transfer is writing this file: waiting for it to finish");
             }
             std::thread::sleep(Duration::from_secs(1));
-            copied = session(args, way, order, &share, began, summary);
+            copied = session(args, way, live, order, &share, began, summary);
         }
         let damaged = match copied? {
             Came::Whole => return Ok(()),
@@ -178,6 +188,7 @@ enum Came {
 fn session(
     args: &Send,
     way: &Way,
+    live: &Live,
     order: &Order,
     share: &Share,
     began: Instant,
@@ -227,7 +238,7 @@ fn session(
     let bytes = batch.bytes();
     if bytes > 0 {
         let mut data = batch.begin(&mut spec)?;
-        let ran = run(args, way, &mut client, &spec, bytes, &mut data)?;
+        let ran = run(args, way, live, &mut client, &spec, bytes, &mut data)?;
         summary.retransmits += retransmits(&ran);
         let arrived = batch
             .written()
@@ -304,17 +315,20 @@ fn say_what_is_there(args: &Send, batch: &Batch) {
 fn run(
     args: &Send,
     way: &Way,
+    live: &Live,
     client: &mut Client,
     spec: &RunSpec,
     bytes: u64,
     data: &mut Carried,
 ) -> Result<Done, Broken> {
     let flow = &spec.flows[0];
-    let named = [Named {
+    let named = NamedFlow {
         name: flow.name.clone(),
+        stack: flow.stack.to_string(),
         mss: flow.sender.mss,
         size: Some(bytes),
-    }];
+        reverse: flow.reverse,
+    };
     let shown = match args.format() {
         Format::Ndjson => {
             let interval = memory::span(
@@ -323,18 +337,27 @@ fn run(
             )?;
             Shown::Objects(interval)
         }
-        _ => Shown::for_people(args.quiet),
+        _ => Shown::for_people(args.quiet || args.live.dashboard),
     };
-    let (live, done) = (Live::default(), AtomicBool::new(false));
+    live.begin(LiveRun {
+        flows: vec![named],
+        ..LiveRun::new(spec)
+    });
+    let done = AtomicBool::new(false);
     let ran = std::thread::scope(|scope| {
-        scope.spawn(|| live::watch(shown, &live, &named, &done));
+        scope.spawn(|| lines::watch(shown, live, &done));
+        let dashboard = args.live.dashboard.then(|| {
+            let title = format!("copy with {}", way.name);
+            scope.spawn(|| dashboard::of_runs(title, 1, live, &interrupt, &done))
+        });
         let hooks = Hooks {
-            live: Some(&live),
+            live: Some(live),
             ..data.hooks()
         };
         let ran = client.run(&Arc::new(spec.clone()), way.options(), hooks, &INTERRUPT);
         done.store(true, Ordering::Release);
-        ran
+        closed(dashboard).map_err(Broken::from)?;
+        ran.map_err(Broken::from)
     })?;
     Ok(ran)
 }

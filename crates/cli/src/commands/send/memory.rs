@@ -91,7 +91,10 @@ pub fn of_file(args: &Send, about: &str, reverse: bool, size: u64) -> Result<Doc
 pub fn span(text: &str, flag: &str) -> Result<Span, Failure> {
     text.parse().map_err(|e| {
         let message = format!("{flag}: `{text}`: {e}");
-        Failure::new(Exit::Usage, message).hint("write for example `10s` or `200ms`")
+        Failure::new(Exit::Usage, message).hint(match text.parse::<f64>() {
+            Ok(seconds) if seconds > 0.0 => format!("write `{text}s`"),
+            _ => "write for example `10s` or `200ms`".to_owned(),
+        })
     })
 }
 

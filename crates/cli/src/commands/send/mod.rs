@@ -2,19 +2,21 @@
 
 mod copy;
 mod document;
-mod live;
 mod memory;
 mod named;
 pub mod ping;
 pub mod target;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fullpipe_grounds::Peer;
-use fullpipe_net::live::Live;
 use fullpipe_net::orders::{Ordered, Orders};
+use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::asked::Kind;
+use fullpipe_results::history::{History, Moment};
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_run::Ground as _;
@@ -22,12 +24,13 @@ use fullpipe_scenario::Scenario;
 use fullpipe_units::Span;
 
 use self::document::{checked, wrong};
-use self::live::{Named, Shown};
 use self::target::Server;
 use super::figure;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
 use crate::args::{Format, Send};
 use crate::exit::{Exit, Failure};
+use crate::live::lines::{self, Shown};
+use crate::live::{dashboard, prometheus};
 use crate::peer;
 use crate::table::number;
 use crate::{output, view};
@@ -53,6 +56,9 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     // Everything that can be said about the flags is said before anybody is asked.
     peer::honoured(&args.set, &["mtu", "rate"], &args.from)?;
     asked(args, &args.from, Span::from_millis(1))?;
+    if args.live.dashboard {
+        dashboard::check()?;
+    }
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let rtt = way.round_trip(&INTERRUPT)?;
@@ -62,17 +68,36 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         let warnings = scenario.warnings.iter();
         warnings.for_each(|w| output::warning(&w.to_string()));
     }
-    let live = Live::default();
+    let live = Arc::new(Live::default());
+    if let Some(address) = args.live.prometheus {
+        let live = Arc::clone(&live);
+        prometheus::serve(address, move || prometheus::runs::page(&live))?;
+    }
     let mut ground = Peer::new(way, &INTERRUPT);
-    ground.live = Some(&live);
+    ground.live = Some(Arc::clone(&live));
     ground.until_complete = args.size.is_some();
     ground.verify = args.verify;
     ground.trace = args.trace.clone();
     ground.takes_orders = args.control.is_some();
-    let ran = watched(args, &scenario, &ground, &live)?;
+    let kept = args.history.as_deref().map(begin).transpose()?;
+    let out = kept.as_deref().or(args.out.as_deref());
+    let ran = watched(args, &scenario, &ground, &live, out);
+    if let (Err(_), Some(run)) = (&ran, &kept) {
+        History::cancel(run);
+    }
+    let ran = ran?;
     say_notes(args, &ground);
     let whole = say_proofs(args, &scenario, &ground)?;
-    finish(args, &scenario, &ran, whole)
+    finish(args, &scenario, &ran, whole, kept.as_deref())
+}
+
+/// The directory of this run in the history `dir`.
+fn begin(dir: &Path) -> Result<PathBuf, Failure> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let ms = since.map_or(0, |since| since.as_millis());
+    let now = Moment(u64::try_from(ms).unwrap_or(Moment::LAST.0));
+    History::begin(dir, now)
+        .map_err(|e| Failure::io(format_args!("cannot write into {}", dir.display()), &e))
 }
 
 /// The scenario that the flags ask for, over a path with this round trip.
@@ -95,26 +120,30 @@ fn watched(
     scenario: &Scenario,
     ground: &Peer<'_>,
     live: &Live,
+    out: Option<&Path>,
 ) -> Result<Ran, Failure> {
-    let named = named(ground, scenario);
     let every = args.interval.as_deref();
     let span = memory::span(every.unwrap_or(memory::INTERVAL), "--interval")?;
     let shown = match (args.format(), every) {
         (Format::Ndjson, _) => Shown::Objects(span),
         (_, Some(_)) if !args.quiet => Shown::Lines(span),
-        _ => Shown::for_people(args.quiet),
+        _ => Shown::for_people(args.quiet || args.live.dashboard),
     };
     let orders = args.control.as_deref().map(listen).transpose()?;
     let mut ordered = ordered(ground, scenario);
     let done = AtomicBool::new(false);
     let options = Options {
         jobs: 1,
-        out: args.out.as_deref(),
+        out,
         interrupt: &INTERRUPT,
         ..Options::default()
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| live::watch(shown, live, &named, &done));
+        scope.spawn(|| lines::watch(shown, live, &done));
+        let dashboard = args.live.dashboard.then(|| {
+            let title = format!("send with {}", args.from);
+            scope.spawn(|| dashboard::of_runs(title, 1, live, &run::interrupt, &done))
+        });
         if let Some(orders) = &orders {
             scope.spawn(|| orders.serve(live, &mut ordered, &done));
         }
@@ -123,6 +152,7 @@ fn watched(
         if let Some(orders) = &orders {
             orders.end(&done);
         }
+        run::closed(dashboard)?;
         ran.map_err(alone)
     })
 }
@@ -164,23 +194,6 @@ fn alone(error: RunError) -> Failure {
     }
 }
 
-/// Every lasting flow, as the lines name it.
-fn named(ground: &Peer<'_>, scenario: &Scenario) -> Vec<Named> {
-    let Some(case) = scenario.cases.first() else {
-        return Vec::new();
-    };
-    let mut spec = case.run_spec(0);
-    ground.fit(&mut spec);
-    let flows = spec.flows.into_iter();
-    flows
-        .map(|f| Named {
-            name: f.name,
-            mss: f.sender.mss,
-            size: f.sender.transfer.map(|n| n * u64::from(f.sender.mss)),
-        })
-        .collect()
-}
-
 fn say_notes(args: &Send, ground: &Peer<'_>) {
     if !args.quiet {
         for note in ground.notes() {
@@ -192,10 +205,11 @@ fn say_notes(args: &Send, ground: &Peer<'_>) {
 /// Whether all data arrived as they were sent.
 fn say_proofs(args: &Send, scenario: &Scenario, ground: &Peer<'_>) -> Result<bool, Failure> {
     let finite = args.size.is_some();
-    let named = named(ground, scenario);
+    let flows = scenario.cases.first().map(|case| case.run_spec(0).flows);
+    let flows = flows.unwrap_or_default();
     let mut whole = true;
     for proof in &ground.proofs() {
-        let name = named.get(proof.flow as usize).map_or("", |n| &n.name);
+        let name = flows.get(proof.flow as usize).map_or("", |f| &f.name);
         let good = proof.damaged == 0 && (!finite || proof.is_whole());
         whole &= good;
         let (sum, segments) = (proof.received.sum, proof.received.segments);
@@ -224,7 +238,13 @@ fn say_proofs(args: &Send, scenario: &Scenario, ground: &Peer<'_>) -> Result<boo
 }
 
 /// Prints the result, as `run` does.
-fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Exit, Failure> {
+fn finish(
+    args: &Send,
+    scenario: &Scenario,
+    ran: &Ran,
+    whole: bool,
+    kept: Option<&Path>,
+) -> Result<Exit, Failure> {
     let result: &RunResult = &ran.result;
     match args.format() {
         Format::Table => output::data(&format!(
@@ -245,6 +265,9 @@ fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Ex
         if !args.quiet {
             lines.iter().for_each(|line| output::say(line));
         }
+    }
+    if let (Some(run), false) = (kept, args.quiet) {
+        output::say(&format!("kept: {}", run.display()));
     }
     if let Some(failure) = run::cut_short(result) {
         return Err(failure);

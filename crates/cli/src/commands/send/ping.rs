@@ -1,9 +1,10 @@
 //! `fullpipe ping`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_grounds::Peer;
-use fullpipe_net::live::Live;
+use fullpipe_realtime::live::Live;
 use fullpipe_run::CrossOutcome;
 use fullpipe_units::{Span, Time};
 use serde_json::json;
@@ -24,9 +25,9 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let name = way.name.clone();
-    let (live, done) = (Live::default(), AtomicBool::new(false));
+    let (live, done) = (Arc::new(Live::default()), AtomicBool::new(false));
     let mut ground = Peer::new(way, &INTERRUPT);
-    ground.live = Some(&live);
+    ground.live = Some(Arc::clone(&live));
     let lines = args.format == ShortFormat::Table && !args.quiet;
     if lines {
         output::data(&format!(

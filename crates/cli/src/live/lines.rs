@@ -1,10 +1,10 @@
-//! How a run is getting on, for people and for programs.
+//! How a run is getting on, in lines: for people on stderr, for programs on stdout.
 
 use std::io::{IsTerminal, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fullpipe_net::live::{Live, Snapshot};
+use fullpipe_realtime::live::{Live, NamedFlow, Snapshot};
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
 
@@ -24,17 +24,6 @@ pub enum Shown {
     Objects(Span),
 }
 
-/// One flow as the lines name it.
-#[derive(Clone, Debug)]
-pub struct Named {
-    /// Name of the flow, as in the table.
-    pub name: String,
-    /// Payload of a segment, bytes.
-    pub mss: u32,
-    /// Bytes in all, if that is known.
-    pub size: Option<u64>,
-}
-
 impl Shown {
     /// For people: only where somebody can see it.
     pub fn for_people(quiet: bool) -> Self {
@@ -46,24 +35,29 @@ impl Shown {
 }
 
 /// Watches until `done`.
-pub fn watch(shown: Shown, live: &Live, flows: &[Named], done: &AtomicBool) {
+pub fn watch(shown: Shown, live: &Live, done: &AtomicBool) {
     let every = match shown {
         Shown::Nothing => return,
         Shown::Line => LINE,
         Shown::Lines(every) | Shown::Objects(every) => every,
     };
     let mut before = Snapshot::default();
+    let mut due = Time::ZERO + every;
     let mut next = Instant::now();
     loop {
         let ended = done.load(Ordering::Acquire);
         let now = live.latest();
-        if now.at > before.at && (now.at - before.at >= every || ended) {
+        if now.at > before.at && (now.at >= due || ended) {
+            // A line that comes late does not move those after it.
+            while due <= now.at {
+                due += every;
+            }
             match shown {
-                Shown::Line => draw(&line(&before, &now, flows)),
-                Shown::Lines(_) => output::say(&line(&before, &now, flows)),
+                Shown::Line => draw(&line(&before, &now)),
+                Shown::Lines(_) => output::say(&line(&before, &now)),
                 _ => {
                     // A reader that has gone away is noticed when the result is written.
-                    let _ = output::data(&format!("{}\n", object(&before, &now, flows)));
+                    let _ = output::data(&format!("{}\n", object(&before, &now)));
                 }
             }
             before = now;
@@ -87,7 +81,8 @@ fn draw(line: &str) {
 }
 
 /// `  4.5 s   941 Mbit/s   cwnd 1,250   rtt 80.2 ms   12 retransmits`, of all flows together.
-fn line(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> String {
+fn line(before: &Snapshot, now: &Snapshot) -> String {
+    let flows = &now.run.flows;
     let seconds = (now.at - before.at).as_secs_f64();
     let all = || now.flows.iter().zip(flows).enumerate();
     let earlier = |i: usize| before.flows.get(i).map_or(0, |f| f.delivered);
@@ -128,7 +123,8 @@ fn line(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> String {
 }
 
 /// The interval as an object, in the names of the result.
-fn object(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> Value {
+fn object(before: &Snapshot, now: &Snapshot) -> Value {
+    let flows = &now.run.flows;
     let seconds = (now.at - before.at).as_secs_f64();
     let rows: Vec<Value> = now
         .flows
@@ -160,7 +156,7 @@ fn object(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> Value {
 }
 
 /// Payload bits between two counts of segments.
-fn delivered(now: u64, before: u64, named: &Named) -> f64 {
+fn delivered(now: u64, before: u64, named: &NamedFlow) -> f64 {
     8.0 * f64::from(named.mss) * now.saturating_sub(before) as f64
 }
 
@@ -169,47 +165,52 @@ const TICK: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
-    use fullpipe_net::live::LiveFlow;
+    use std::sync::Arc;
+
+    use fullpipe_realtime::live::{LiveFlow, LiveRun};
 
     use super::*;
 
-    fn snapshots() -> (Snapshot, Snapshot, Vec<Named>) {
+    fn snapshots() -> (Snapshot, Snapshot) {
         let flow = |delivered, again| LiveFlow {
             delivered,
             retransmits: Some(again),
             cwnd: Some(1250.0),
             srtt: Some(Span::from_millis(80)),
         };
+        let named = NamedFlow {
+            name: "main".to_owned(),
+            stack: "cubic".to_owned(),
+            mss: 1250,
+            size: Some(5_000_000),
+            reverse: false,
+        };
+        let run = Arc::new(LiveRun {
+            flows: vec![named],
+            ..LiveRun::default()
+        });
         let at = |s, flows| Snapshot {
+            run: Arc::clone(&run),
             at: Time::ZERO + Span::from_secs(s),
             flows,
         };
-        let named = Named {
-            name: "main".to_owned(),
-            mss: 1250,
-            size: Some(5_000_000),
-        };
-        (
-            at(1, vec![flow(1000, 3)]),
-            at(2, vec![flow(3000, 12)]),
-            vec![named],
-        )
+        (at(1, vec![flow(1000, 3)]), at(2, vec![flow(3000, 12)]))
     }
 
     #[test]
     fn the_line_says_what_happened_since_the_last() {
-        let (a, b, named) = snapshots();
+        let (a, b) = snapshots();
         assert_eq!(
-            line(&a, &b, &named),
+            line(&a, &b),
             "    2.0 s  20.0 Mbit/s  75.0 %  cwnd 1,250  rtt 80.0 ms  12 retransmits"
         );
     }
 
     #[test]
     fn the_object_has_the_names_of_the_result() {
-        let (a, b, named) = snapshots();
+        let (a, b) = snapshots();
         assert_eq!(
-            object(&a, &b, &named),
+            object(&a, &b),
             json!({
                 "interval": { "from_s": 1.0, "to_s": 2.0 },
                 "flows": [{
@@ -222,14 +223,14 @@ mod tests {
 
     #[test]
     fn a_receiver_s_line_leaves_out_what_it_does_not_know() {
-        let (_, mut b, named) = snapshots();
+        let (_, mut b) = snapshots();
         b.flows[0] = LiveFlow {
             delivered: 3000,
             ..LiveFlow::default()
         };
-        let line = line(&Snapshot::default(), &b, &named);
+        let line = line(&Snapshot::default(), &b);
         assert_eq!(line, "    2.0 s  15.0 Mbit/s  75.0 %");
-        let object = object(&Snapshot::default(), &b, &named);
+        let object = object(&Snapshot::default(), &b);
         assert_eq!(object["flows"][0]["cwnd_segments"], Value::Null);
     }
 }

@@ -1,0 +1,160 @@
+//! The latest values, for Prometheus: its text format over HTTP, to this host only.
+
+pub mod runs;
+pub mod server;
+pub mod tcp;
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Answers whoever asks, one after the other, until the program ends. `page` is made for each
+/// question.
+///
+/// # Errors
+/// The address cannot be had.
+pub fn serve(
+    address: SocketAddr,
+    page: impl Fn() -> String + Send + 'static,
+) -> Result<(), Failure> {
+    let failed = |e: &io::Error| {
+        Failure::new(
+            Exit::Environment,
+            format!("cannot listen on {address}: {e}"),
+        )
+        .hint("choose another port for `--prometheus`")
+    };
+    let listener = TcpListener::bind(address).map_err(|e| failed(&e))?;
+    let bound = listener.local_addr().map_err(|e| failed(&e))?;
+    output::say(&format!("for Prometheus: http://{bound}/metrics"));
+    let serve = move || {
+        for stream in listener.incoming().flatten() {
+            // Whoever is slow, or asks for something else, is left.
+            let _ = answer(stream, &page);
+        }
+    };
+    let thread = thread::Builder::new().name("prometheus".to_owned());
+    thread.spawn(serve).map_err(|e| failed(&e))?;
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = [0; 4096];
+    let (mut n, mut reads) = (0, 0);
+    // A request ends with an empty line; one that is longer, or comes byte by byte, is left.
+    while n < request.len() && reads < 64 && !request[..n].windows(4).any(|w| w == b"\r\n\r\n") {
+        reads += 1;
+        match stream.read(&mut request[n..])? {
+            0 => break,
+            more => n += more,
+        }
+    }
+    let (status, body) = match request[..n].starts_with(b"GET /metrics ") {
+        true => ("200 OK", page()),
+        false => ("404 Not Found", "ask for /metrics\n".to_owned()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// Longest wait for the other side.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A page in the text format of Prometheus.
+#[derive(Debug, Default)]
+pub struct Page(String);
+
+/// What kind of metric a family is.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A value that goes up and down.
+    Gauge,
+    /// A value that only grows, until what it counts begins anew.
+    Counter,
+}
+
+impl Page {
+    /// Adds a family of samples, each with its labels (`flow="main"`), under `fullpipe_NAME`.
+    pub fn family(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, f64)>,
+    ) {
+        let word = match kind {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+        };
+        let out = &mut self.0;
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "# HELP fullpipe_{name} {help}.");
+        let _ = writeln!(out, "# TYPE fullpipe_{name} {word}");
+        for (labels, value) in samples {
+            let _ = match labels.as_str() {
+                "" => writeln!(out, "fullpipe_{name} {value}"),
+                labels => writeln!(out, "fullpipe_{name}{{{labels}}} {value}"),
+            };
+        }
+    }
+
+    /// The text.
+    pub fn text(self) -> String {
+        self.0
+    }
+}
+
+/// Labels of a sample.
+pub fn labels(all: &[(&str, &str)]) -> String {
+    let all = all.iter().map(|(name, value)| {
+        let value = value.replace('\\', "\\\\");
+        let value = value.replace('"', "\\\"").replace('\n', "\\n");
+        format!("{name}=\"{value}\"")
+    });
+    all.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every line of a page is a comment or a sample.
+    pub(super) fn holds(page: &str) {
+        assert!(page.ends_with('\n'), "{page}");
+        for line in page.lines() {
+            let sample = line
+                .strip_prefix("fullpipe_")
+                .and_then(|l| l.rsplit_once(' '));
+            let is_sample = sample.is_some_and(|(_, value)| value.parse::<f64>().is_ok());
+            assert!(line.starts_with("# ") || is_sample, "{line}");
+        }
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        assert_eq!(
+            labels(&[("a", "x\"y\\z\n"), ("b", "c")]),
+            r#"a="x\"y\\z\n",b="c""#
+        );
+        let mut page = Page::default();
+        page.family(Kind::Gauge, "x", "Help", [(String::new(), 1.5)]);
+        let page = page.text();
+        assert_eq!(
+            page,
+            "# HELP fullpipe_x Help.\n# TYPE fullpipe_x gauge\nfullpipe_x 1.5\n"
+        );
+        holds(&page);
+    }
+}

@@ -1,0 +1,149 @@
+//! Tests of a server.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fullpipe_net::session::board::Board;
+use fullpipe_net::session::event::Event;
+
+use super::{Kind, Page};
+
+/// What has happened to a server so far: its events, counted.
+#[derive(Debug, Default)]
+pub struct Tally {
+    opened: AtomicU64,
+    refused: AtomicU64,
+    lost: AtomicU64,
+    finished: AtomicU64,
+    /// Of tests that have ended, bytes.
+    received: AtomicU64,
+    sent: AtomicU64,
+    /// The most that was shown of both with the tests that ran then: between the end of a test
+    /// and its event its bytes are in neither.
+    shown: [AtomicU64; 2],
+}
+
+impl Tally {
+    /// One more event.
+    pub fn note(&self, event: &Event) {
+        let one = |n: &AtomicU64| n.fetch_add(1, Ordering::Relaxed);
+        match event {
+            Event::Opened { .. } => _ = one(&self.opened),
+            Event::Refused { .. } | Event::Denied { .. } => _ = one(&self.refused),
+            Event::Lost { .. } => _ = one(&self.lost),
+            Event::Finished { received, sent, .. } => {
+                one(&self.finished);
+                self.received.fetch_add(*received, Ordering::Relaxed);
+                self.sent.fetch_add(*sent, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tests opened, and tests and clients refused.
+    pub fn opened_and_refused(&self) -> [u64; 2] {
+        [&self.opened, &self.refused].map(|n| n.load(Ordering::Relaxed))
+    }
+
+    /// Bytes that came and left, with those of the tests that run.
+    pub fn bytes(&self, board: &Board) -> [u64; 2] {
+        let mut both = [&self.received, &self.sent].map(|n| n.load(Ordering::Relaxed));
+        for test in board.tests() {
+            let traffic = test.traffic();
+            both[0] += traffic.received;
+            both[1] += traffic.sent;
+        }
+        [0, 1].map(|i| {
+            self.shown[i]
+                .fetch_max(both[i], Ordering::Relaxed)
+                .max(both[i])
+        })
+    }
+}
+
+/// The server at this moment.
+pub fn page(tally: &Tally, board: &Board) -> String {
+    let mut page = Page::default();
+    let alone = |value: u64| [(String::new(), value as f64)];
+    let count = |n: &AtomicU64| alone(n.load(Ordering::Relaxed));
+    let running = board.tests().len() as u64;
+    page.family(
+        Kind::Gauge,
+        "tests_running",
+        "Tests that run",
+        alone(running),
+    );
+    for (name, help, n) in [
+        (
+            "tests_opened_total",
+            "Sessions that clients have opened",
+            &tally.opened,
+        ),
+        (
+            "tests_finished_total",
+            "Tests that have ended with a result",
+            &tally.finished,
+        ),
+        (
+            "tests_lost_total",
+            "Sessions that ended before their time",
+            &tally.lost,
+        ),
+        (
+            "tests_refused_total",
+            "Clients and tests refused",
+            &tally.refused,
+        ),
+    ] {
+        page.family(Kind::Counter, name, help, count(n));
+    }
+    let [received, sent] = tally.bytes(board);
+    for (name, help, n) in [
+        (
+            "received_bytes_total",
+            "Bytes that came, headers of IP and UDP included",
+            received,
+        ),
+        (
+            "sent_bytes_total",
+            "Bytes that left, headers of IP and UDP included",
+            sent,
+        ),
+    ] {
+        page.family(Kind::Counter, name, help, alone(n));
+    }
+    page.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    #[test]
+    fn what_ended_is_counted() {
+        let (tally, board) = (Tally::default(), Board::default());
+        let peer = SocketAddr::from(([192, 0, 2, 1], 9));
+        tally.note(&Event::Opened { test: 1, peer });
+        tally.note(&Event::Finished {
+            test: 1,
+            peer,
+            why: String::new(),
+            seconds: 1.0,
+            received: 10,
+            sent: 20,
+        });
+        let page = page(&tally, &board);
+        super::super::tests::holds(&page);
+        for line in [
+            "fullpipe_tests_running 0",
+            "fullpipe_tests_opened_total 1",
+            "fullpipe_tests_finished_total 1",
+            "fullpipe_tests_refused_total 0",
+            "fullpipe_received_bytes_total 10",
+            "fullpipe_sent_bytes_total 20",
+        ] {
+            assert!(page.lines().any(|l| l == line), "{line}\n{page}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `send --history` and `fullpipe history`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::process::fullpipe;
+use crate::schema::holds;
+use crate::server::Server;
+
+#[test]
+fn runs_are_kept_under_their_time_listed_drawn_and_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut server = Server::start(dir, &[]);
+    let to = server.address.clone();
+    let send = |rate: &str| {
+        let line = [
+            "send",
+            &to,
+            "--time",
+            "1s",
+            "--bitrate",
+            rate,
+            "--history",
+            "h",
+        ];
+        let ended = fullpipe(dir, &line);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stderr.contains("kept: h/2"), "{}", ended.stderr);
+    };
+    for _ in 0..4 {
+        send("10Mbit/s");
+    }
+    send("5Mbit/s");
+    fs::create_dir(dir.join("h/20200101T000000.000Z")).unwrap();
+
+    let listed = fullpipe(dir, &["history", "h", "--metric", "goodput_mbps"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    let heading = |rate: &str| format!("send with {to} (flow.rate = \"{rate}\")");
+    let heads = ["10Mbit/s", "5Mbit/s"].map(|rate| listed.stdout.find(&heading(rate)));
+    assert!(
+        heads[0].is_some() && heads[0] < heads[1],
+        "{}",
+        listed.stdout
+    );
+    let rows = listed
+        .stdout
+        .lines()
+        .filter(|l| l.contains("  main  cubic"));
+    assert_eq!(rows.count(), 5, "{}", listed.stdout);
+    let unfinished = "1 run without a whole result";
+    assert!(listed.stderr.contains(unfinished), "{}", listed.stderr);
+
+    let last = ["history", "h", "--last", "1", "--only", "10Mbit/s"];
+    let last = fullpipe(dir, &[&last[..], &["--format", "csv"]].concat());
+    // A head, and four metrics of one flow of one run.
+    assert_eq!(last.stdout.lines().count(), 5, "{}", last.stdout);
+
+    let goodput = ["history", "h", "--compare", "--metric", "goodput_mbps"];
+    // On a busy machine runs differ as they like: what is said fits the exit code.
+    let compared = || {
+        let ended = fullpipe(dir, &goodput);
+        let worse = ended.stdout.contains("WORSE");
+        assert_eq!(ended.code, i32::from(worse), "{}", ended.stdout);
+        ended.stdout
+    };
+    let same = compared();
+    assert!(same.contains("0 before, too few to tell"), "{same}");
+
+    // The same test of a server that lets less through.
+    server.stop();
+    let _slower = Server::start_at(dir, &to, &["--max-rate", "2Mbit/s"]);
+    send("10Mbit/s");
+    compared();
+
+    let json = fullpipe(dir, &[&goodput[..], &["--format", "json"]].concat());
+    let printed: Value = serde_json::from_str(&json.stdout).unwrap();
+    holds("history", &printed);
+    assert_eq!(printed["runs"].as_array().unwrap().len(), 6);
+    let verdicts = printed["judged"].as_array().unwrap().iter();
+    let verdicts: Vec<&str> = verdicts.map(|j| j["verdict"].as_str().unwrap()).collect();
+    assert_eq!((verdicts.len(), verdicts[1]), (2, "too-few"));
+
+    let drawn = fullpipe(
+        dir,
+        &["history", "h", "--figure", "h.svg", "--format", "csv"],
+    );
+    assert_eq!(drawn.code, 0, "{}", drawn.stderr);
+    let svg = fs::read_to_string(dir.join("h.svg")).unwrap();
+    for text in ["goodput_mbps", "rtt_ms.p95", "seconds since 2"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    // Two of them are what any two results are.
+    let of = |i: usize| printed["runs"][i]["dir"].as_str().unwrap();
+    let two = fullpipe(dir, &["compare", of(0), of(5), "--metric", "goodput_mbps"]);
+    assert!([0, 1].contains(&two.code), "{}", two.stderr);
+}
+
+#[test]
+fn a_history_without_runs_and_a_metric_without_a_name_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let refused = |line: &[&str], what: &str| {
+        let ended = fullpipe(dir, line);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains(what), "{}", ended.stderr);
+    };
+    refused(&["history", "."], "no runs in `.`");
+    refused(
+        &["history", ".", "--metric", "goodput"],
+        "did you mean `goodput_mbps`?",
+    );
+    refused(&["history", ".", "--figure", "h.tex"], "h.tex");
+    let missing = fullpipe(dir, &["history", "nowhere"]);
+    assert_eq!(missing.code, 3, "{}", missing.stderr);
+}
