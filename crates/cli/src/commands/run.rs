@@ -6,7 +6,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use fullpipe_realtime::live::Live;
@@ -315,7 +314,7 @@ fn one(
         });
         let ran = run_on(scenario, &options, ground);
         done.store(true, Ordering::Release);
-        closed(dashboard).map(|()| ran)
+        dashboard::closed(dashboard).map(|()| ran)
     })?;
     let took = progress.finish();
     let ran = ran.map_err(stopped)?;
@@ -393,15 +392,6 @@ fn watchable(args: &Run, ground: &dyn Ground) -> Result<(), Failure> {
         dashboard::check()?;
     }
     Ok(())
-}
-
-/// What became of a dashboard.
-pub fn closed(dashboard: Option<ScopedJoinHandle<'_, Result<(), Failure>>>) -> Result<(), Failure> {
-    let panicked = |_| Failure::new(Exit::Internal, "the dashboard panicked");
-    match dashboard {
-        Some(thread) => thread.join().map_err(panicked)?,
-        None => Ok(()),
-    }
 }
 
 /// What a scenario says of a path that is the one to `peer`: it makes or varies what is not ours,

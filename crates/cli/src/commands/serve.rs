@@ -16,7 +16,6 @@ use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Identity, Key, KeyError, PORT};
 
-use super::run::closed;
 use crate::args::{LogForm, Serve};
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus::server::{self, Tally};
@@ -78,7 +77,7 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         });
         let served = server.run(&stop);
         done.store(true, Ordering::Release);
-        closed(dashboard).map(|()| served)
+        dashboard::closed(dashboard).map(|()| served)
     })?;
     match served {
         Ok(_) => Ok(Exit::Ok),

@@ -209,6 +209,17 @@ impl Terminal {
     fn press(&self, key: &str) {
         self.tmux().args(["send-keys", key]).status().unwrap();
     }
+
+    /// The program in it.
+    fn program(&self) -> u32 {
+        let pane = ["display-message", "-p", "#{pane_pid}"];
+        let Output { stdout, .. } = self.tmux().args(pane).output().unwrap();
+        let shell = String::from_utf8(stdout).unwrap();
+        let shell = shell.trim();
+        let children = format!("/proc/{shell}/task/{shell}/children");
+        let children = std::fs::read_to_string(children).unwrap();
+        children.split_whitespace().next().unwrap().parse().unwrap()
+    }
 }
 
 impl Drop for Terminal {
@@ -273,4 +284,18 @@ fn a_server_s_dashboard_lists_the_tests_that_run() {
     terminal.press("q");
     // The log that nobody saw is printed.
     terminal.shows(&["code 0", "listening on UDP"]);
+}
+
+#[test]
+fn a_dashboard_whose_terminal_is_closed_ends_with_its_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--dashboard"];
+    let Some(terminal) = Terminal::open("closed", &command(dir.path(), &serve)) else {
+        return eprintln!("skipped: no tmux");
+    };
+    terminal.shows(&["all tests, Mbit/s"]);
+    let program = format!("/proc/{}", terminal.program());
+    assert!(Path::new(&program).exists());
+    drop(terminal);
+    eventually("its end", || !Path::new(&program).exists());
 }

@@ -23,7 +23,7 @@ use self::summary::Summary;
 use super::document::{Document, checked};
 use super::memory;
 use crate::args::{Format, Send};
-use crate::commands::run::{INTERRUPT, closed, interrupt, listen_for_interrupts};
+use crate::commands::run::{INTERRUPT, interrupt, listen_for_interrupts};
 use crate::exit::{Exit, Failure};
 use crate::live::lines::{self, Shown};
 use crate::live::{dashboard, prometheus};
@@ -356,7 +356,7 @@ fn run(
         };
         let ran = client.run(&Arc::new(spec.clone()), way.options(), hooks, &INTERRUPT);
         done.store(true, Ordering::Release);
-        closed(dashboard).map_err(Broken::from)?;
+        dashboard::closed(dashboard).map_err(Broken::from)?;
         ran.map_err(Broken::from)
     })?;
     Ok(ran)

@@ -152,7 +152,7 @@ fn watched(
         if let Some(orders) = &orders {
             orders.end(&done);
         }
-        run::closed(dashboard)?;
+        dashboard::closed(dashboard)?;
         ran.map_err(alone)
     })
 }

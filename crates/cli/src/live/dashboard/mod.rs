@@ -12,6 +12,7 @@ mod server;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use fullpipe_net::session::board::Board;
@@ -19,7 +20,7 @@ use fullpipe_realtime::live::Live;
 use ratatui::Frame;
 
 use self::runs::Runs;
-use self::screen::Screen;
+use self::screen::{Asked, Screen};
 use self::server::Server;
 use super::prometheus::server::Tally;
 use crate::exit::{Exit, Failure};
@@ -78,6 +79,15 @@ pub fn of_server(
     })
 }
 
+/// What became of a dashboard.
+pub fn closed(dashboard: Option<ScopedJoinHandle<'_, Result<(), Failure>>>) -> Result<(), Failure> {
+    let panicked = |_| Failure::new(Exit::Internal, "the dashboard panicked");
+    match dashboard {
+        Some(thread) => thread.join().map_err(panicked)?,
+        None => Ok(()),
+    }
+}
+
 /// Draws until `done`; the time since the beginning goes with every picture.
 fn shown(
     stop: &dyn Fn(),
@@ -88,16 +98,23 @@ fn shown(
     let begin = Instant::now();
     let held = output::hold();
     let mut screen = Screen::open().map_err(|e| failed(&e))?;
+    let mut ended = Ok(Asked::Nothing);
     while !done.load(Ordering::Acquire) {
-        screen
+        ended = screen
             .draw(|frame| draw(frame, begin.elapsed()))
-            .map_err(|e| failed(&e))?;
-        if screen.is_asked_to_stop(PICTURE).map_err(|e| failed(&e))? {
-            stop();
+            .and_then(|()| screen.asked(PICTURE));
+        match ended {
+            Ok(Asked::Nothing) => {}
+            Ok(Asked::Stop) => stop(),
+            // What it shows goes on; a closed terminal sends its own signal.
+            Ok(Asked::Gone) | Err(_) => break,
         }
     }
     drop(screen);
     drop(held);
+    if let Err(e) = ended {
+        output::warning(&format!("the dashboard has ended: {e}"));
+    }
     Ok(())
 }
 

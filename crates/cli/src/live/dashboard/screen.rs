@@ -1,10 +1,14 @@
 //! The terminal of stderr, taken and given back.
 
+use std::fs::File;
 use std::io::{self, Stderr};
+use std::os::fd::AsFd as _;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -15,7 +19,22 @@ use ratatui::crossterm::terminal::{
 use ratatui::{Frame, Terminal};
 
 /// The terminal; it is given back with this value.
-pub struct Screen(Terminal<CrosstermBackend<Stderr>>);
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stderr>>,
+    /// The same terminal, to be waited for.
+    keys: File,
+}
+
+/// What a user has asked for, or what became of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Nothing,
+    /// To stop, by `q`, Escape or Ctrl-C.
+    Stop,
+    /// Nobody can ask any more: the terminal was closed.
+    Gone,
+}
 
 impl Screen {
     /// Takes the terminal: another screen, keys one by one.
@@ -29,6 +48,7 @@ impl Screen {
                 printed(panic);
             }));
         });
+        let keys = File::open("/dev/tty")?;
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::Release);
         let opened = execute!(io::stderr(), EnterAlternateScreen)
@@ -36,36 +56,47 @@ impl Screen {
         if opened.is_err() {
             leave();
         }
-        opened.map(Self)
+        opened.map(|terminal| Self { terminal, keys })
     }
 
     /// Draws a picture.
     pub fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         match TAKEN.load(Ordering::Acquire) {
-            true => self.0.draw(picture).map(|_| ()),
+            true => self.terminal.draw(picture).map(|_| ()),
             false => Ok(()),
         }
     }
 
-    /// Waits for keys so long; true if one of them was `q`, Escape or Ctrl-C.
-    pub fn is_asked_to_stop(&mut self, wait: Duration) -> io::Result<bool> {
+    /// Waits for keys so long.
+    pub fn asked(&mut self, wait: Duration) -> io::Result<Asked> {
         let until = Instant::now() + wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if !event::poll(left)? {
-                return Ok(false);
+            // What reads keys for us reads a closed terminal for ever.
+            let mut fds = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
+            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            match poll(&mut fds, left) {
+                Ok(0) => return Ok(Asked::Nothing),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
             }
-            if let Event::Key(key) = event::read()?
-                && key.kind == KeyEventKind::Press
-            {
-                let interrupted =
-                    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-                if interrupted || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
-                    return Ok(true);
+            let found = fds[0].revents().unwrap_or(PollFlags::empty());
+            if found.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL) {
+                return Ok(Asked::Gone);
+            }
+            while event::poll(Duration::ZERO)? {
+                if let Event::Key(key) = event::read()?
+                    && key.kind == KeyEventKind::Press
+                {
+                    let interrupted = key.code == KeyCode::Char('c')
+                        && key.modifiers.contains(KeyModifiers::CONTROL);
+                    if interrupted || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
+                        return Ok(Asked::Stop);
+                    }
                 }
             }
-            if left.is_zero() {
-                return Ok(false);
+            if Instant::now() >= until {
+                return Ok(Asked::Nothing);
             }
         }
     }
