@@ -72,6 +72,7 @@ fn man_pages_are_written_for_every_command() {
         "-export",
         "-falsify",
         "-figure",
+        "-history",
         "-law",
         "-linux",
         "-linux-build",

@@ -25,6 +25,7 @@ pub struct Posted {
     /// How its flows are getting on, as this host sees them.
     pub live: Live,
     received: AtomicU64,
+    data: AtomicU64,
     sent: AtomicU64,
 }
 
@@ -33,6 +34,7 @@ impl Posted {
     pub fn traffic(&self) -> Traffic {
         Traffic {
             received: self.received.load(Ordering::Relaxed),
+            data: self.data.load(Ordering::Relaxed),
             sent: self.sent.load(Ordering::Relaxed),
         }
     }
@@ -58,6 +60,7 @@ impl Board {
             label: label.to_owned(),
             live: Live::default(),
             received: AtomicU64::new(0),
+            data: AtomicU64::new(0),
             sent: AtomicU64::new(0),
         });
         self.posted().push(Arc::clone(&posted));
@@ -107,8 +110,13 @@ impl Shown {
     pub fn take(&mut self, now: Time, traffic: &Traffic) {
         if now >= self.next {
             self.next = now + EVERY;
-            let Traffic { received, sent } = *traffic;
+            let Traffic {
+                received,
+                data,
+                sent,
+            } = *traffic;
             self.posted.received.store(received, Ordering::Relaxed);
+            self.posted.data.store(data, Ordering::Relaxed);
             self.posted.sent.store(sent, Ordering::Relaxed);
         }
     }
@@ -126,7 +134,11 @@ mod tests {
         let second = board.post(2, peer, "b");
         let numbers = || board.tests().iter().map(|t| t.test).collect::<Vec<_>>();
         assert_eq!(numbers(), [1, 2]);
-        let traffic = |received| Traffic { received, sent: 0 };
+        let traffic = |received| Traffic {
+            received,
+            data: 0,
+            sent: 0,
+        };
         let mut shown = Shown::new(second.posted());
         shown.take(Time::ZERO, &traffic(5));
         shown.take(Time::from_nanos(1), &traffic(6));
