@@ -299,9 +299,9 @@ mod tests {
         for s in 0..=4 {
             let flow = |i: usize| LiveFlow {
                 delivered: s * 800 * (i as u64 + 1),
-                retransmits: (i % 2 == 0).then_some(3),
-                cwnd: (i % 2 == 0).then_some(100.0 + 10.0 * s as f64),
-                srtt: (i % 2 == 0).then_some(Span::from_millis(40)),
+                retransmits: i.is_multiple_of(2).then_some(3),
+                cwnd: i.is_multiple_of(2).then_some(100.0 + 10.0 * s as f64),
+                srtt: i.is_multiple_of(2).then_some(Span::from_millis(40)),
             };
             runs.take(&Snapshot {
                 run: Arc::clone(&run),
