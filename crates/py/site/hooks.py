@@ -55,6 +55,11 @@ def on_post_page(output, page, config):
     return output.replace(FETCHED, "../" * page.url.count("/") + WORKER)
 
 
+def on_post_template(output_content, template_name, config):
+    """Nor by the page for what a server has not."""
+    return output_content.replace(FETCHED, f"/{WORKER}")
+
+
 def stacks():
     """Every part of a stack, as the registry has it."""
     import fullpipe as fp

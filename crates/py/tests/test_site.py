@@ -91,7 +91,7 @@ def test_the_site_is_built_and_can_be_searched_offline(tmp_path):
     assert built.returncode == 0, built.stderr
     nav = re.findall(r"- ([\w/.-]+)\.md$", config.read_text(), re.M)
     assert len(nav) > 30
-    for page in nav:
+    for page in [*nav, "404"]:
         text = (tmp_path / f"{page}.html").read_text()
         assert not re.search(r'(?:src|<link[^>]*href)="https?://', text), page
     assert not dead_links(tmp_path)
