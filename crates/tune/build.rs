@@ -1,27 +1,32 @@
-//! The BPF object: compiled where there is a clang, else the committed one.
+//! The BPF objects: compiled where there is a clang, else the committed ones.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCES: [&str; 4] = ["tune.bpf.c", "kernel.h", "shared.h", "law.h"];
+const OBJECTS: [&str; 3] = ["tune", "watch", "inject"];
+const HEADERS: [&str; 4] = ["kernel.h", "shared.h", "law.h", "seen.h"];
 
 fn main() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
-    println!("cargo:rerun-if-changed=bpf/tune.bpf.o");
-    for file in SOURCES {
+    for file in HEADERS {
         println!("cargo:rerun-if-changed=bpf/{file}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let object = out.join("tune.bpf.o");
-    if let Err(why) = compile(&object) {
-        println!("cargo:warning=the committed BPF object is used: {why}");
-        std::fs::copy("bpf/tune.bpf.o", &object).expect("bpf/tune.bpf.o is in the repository");
+    for name in OBJECTS {
+        let (source, committed) = (format!("bpf/{name}.bpf.c"), format!("bpf/{name}.bpf.o"));
+        println!("cargo:rerun-if-changed={source}");
+        println!("cargo:rerun-if-changed={committed}");
+        let object = out.join(format!("{name}.bpf.o"));
+        if let Err(why) = compile(&source, &object) {
+            println!("cargo:warning=the committed {committed} is used: {why}");
+            std::fs::copy(&committed, &object).expect("it is in the repository");
+        }
     }
 }
 
-/// With the flags of `bpf/build.sh`, which makes the committed object.
-fn compile(object: &Path) -> Result<(), String> {
+/// With the flags of `bpf/build.sh`, which makes the committed objects.
+fn compile(source: &str, object: &Path) -> Result<(), String> {
     let clang = env::var("BPF_CLANG").ok();
     let clang = clang
         .map_or_else(find, Some)
@@ -30,7 +35,7 @@ fn compile(object: &Path) -> Result<(), String> {
         .args([
             "-g", "-O2", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror",
         ])
-        .args(["-fdebug-compilation-dir=.", "-c", "bpf/tune.bpf.c", "-o"])
+        .args(["-fdebug-compilation-dir=.", "-c", source, "-o"])
         .arg(object)
         .output()
         .map_err(|e| format!("{clang}: {e}"))?;

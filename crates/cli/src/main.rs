@@ -77,6 +77,7 @@ fn run() -> Exit {
         Command::History(history) => commands::history::history(history),
         Command::Set(set) => commands::set::set(set),
         Command::Ping(ping) => commands::send::ping::ping(ping),
+        Command::Top(top) => commands::top::top(top),
         Command::Observe(observe) => commands::observe::observe(observe),
         Command::Doctor(doctor) => commands::doctor::doctor(doctor),
         Command::Emulate(emulate) => commands::emulate::emulate(emulate),

@@ -35,6 +35,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// Its address and how many bits of it are the network's.
+    pub fn prefix(&self) -> (IpAddr, u32) {
+        (self.address, self.bits)
+    }
+
     /// Whether this address is one of them.
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

@@ -8,6 +8,7 @@
 //! - [`limit`]: what kept a flow from sending more in between, in a word.
 //! - [`sampled`]: samples as rows of a trace, and the reductions, timeouts and undos between them.
 //! - [`process`]: whose socket it is.
+//! - [`tuner`]: which policy it has, where a tuner runs.
 //!
 //! What it is: reading. What it is not: it changes no flow, and it asks nothing that an
 //! unprivileged user may not ask; other users' processes stay unnamed.
@@ -33,6 +34,7 @@ pub mod process;
 pub mod sampled;
 pub mod socket_diag;
 pub mod tcp_info;
+pub mod tuner;
 
 pub use filter::{Filter, Network};
 pub use flow::{Observation, Observer};
@@ -40,3 +42,4 @@ pub use limit::Limit;
 pub use sampled::Sampled;
 pub use socket_diag::{ObserveError, Socket, SocketDiag};
 pub use tcp_info::{FIELDS, Field, TcpInfo};
+pub use tuner::Tuned;

@@ -273,11 +273,11 @@ mod tests {
     fn taken(samples: &[(u64, u64, u64, u64)]) -> Sampled {
         let mut flow = Sampled::default();
         for (i, (cwnd, ssthresh, state, resent)) in samples.iter().enumerate() {
-            let info = TcpInfo::with(&[
-                (&SND_CWND, *cwnd),
-                (&SND_SSTHRESH, *ssthresh),
-                (&CA_STATE, *state),
-                (&TOTAL_RETRANS, *resent),
+            let info = TcpInfo::of(&[
+                (SND_CWND, *cwnd),
+                (SND_SSTHRESH, *ssthresh),
+                (CA_STATE, *state),
+                (TOTAL_RETRANS, *resent),
             ]);
             let at = Time::from_nanos(1_000_000 * i as u64);
             flow.take(at, 0, &info, Span::ZERO, Time::ZERO);

@@ -209,6 +209,22 @@ impl TcpInfo {
         Self(bytes.to_vec())
     }
 
+    /// The structure of Linux 6.12 with these values; the last of equals counts, others are 0.
+    pub fn of(values: &[(Field, u64)]) -> Self {
+        let mut bytes = vec![0; 248];
+        for (field, value) in values {
+            let at = &mut bytes[field.at..];
+            match field.size {
+                Size::Bits(from, n) => at[0] |= (*value as u8) << shift(from, n),
+                Size::U8 => at[0] = *value as u8,
+                Size::U16 => at[..2].copy_from_slice(&(*value as u16).to_ne_bytes()),
+                Size::U32 => at[..4].copy_from_slice(&(*value as u32).to_ne_bytes()),
+                Size::U64 => at[..8].copy_from_slice(&value.to_ne_bytes()),
+            }
+        }
+        Self(bytes)
+    }
+
     /// The value of a field; [`None`] where the kernel has no such field, or no value yet.
     pub fn get(&self, field: &Field) -> Option<u64> {
         let value = self.raw(field)?;
@@ -229,22 +245,6 @@ impl TcpInfo {
         })
     }
 
-    /// A `tcp_info` of 248 bytes that has these fields.
-    #[cfg(test)]
-    pub(crate) fn with(fields: &[(&Field, u64)]) -> TcpInfo {
-        let mut bytes = vec![0; 248];
-        for (field, value) in fields {
-            let width = match field.size {
-                Size::Bits(..) | Size::U8 => 1,
-                Size::U16 => 2,
-                Size::U32 => 4,
-                Size::U64 => 8,
-            };
-            bytes[field.at..][..width].copy_from_slice(&value.to_ne_bytes()[..width]);
-        }
-        TcpInfo::new(&bytes)
-    }
-
     /// The value of a field; 0 where there is none.
     pub fn count(&self, field: &Field) -> u64 {
         self.get(field).unwrap_or(0)
@@ -252,14 +252,9 @@ impl TcpInfo {
 
     fn raw(&self, field: &Field) -> Option<u64> {
         let bytes = self.0.get(field.at..)?;
-        // Bit fields begin at the low bit on little-endian machines, at the high one on others.
         let bits = |from: u32, n: u32| -> Option<u64> {
             let byte = u32::from(*bytes.first()?);
-            let shift = match cfg!(target_endian = "little") {
-                true => from,
-                false => 8 - from - n,
-            };
-            Some(u64::from(byte >> shift & ((1 << n) - 1)))
+            Some(u64::from(byte >> shift(from, n) & ((1 << n) - 1)))
         };
         Some(match field.size {
             Size::Bits(from, n) => bits(from, n)?,
@@ -268,6 +263,14 @@ impl TcpInfo {
             Size::U32 => u64::from(u32::from_ne_bytes(*bytes.first_chunk()?)),
             Size::U64 => u64::from_ne_bytes(*bytes.first_chunk()?),
         })
+    }
+}
+
+/// Bit fields begin at the low bit on little-endian machines, at the high one on others.
+fn shift(from: u32, n: u32) -> u32 {
+    match cfg!(target_endian = "little") {
+        true => from,
+        false => 8 - from - n,
     }
 }
 
@@ -282,29 +285,6 @@ impl Field {
             "rtt" => value == 0,
             _ => false,
         }
-    }
-}
-
-#[cfg(test)]
-impl TcpInfo {
-    /// The structure of Linux 6.12 with these fields; the last of equals counts.
-    pub(crate) fn of(values: &[(Field, u64)]) -> Self {
-        let mut bytes = vec![0; 248];
-        for (field, value) in values {
-            let raw = value.to_le_bytes();
-            let size = match field.size {
-                Size::Bits(from, _) => {
-                    bytes[field.at] |= raw[0] << from;
-                    continue;
-                }
-                Size::U8 => 1,
-                Size::U16 => 2,
-                Size::U32 => 4,
-                Size::U64 => 8,
-            };
-            bytes[field.at..field.at + size].copy_from_slice(&raw[..size]);
-        }
-        Self(bytes)
     }
 }
 

@@ -79,6 +79,27 @@ keys! {
         update_interval: span(1_000_000, 60_000_000_000), "100ms",
             "a(w) and b(w) are taken from the window this often, as the Net100 daemon did; without \
              the key on every ACK";
+        change: many(table(PathChange)), { at = "20s", set = { a = 6, b = 0.3 } },
+            "parameters that change while flows run, as a list of tables or as `[[path.change]]` \
+             below the path";
+    }
+}
+
+keys! {
+    /// `path.change`.
+    PathChange {
+        at: span(1, YEAR), "20s",
+            "time since the policy was applied; flows go on with their window and threshold, what \
+             the law remembers beside them it learns anew";
+        set: settings, { a = 6, b = 0.3 },
+            "parameters of the stack as it is then, by the names of its spelling; `a` and `b` are \
+             `increase` and `decrease`, which turn `reno` into `aimd`; `part.name` where two parts \
+             have the name";
+        stack: stack, "highspeed(low_window=31)",
+            "another stack from then on, to which `set` applies; it says nothing of the initial \
+             window";
+        window: parsed(Size), "bdp*1.5", "another congestion window at most";
+        pacing: parsed(Ceiling), "path.rate*0.5", "another rate at most";
     }
 }
 
@@ -146,4 +167,5 @@ pub(crate) const SECTIONS: &[Section] = &[
     ("", Top::KEYS),
     ("[defaults]", Defaults::KEYS),
     ("[[path]]", PathKeys::KEYS),
+    ("[[path.change]]", PathChange::KEYS),
 ];

@@ -21,6 +21,7 @@
 //! ```
 
 mod aggression;
+mod change;
 mod compiled;
 mod keys;
 mod laws;
@@ -35,6 +36,7 @@ mod spelling;
 mod table;
 
 pub use aggression::Aggression;
+pub use change::beside;
 pub use compiled::{
     Action, Compiled, FLAG_SENDSTALL_IGNORE, LAW_BIC, LAW_CUBIC, LAW_FAST, LAW_HSTCP_LP, LAW_HTCP,
     LAW_SCALABLE, LAW_TABLE, LAW_VEGAS, LAW_WESTWOOD, OnDaemonLoss, Params, Prefix, Row, Rule,
@@ -44,5 +46,5 @@ pub use keys::Via;
 pub use laws::{Facts, Lowered, Refusal, lower};
 pub use matching::{Flow, Mismatch, Verdict};
 pub use measured::{Measured, Measurements};
-pub use policy::{HEADERS, PathFacts, Policy, Source};
+pub use policy::{HEADERS, Later, PathFacts, Policy, Source};
 pub use reference::markdown as reference;

@@ -1,7 +1,7 @@
 //! What no path may ask for: by the kernel, by the room in the kernel side's maps, or because it
 //! would reach more than an administrator means.
 
-use fullpipe_scenario::value::{At, Findings, Key};
+use fullpipe_scenario::value::{At, Findings, Key, Table};
 
 use crate::compiled::Prefix;
 use crate::keys::PathKeys;
@@ -221,17 +221,12 @@ pub(crate) fn buffers(path: &At<'_, PathKeys>, largest: Option<u64>, findings: &
     }
 }
 
-pub(crate) fn pacing(path: &At<'_, PathKeys>, bytes: u64, findings: &mut Findings) {
+pub(crate) fn pacing<T: Table>(path: &At<'_, T>, key: &Key, bytes: u64, findings: &mut Findings) {
     if !(1..=MOST_PACING).contains(&bytes) {
         let message = format!(
             "{bytes} bytes per second; the kernel takes 1 to {MOST_PACING} from a program, \
              34.3 Gbit/s"
         );
-        path.refuse(
-            findings,
-            &PathKeys::pacing,
-            message,
-            "leave the key out above that",
-        );
+        path.refuse(findings, key, message, "leave the key out above that");
     }
 }

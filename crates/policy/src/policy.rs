@@ -48,6 +48,19 @@ pub struct PathFacts {
     pub departures: Vec<String>,
     /// Largest relative error of the table's a and b, against the law.
     pub table_error: (f64, f64),
+    /// What changes later, in the order of time.
+    pub changes: Vec<Later>,
+}
+
+/// What a path gets from a time on (`[[path.change]]`).
+#[derive(Clone, Debug)]
+pub struct Later {
+    /// Since the policy was applied.
+    pub at: Span,
+    /// What a flow runs from then on.
+    pub action: Action,
+    /// The stack of it.
+    pub stack: StackSpec,
 }
 
 /// A file of a policy: its name in messages, and its text.

@@ -1,5 +1,6 @@
 //! From the text of the files to a [`Policy`], every fault collected on the way.
 
+use fullpipe_cc::StackSpec;
 use fullpipe_scenario::document::{Place, Sources};
 use fullpipe_scenario::faults::{whole_file, written_out};
 use fullpipe_scenario::value::{At, Findings, Key, Reader, Record, Sub, Table, member_path};
@@ -7,8 +8,9 @@ use fullpipe_scenario::{Diagnostic, Diagnostics};
 use fullpipe_units::{BufferSize, Bytes, WindowSize};
 
 use crate::aggression::Aggression;
+use crate::change;
 use crate::compiled::{Action, Compiled, FLAG_SENDSTALL_IGNORE, OnDaemonLoss, Params, Rule};
-use crate::keys::{Defaults, InitialWindow, PathKeys, SECTIONS, Stall, Top, Via};
+use crate::keys::{Defaults, InitialWindow, PathChange, PathKeys, SECTIONS, Stall, Top, Via};
 use crate::laws::{self, DEFAULT_IW, Facts, Lowered, MOST_WINDOW};
 use crate::limits::{self, RULES};
 use crate::measured::Measurements;
@@ -209,6 +211,7 @@ impl Draft<'_> {
             via: Via::Auto,
             departures: Vec::new(),
             table_error: (0.0, 0.0),
+            changes: Vec::new(),
         };
         if facts.is_to_be_measured() && needs_a_measurement(&path, &facts) {
             path.warn(
@@ -241,6 +244,7 @@ impl Draft<'_> {
                 limits::kernel_only(&path, findings);
             }
         }
+        facts.changes = change::changes(&path, &facts, &action, findings);
         if findings.faults.len() > before {
             return;
         }
@@ -400,26 +404,34 @@ fn needs_a_measurement(path: &At<'_, PathKeys>, facts: &PathFacts) -> bool {
         path.send_buffer,
         path.receive_buffer,
     ];
+    let changes = path.change.iter().flatten();
+    let changes: Vec<At<'_, PathChange>> = changes.map(|sub| At::new(&sub.record, "")).collect();
+    let sizes = sizes.into_iter().chain(changes.iter().map(|c| c.window));
+    let mut ceilings = changes.iter().map(|c| c.pacing).chain([path.pacing]);
+    let stacks = changes.iter().map(|c| c.stack.as_deref());
+    let mut stacks = stacks.chain([path.stack.as_deref()]).flatten();
     let (rate, rtt) = (facts.rate.is_none(), facts.rtt.is_none());
     let spreads = path
         .initial_window
         .as_ref()
         .is_some_and(|sub| sub.record.is_given(&InitialWindow::spread));
-    let lowers = |rtt, reach| {
+    let lowers = |stack: &StackSpec, rtt, reach| {
         let facts = Facts {
             rtt,
             clamp: None,
             reach,
             update_interval: path.update_interval,
         };
-        path.stack
-            .as_deref()
-            .is_none_or(|stack| laws::lower(stack, &facts).is_ok())
+        laws::lower(stack, &facts).is_ok()
+    };
+    let waits = |stack: &StackSpec| {
+        !lowers(stack, facts.rtt, facts.reach())
+            && lowers(stack, Some(UNKNOWN_RTT), Some(UNKNOWN_PATH))
     };
     sizes.into_iter().any(of)
-        || rate && matches!(path.pacing, Some(Ceiling::OfPath(_)))
+        || rate && ceilings.any(|c| matches!(c, Some(Ceiling::OfPath(_))))
         || rtt && spreads
-        || !lowers(facts.rtt, facts.reach()) && lowers(Some(UNKNOWN_RTT), Some(UNKNOWN_PATH))
+        || stacks.any(waits)
 }
 
 /// What stands beside the law.
@@ -458,23 +470,8 @@ impl Sizes {
                 path.refuse(findings, key, "`buffers` stands beside it", hint);
             }
         }
-        let window = window.and_then(|(bytes, _)| {
-            let segments = bytes / u64::from(facts.mss());
-            let range = 2..=u64::from(MOST_WINDOW);
-            if !range.contains(&segments) {
-                let message = format!(
-                    "{segments} segments of {} B; the kernel side holds 2 to {MOST_WINDOW}",
-                    facts.mss()
-                );
-                path.refuse(
-                    findings,
-                    &PathKeys::window,
-                    message,
-                    "write for example \"8MB\"",
-                );
-            }
-            u32::try_from(segments).ok()
-        });
+        let window =
+            window.and_then(|(bytes, _)| segments(path, &PathKeys::window, bytes, facts, findings));
         let buffer = |own: Option<(u64, &str)>| own.or(both).map(|(bytes, _)| bytes);
         let sizes = Self {
             window,
@@ -483,15 +480,36 @@ impl Sizes {
             pacing: None,
         };
         limits::buffers(path, sizes.send.max(sizes.receive), findings);
+        let ceiling = path.pacing;
+        let pacing = |ceiling| pacing(path, &PathKeys::pacing, ceiling, facts, findings);
         Self {
-            pacing: pacing(path, facts, findings),
+            pacing: ceiling.and_then(pacing),
             ..sizes
         }
     }
 }
 
-fn in_bytes(
-    path: &At<'_, PathKeys>,
+/// A window of so many bytes, segments.
+pub(crate) fn segments<T: Table>(
+    path: &At<'_, T>,
+    key: &Key,
+    bytes: u64,
+    facts: &PathFacts,
+    findings: &mut Findings,
+) -> Option<u32> {
+    let segments = bytes / u64::from(facts.mss());
+    if !(2..=u64::from(MOST_WINDOW)).contains(&segments) {
+        let message = format!(
+            "{segments} segments of {} B; the kernel side holds 2 to {MOST_WINDOW}",
+            facts.mss()
+        );
+        path.refuse(findings, key, message, "write for example \"8MB\"");
+    }
+    u32::try_from(segments).ok()
+}
+
+pub(crate) fn in_bytes<T: Table>(
+    path: &At<'_, T>,
     key: &Key,
     size: Size,
     facts: &PathFacts,
@@ -516,23 +534,24 @@ fn in_bytes(
 }
 
 /// Bytes per second at most.
-fn pacing(path: &At<'_, PathKeys>, facts: &PathFacts, findings: &mut Findings) -> Option<u64> {
-    let bits = match (path.pacing?, facts.rate) {
+pub(crate) fn pacing<T: Table>(
+    path: &At<'_, T>,
+    key: &Key,
+    ceiling: Ceiling,
+    facts: &PathFacts,
+    findings: &mut Findings,
+) -> Option<u64> {
+    let bits = match (ceiling, facts.rate) {
         (Ceiling::Rate(rate), _) => rate.as_bits_per_sec() as f64,
         (Ceiling::OfPath(factor), Some(rate)) => factor * rate.as_bits_per_sec() as f64,
         (Ceiling::OfPath(_), None) => {
             let hint = "give the path's `rate`";
-            path.refuse(
-                findings,
-                &PathKeys::pacing,
-                "the path's rate is not known",
-                hint,
-            );
+            path.refuse(findings, key, "the path's rate is not known", hint);
             return None;
         }
     };
     let bytes = (bits / 8.0) as u64;
-    limits::pacing(path, bytes, findings);
+    limits::pacing(path, key, bytes, findings);
     Some(bytes)
 }
 

@@ -22,6 +22,7 @@ mod reference;
 mod resolve;
 mod scenario;
 mod schema;
+pub mod settings;
 mod study;
 pub mod tables;
 pub mod value;

@@ -101,8 +101,27 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 };
 
+struct tcp_rack {
+	u32 rtt_us;
+};
+
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	struct tcp_rack rack;
+	struct minmax rtt_min;
+	u16 total_rto;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
 	u32 snd_cwnd;
 	u32 snd_ssthresh;
 	u32 snd_una;
@@ -202,7 +221,7 @@ struct bpf_sock_ops {
 	struct bpf_sock *sk;
 };
 
-/* So is that of a packet that a classifier looks at. */
+/* So is that of a packet, to a program of the traffic control. */
 struct __sk_buff {
 	u32 len;
 	u32 pkt_type;
@@ -257,19 +276,29 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_HDR_START_NET = 1,
+	TC_ACT_UNSPEC = -1,
+	TC_ACT_SHOT = 2,
+	TC_ACT_STOLEN = 4,
 };
 
 /* Helpers by their number (include/uapi/linux/bpf.h). */
 static void *(*map_lookup)(void *map, const void *key) = (void *)1;
+static long (*map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static u64 (*ktime_get_ns)(void) = (void *)5;
+static u32 (*random)(void) = (void *)7;
 static u64 (*socket_cookie)(void *ctx) = (void *)46;
 static long (*set_option)(void *sk, int level, int name, void *value, int len) = (void *)49;
 static struct bpf_sock *(*full_sock)(struct bpf_sock *sk) = (void *)95;
+static long (*load_bytes_relative)(const void *skb, u32 at, void *to, u32 size,
+				   u32 from) = (void *)68;
 static void *(*storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
 static long (*storage_delete)(void *map, void *sk) = (void *)108;
 static long (*probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;

@@ -169,6 +169,8 @@ struct listing {
 	u32 receive_buffer;
 	u32 locks;
 	u32 pacing_status;
+	u32 a; /* in force, 1/256; 0: none yet, or no algorithm of ours */
+	u32 b; /* 1/65536 */
 	struct flow flow;
 };
 

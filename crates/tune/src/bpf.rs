@@ -80,18 +80,7 @@ impl Bpf {
     /// # Errors
     /// A privilege or a feature is missing, or another tuner runs.
     pub fn load(load: Load<'_>) -> Result<Self, KernelError> {
-        libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
-        heard().clear();
-        // The parser wants its input aligned.
-        let bytes = OBJECT.to_vec();
-        let mut open = ObjectBuilder::default()
-            .open_memory(&bytes)
-            .map_err(|e| lacks("the BPF object", &e))?;
-        rename(&mut open, load.prefix)?;
-        let mut object = open.load().map_err(|e| KernelError::Lacks {
-            what: "loading BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)".to_owned(),
-            error: format!("{e:#}{}", reasons()),
-        })?;
+        let mut object = self::load(OBJECT, |open| rename(open, load.prefix))?;
         let mut links = Vec::new();
         if load.register {
             for mut map in object.maps_mut() {
@@ -263,9 +252,9 @@ impl Kernel for Bpf {
     }
 
     fn records(&mut self, wait: Duration) -> Result<Vec<Record>, KernelError> {
-        match self.ring.poll_raw(wait) {
-            n if n >= 0 || n == -nix::libc::EINTR => {}
-            n => {
+        // Records of ACKs wake nobody.
+        for n in [self.ring.poll_raw(wait), self.ring.consume_raw()] {
+            if n < 0 && n != -nix::libc::EINTR {
                 let error = std::io::Error::from_raw_os_error(-n);
                 return Err(KernelError::Io("the ring buffer", error));
             }
@@ -303,6 +292,25 @@ impl Kernel for Bpf {
     fn now_us(&self) -> u64 {
         now_us()
     }
+}
+
+/// Loads an object's programs, prepared by `prepare`.
+pub(crate) fn load(
+    object: &[u8],
+    prepare: impl FnOnce(&mut OpenObject) -> Result<(), KernelError>,
+) -> Result<Object, KernelError> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
+    heard().clear();
+    // The parser wants its input aligned.
+    let bytes = object.to_vec();
+    let mut open = ObjectBuilder::default()
+        .open_memory(&bytes)
+        .map_err(|e| lacks("the BPF object", &e))?;
+    prepare(&mut open)?;
+    open.load().map_err(|e| KernelError::Lacks {
+        what: "loading BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)".to_owned(),
+        error: format!("{e:#}{}", reasons()),
+    })
 }
 
 /// `CLOCK_MONOTONIC`, microseconds: the clock of `tcp_mstamp`.
@@ -365,14 +373,14 @@ fn reasons() -> String {
 
 const REASONS: usize = 12;
 
-fn missing(what: &str) -> KernelError {
+pub(crate) fn missing(what: &str) -> KernelError {
     KernelError::Lacks {
         what: what.to_owned(),
         error: "not in the BPF object".to_owned(),
     }
 }
 
-fn lacks(what: &str, error: &libbpf_rs::Error) -> KernelError {
+pub(crate) fn lacks(what: &str, error: &libbpf_rs::Error) -> KernelError {
     KernelError::Lacks {
         what: what.to_owned(),
         error: format!("{error:#}"),

@@ -1,12 +1,13 @@
 //! Words between the daemon and its clients: one line of JSON each way over a Unix socket.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use fullpipe_observe::tuner::ask;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use serde_json::{Value, json};
 
@@ -174,23 +175,6 @@ impl Client {
             }
         }
         Ok(true)
-    }
-}
-
-/// Asks a daemon.
-///
-/// # Errors
-/// Nobody listens there, or it answers that it cannot (`error` of the answer).
-pub fn ask(path: &Path, request: &Value) -> io::Result<Value> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("{request}\n").as_bytes())?;
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
-    let answer: Value = serde_json::from_str(&line).map_err(io::Error::other)?;
-    match answer["error"].as_str() {
-        Some(why) => Err(io::Error::other(why.to_owned())),
-        None => Ok(answer),
     }
 }
 

@@ -7,12 +7,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
+pub use fullpipe_observe::tuner::SOCKET;
 use fullpipe_policy::{
-    Action, Compiled, Facts, Measured, Measurements, PathFacts, Policy, Source, lower,
+    Action, Compiled, Facts, Later, Measured, Measurements, PathFacts, Policy, Rule, Source,
+    beside, lower,
 };
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde_json::{Value, json};
@@ -25,6 +28,7 @@ use crate::guard::Guard;
 use crate::journal::{Journal, JournalError};
 use crate::kernel::{Kernel, KernelError, Seen};
 use crate::layout::Listing;
+use crate::metrics;
 use crate::namespaces::Scope;
 use crate::probing::{self, Probed, Probing};
 use crate::service::Manager;
@@ -52,6 +56,8 @@ pub struct Config {
     pub prober: Option<Command>,
     /// Answers the probes of others as long as its input is open.
     pub answerer: Option<Command>,
+    /// Where what it did is written every second, for Prometheus.
+    pub page: Option<Arc<Mutex<String>>>,
 }
 
 /// Why there is no daemon.
@@ -83,8 +89,6 @@ impl From<JournalError> for DaemonError {
     }
 }
 
-/// Name of the daemon's socket in its folder.
-pub const SOCKET: &str = "socket";
 pub(crate) const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
 /// What was put on interfaces ([`crate::spread`]).
@@ -150,7 +154,11 @@ pub fn run(
             .map_err(failed)?,
         guard: guard.map_err(|e| DaemonError::Io("starting the guard".to_owned(), e))?,
         since: Instant::now(),
+        applied: Instant::now(),
+        made: Duration::ZERO,
+        sets: Vec::new(),
         manager,
+        page: config.page,
     };
     daemon.warnings().iter().for_each(|line| log(line));
     // Whatever ends it, flows get back what they had.
@@ -231,7 +239,14 @@ struct Daemon {
     _answerer: Option<Answerer>,
     guard: Option<Guard>,
     since: Instant,
+    /// The policy's `change` count from here.
+    applied: Instant,
+    /// Those up to here are made.
+    made: Duration,
+    /// Paths whose parameters were set since, and what was set.
+    sets: Vec<(String, Vec<(String, String)>)>,
     manager: Option<Manager>,
+    page: Option<Arc<Mutex<String>>>,
 }
 
 impl Daemon {
@@ -242,9 +257,9 @@ impl Daemon {
         stop: &AtomicBool,
         log: &mut dyn FnMut(&str),
     ) -> Result<(), DaemonError> {
-        self.put(self.policy.compiled.clone())?
-            .iter()
-            .for_each(|line| log(line));
+        let lines = self.put(self.policy.compiled.clone())?;
+        self.applied = Instant::now();
+        lines.iter().for_each(|line| log(line));
         log("ready");
         self.tell(Manager::ready);
         let (mut looked, mut beat) = (Instant::now(), Instant::now());
@@ -260,13 +275,16 @@ impl Daemon {
             if let Some(guard) = &mut self.guard {
                 guard.beat(self.tuner.keeps());
             }
+            let wait = if door.is_sending() { GLANCE } else { BEAT };
             self.tuner
-                .tick(if door.is_sending() { GLANCE } else { BEAT })?;
+                .tick(self.until_change().map_or(wait, |t| t.min(wait)))?;
+            self.change()?.iter().for_each(|line| log(line));
             self.tuner.take_watched();
             if looked.elapsed() >= LOOK {
                 self.tuner.settle()?;
                 self.measure()?.iter().for_each(|line| log(line));
                 self.tell(Manager::alive);
+                self.show()?;
                 looked = Instant::now();
             }
             door.serve(|request, may_change| self.answer(request, may_change));
@@ -308,12 +326,71 @@ impl Daemon {
                     if m.lost { "" } else { "at least " },
                     m.buffer
                 )];
-                let policy = parse(&self.sources, self.probing.known())?;
-                lines.extend(self.put(policy.compiled.clone())?);
-                self.policy = policy;
+                match parse(&self.sources, self.probing.known()) {
+                    Ok(policy) => lines.extend(self.measured(policy)?),
+                    // What holds is not worse than it was.
+                    Err(e) => lines.push(format!("the policy stays as it is: {e}")),
+                }
                 Ok(lines)
             }
         }
+    }
+
+    /// Has the same policy in force, of paths that are known better: what was changed since it was
+    /// applied stays changed. Lines for the log.
+    fn measured(&mut self, mut policy: Policy) -> Result<Vec<String>, DaemonError> {
+        let before = self.tuner.rules();
+        let is_new = |path: &str| before.iter().all(|rule| rule.name != path);
+        let made = make_due(&mut policy, self.made);
+        let made = made.into_iter().filter(|(path, _)| is_new(path));
+        let mut lines: Vec<String> = made.map(|(_, line)| line).collect();
+        for (path, settings) in &self.sets {
+            let settings: Vec<(&str, &str)> = settings
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect();
+            if let Err(e) = changed(&mut policy, path, &settings) {
+                lines.push(format!("path {path}: as the policy has it again: {e}"));
+            }
+        }
+        lines.extend(self.put(policy.compiled.clone())?);
+        self.policy = policy;
+        Ok(lines)
+    }
+
+    /// Until the next `change` of the policy.
+    fn until_change(&self) -> Option<Duration> {
+        let changes = self.policy.paths.iter().flat_map(|p| &p.changes);
+        let at = changes.map(|c| Duration::from_nanos(c.at.as_nanos()));
+        let next = at.min()?;
+        Some(next.saturating_sub(self.applied.elapsed()))
+    }
+
+    /// Makes the changes that are due, each once. Lines for the log.
+    fn change(&mut self) -> Result<Vec<String>, DaemonError> {
+        self.made = self.applied.elapsed();
+        let made = make_due(&mut self.policy, self.made);
+        if made.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A change says what a path has, whatever was set before.
+        let is_made = |path: &String| made.iter().any(|(of, _)| of == path);
+        self.sets.retain(|(path, _)| !is_made(path));
+        // One write reaches all flows; those of another law are moved.
+        let queues = self.put(self.policy.compiled.clone())?;
+        let lines = made.into_iter().map(|(_, line)| line);
+        Ok(lines.chain(queues).collect())
+    }
+
+    /// Writes what was done for Prometheus.
+    fn show(&mut self) -> Result<(), DaemonError> {
+        if let Some(page) = &self.page {
+            let counters = self.tuner.counters()?;
+            let flows = self.tuner.flows()?;
+            let text = metrics::page(&counters, self.tuner.is_off(), &flows);
+            *page.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+        Ok(())
     }
 
     fn tell(&self, what: impl Fn(&Manager)) {
@@ -423,7 +500,14 @@ impl Daemon {
 
     fn flows(&mut self) -> Result<Value, DaemonError> {
         let flows = self.tuner.flows()?;
-        let flows: Vec<Value> = flows.iter().map(|(seen, rule)| flow(seen, rule)).collect();
+        let stack = |seen: &Seen| {
+            let rule = self.tuner.rule_of(&seen.listing);
+            rule.map(|(_, rule)| rule.stack.clone())
+        };
+        let flows: Vec<Value> = flows
+            .iter()
+            .map(|(seen, rule)| flow(seen, rule, stack(seen)))
+            .collect();
         Ok(json!({ "flows": flows }))
     }
 
@@ -459,8 +543,12 @@ impl Daemon {
     fn apply(&mut self) -> Result<Value, DaemonError> {
         let sources = sources(&self.file)?;
         let policy = parse(&sources, self.probing.known())?;
+        self.tuner.forget_own();
         let lines = self.put(policy.compiled.clone())?;
         (self.policy, self.sources) = (policy, sources);
+        self.applied = Instant::now();
+        self.made = Duration::ZERO;
+        self.sets.clear();
         Ok(json!({ "warnings": self.warnings(), "queues": lines }))
     }
 
@@ -481,16 +569,86 @@ impl Daemon {
     fn set(&mut self, request: &Value) -> Result<Value, DaemonError> {
         let name = request["path"].as_str().unwrap_or_default();
         let settings = request["set"].as_object().cloned().unwrap_or_default();
+        let is_path = self.policy.compiled.rules.iter().any(|r| r.name == name);
         let settings: Vec<(&str, &str)> = settings
             .iter()
             .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
             .collect();
+        if !is_path && let Some(answer) = self.set_flow(name, &settings)? {
+            return Ok(answer);
+        }
         let mut policy = self.policy.clone();
         let stack = changed(&mut policy, name, &settings)?;
         self.tuner.install(policy.compiled.clone())?;
         self.policy = policy;
+        let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+        let settings = settings.iter().map(own).collect();
+        self.sets.push((name.to_owned(), settings));
         Ok(json!({ "path": name, "stack": stack }))
     }
+}
+
+impl Daemon {
+    /// Other parameters for one flow, until the file is applied again; `None`: there is no such
+    /// flow with a path.
+    fn set_flow(
+        &mut self,
+        which: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Option<Value>, DaemonError> {
+        let flows = self.tuner.flows()?;
+        let is = |l: &Listing| which == l.cookie.to_string() || which == label(l);
+        let Some((seen, _)) = flows.into_iter().find(|(seen, _)| is(&seen.listing)) else {
+            return Ok(None);
+        };
+        let Some((path, rule)) = self.tuner.rule_of(&seen.listing) else {
+            let why = format!(
+                "{}: it was left as it was, for comparison",
+                label(&seen.listing)
+            );
+            return Err(DaemonError::Policy(why));
+        };
+        let (path, mut rule) = (path.to_owned(), rule.clone());
+        let all = self.policy.compiled.rules.iter().zip(&self.policy.paths);
+        let facts = all
+            .into_iter()
+            .find(|(r, _)| r.name == path)
+            .map(|(_, facts)| facts);
+        let Some(mut facts) = facts.cloned() else {
+            return Ok(None);
+        };
+        facts.stack = StackSpec::parse(&rule.stack).ok();
+        let stack = reparametrized(&mut rule, &mut facts, settings)?;
+        let cookie = seen.listing.cookie;
+        self.tuner.set_flow(cookie, &path, rule.action, &stack)?;
+        Ok(Some(
+            json!({ "path": path, "flow": label(&seen.listing), "stack": stack }),
+        ))
+    }
+}
+
+/// Makes the changes of a policy up to `now`, each once and those of a path in the order of time.
+/// The path of each, and a line for the log.
+fn make_due(policy: &mut Policy, now: Duration) -> Vec<(String, String)> {
+    let mut made = Vec::new();
+    let Policy {
+        compiled, paths, ..
+    } = policy;
+    for (rule, facts) in compiled.rules.iter_mut().zip(paths) {
+        let is_due = |change: &Later| Duration::from_nanos(change.at.as_nanos()) <= now;
+        let due = facts.changes.iter().take_while(|c| is_due(c)).count();
+        for Later { at, action, stack } in facts.changes.drain(..due) {
+            rule.action = action;
+            rule.stack = stack.to_string();
+            facts.stack = Some(stack);
+            let line = format!(
+                "path {}: {} from now on ({at} after the policy)",
+                rule.name, rule.stack
+            );
+            made.push((rule.name.clone(), line));
+        }
+    }
+    made
 }
 
 /// The policy with other parameters of one path's stack; the spelling that it then has.
@@ -516,7 +674,17 @@ pub fn changed(
             .join(", ")
     };
     let index = index.ok_or_else(|| wrong(format!("no path `{name}`; there are: {}", names())))?;
-    let (rule, facts) = (&mut rules[index], &mut paths[index]);
+    reparametrized(&mut rules[index], &mut paths[index], settings)
+}
+
+/// A rule with other parameters of its stack; the spelling that it then has.
+fn reparametrized(
+    rule: &mut Rule,
+    facts: &mut PathFacts,
+    settings: &[(&str, &str)],
+) -> Result<String, DaemonError> {
+    let wrong = |why: String| DaemonError::Policy(why);
+    let name = &rule.name;
     let Action::Ours { params: old, .. } = rule.action else {
         return Err(wrong(format!(
             "{name}: the kernel's own algorithm takes no parameters here"
@@ -545,12 +713,7 @@ pub fn changed(
     let mut action = lowered.action;
     if let Action::Ours { params, .. } = &mut action {
         // What the file says beside the stack stays.
-        params.flags = old.flags;
-        params.clamp = old.clamp;
-        params.initial_window = old.initial_window;
-        params.spread_us = old.spread_us;
-        params.update_interval_us = old.update_interval_us;
-        params.pacing = old.pacing;
+        *params = beside(params, &old);
     }
     rule.action = action;
     rule.stack = stack.to_string();
@@ -558,7 +721,7 @@ pub fn changed(
     Ok(rule.stack.clone())
 }
 
-fn flow(seen: &Seen, rule: &str) -> Value {
+fn flow(seen: &Seen, rule: &str, stack: Option<String>) -> Value {
     let l = &seen.listing;
     let f = l.flow.clone().unwrap_or_default();
     json!({
@@ -566,10 +729,13 @@ fn flow(seen: &Seen, rule: &str) -> Value {
         "cookie": l.cookie,
         "namespace": seen.namespace,
         "path": rule,
+        "stack": stack,
         "arm": if f.control { "control" } else { "policy" },
         "how": if f.adopted { "adopted" } else { "new" },
         "algorithm": l.algorithm,
         "before": f.before,
+        "a_segments": l.a,
+        "b_fraction": l.b,
         "cwnd_segments": l.cwnd,
         "ssthresh_segments": (l.ssthresh < 0x7fff_ffff).then_some(l.ssthresh),
         "srtt_ms": f64::from(l.srtt_us) / 1000.0,

@@ -37,19 +37,19 @@ enum Number {
 }
 
 impl Numbers {
-    /// Takes over the names of `rules`: those that are new get numbers that no flow has.
-    pub fn assign(&mut self, rules: &[Rule]) {
-        let names: BTreeSet<&str> = rules.iter().map(|r| r.name.as_str()).collect();
+    /// Takes over these names: those that are new get numbers that no flow has.
+    pub fn assign<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        let names: BTreeSet<&str> = names.collect();
         for number in &mut self.0 {
             if matches!(number, Number::Rule(name) if !names.contains(name.as_str())) {
                 *number = Number::Left;
             }
         }
-        for rule in rules {
-            if self.of(&rule.name).is_some() {
+        for name in names {
+            if self.of(name).is_some() {
                 continue;
             }
-            let new = Number::Rule(rule.name.clone());
+            let new = Number::Rule(name.to_owned());
             let free = self.0.iter().position(|n| matches!(n, Number::Free));
             let left = self.0.iter().position(|n| matches!(n, Number::Left));
             match free.or(left.filter(|_| self.0.len() == POLICIES)) {
@@ -101,11 +101,17 @@ pub enum Unfit {
 }
 
 impl Image {
-    /// What `compiled` makes of the maps. `prefix`: how names of algorithms of ours begin.
+    /// What `compiled` makes of the maps, and rules of single flows. `prefix`: how names of
+    /// algorithms of ours begin.
     ///
     /// # Errors
     /// It does not fit.
-    pub fn new(compiled: &Compiled, numbers: &Numbers, prefix: &str) -> Result<Self, Unfit> {
+    pub fn new<'a>(
+        compiled: &Compiled,
+        own: impl Iterator<Item = &'a Rule>,
+        numbers: &Numbers,
+        prefix: &str,
+    ) -> Result<Self, Unfit> {
         let rules = &compiled.rules;
         if rules.len() > RULES {
             return Err(Unfit::Rules(rules.len()));
@@ -123,6 +129,15 @@ impl Image {
             image.matches.push(match_of(rule, number, prefix)?);
             if let Action::Ours { params, table } = &rule.action {
                 image.policies.insert(number, (*params, table.clone()));
+            }
+        }
+        for rule in own {
+            if let (Some(number), Action::Ours { params, table }) =
+                (numbers.of(&rule.name), &rule.action)
+            {
+                image
+                    .policies
+                    .insert(number as u32, (*params, table.clone()));
             }
         }
         image.prefixes = prefixes(rules);
@@ -216,6 +231,10 @@ mod tests {
     use super::*;
     use crate::testing::rule;
 
+    fn names(rules: &[Rule]) -> impl Iterator<Item = &str> {
+        rules.iter().map(|r| r.name.as_str())
+    }
+
     #[test]
     fn a_longer_prefix_carries_the_rules_of_the_shorter_ones() {
         let rules = vec![
@@ -224,12 +243,12 @@ mod tests {
             rule("outer", "10.0.0.0", 8),
         ];
         let mut numbers = Numbers::default();
-        numbers.assign(&rules);
+        numbers.assign(names(&rules));
         let compiled = Compiled {
             rules,
             ..crate::testing::empty()
         };
-        let image = Image::new(&compiled, &numbers, "fp_").unwrap();
+        let image = Image::new(&compiled, std::iter::empty(), &numbers, "fp_").unwrap();
         let masks: Vec<(u8, u64)> = image.prefixes.iter().map(|((_, b), m)| (*b, *m)).collect();
         assert_eq!(masks, [(104, 0b100), (112, 0b101), (120, 0b010)]);
     }
@@ -237,14 +256,13 @@ mod tests {
     #[test]
     fn a_rule_keeps_its_number_when_others_come_and_go() {
         let mut numbers = Numbers::default();
-        let [a, b, c] = ["a", "b", "c"].map(|name| rule(name, "10.0.0.0", 8));
-        numbers.assign(&[a.clone(), b.clone()]);
+        numbers.assign(["a", "b"].into_iter());
         assert_eq!((numbers.of("a"), numbers.of("b")), (Some(0), Some(1)));
         // Flows of `a` still have its number.
-        numbers.assign(&[c.clone(), b.clone()]);
+        numbers.assign(["c", "b"].into_iter());
         assert_eq!((numbers.of("c"), numbers.of("b")), (Some(2), Some(1)));
         numbers.settled();
-        numbers.assign(&[b, c, a]);
+        numbers.assign(["b", "c", "a"].into_iter());
         assert_eq!((numbers.of("a"), numbers.name(1)), (Some(0), Some("b")));
     }
 
@@ -253,12 +271,12 @@ mod tests {
         let mut numbers = Numbers::default();
         let mut many = rule("many", "10.0.0.0", 8);
         many.ports = (0..9).map(|k| k..=k).collect();
-        numbers.assign(std::slice::from_ref(&many));
+        numbers.assign(["many"].into_iter());
         let compiled = Compiled {
             rules: vec![many],
             ..crate::testing::empty()
         };
-        let refused = Image::new(&compiled, &numbers, "fp_").unwrap_err();
+        let refused = Image::new(&compiled, std::iter::empty(), &numbers, "fp_").unwrap_err();
         assert_eq!(refused, Unfit::Ranges("many".into(), 9));
     }
 }

@@ -28,11 +28,11 @@ pub enum KernelError {
 /// Counters in the order of `enum counter` of `bpf/shared.h`: the structure, its reading and its
 /// names from one list.
 macro_rules! counters {
-    ($($(#[$about:meta])* $name:ident,)*) => {
+    ($(#[doc = $about:literal] $name:ident,)*) => {
         /// Sums over all processors since the programs were loaded.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
-            $($(#[$about])* pub $name: u64,)*
+            $(#[doc = $about] pub $name: u64,)*
         }
 
         impl Counters {
@@ -42,6 +42,11 @@ macro_rules! counters {
             /// From the map's values, in its order.
             pub fn from_array([$($name),*]: [u64; Self::COUNT]) -> Self {
                 Self { $($name),* }
+            }
+
+            /// Names, what each counts, and values.
+            pub fn described(&self) -> [(&'static str, &'static str, u64); Self::COUNT] {
+                [$((stringify!($name), $about.trim_ascii(), self.$name)),*]
             }
 
             /// Names and values.
@@ -84,7 +89,7 @@ counters! {
 }
 
 /// A socket and the network namespace that it is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// Inode of the namespace.
     pub namespace: u64,

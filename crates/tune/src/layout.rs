@@ -35,7 +35,7 @@ pub mod size {
     /// `struct flow`.
     pub const FLOW: usize = 104;
     /// `struct listing`.
-    pub const LISTING: usize = 248;
+    pub const LISTING: usize = 256;
     /// `struct event`.
     pub const EVENT: usize = 64;
     /// `struct opened`.
@@ -83,7 +83,7 @@ impl Writer {
 }
 
 /// Fields one after the other; zeros behind the end.
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
@@ -94,11 +94,11 @@ impl Reader<'_> {
         out
     }
 
-    fn u16(&mut self) -> u16 {
+    pub(crate) fn u16(&mut self) -> u16 {
         u16::from_ne_bytes(self.take())
     }
 
-    fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_ne_bytes(self.take())
     }
 
@@ -106,11 +106,11 @@ impl Reader<'_> {
         i32::from_ne_bytes(self.take())
     }
 
-    fn u64(&mut self) -> u64 {
+    pub(crate) fn u64(&mut self) -> u64 {
         u64::from_ne_bytes(self.take())
     }
 
-    fn flag(&mut self) -> bool {
+    pub(crate) fn flag(&mut self) -> bool {
         self.u32() != 0
     }
 
@@ -118,13 +118,13 @@ impl Reader<'_> {
         self.u32().checked_sub(1).map(|n| n as usize)
     }
 
-    fn name(&mut self) -> String {
+    pub(crate) fn name(&mut self) -> String {
         let bytes: [u8; NAME] = self.take();
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(NAME);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
-    fn address(&mut self) -> IpAddr {
+    pub(crate) fn address(&mut self) -> IpAddr {
         let mapped = Ipv6Addr::from(self.take::<16>());
         mapped.to_ipv4_mapped().map_or(mapped.into(), IpAddr::V4)
     }
@@ -411,7 +411,7 @@ impl FlowRecord {
 }
 
 /// `struct listing`: a TCP socket of the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Listing {
     /// The kernel's number of the socket.
     pub cookie: u64,
@@ -453,6 +453,11 @@ pub struct Listing {
     pub locks: Locks,
     /// `sk_pacing_status`: 0 where the sender does not pace.
     pub pacing_status: u32,
+    /// Increase in force, segments per round trip; `None` before the first, and of algorithms that
+    /// are not ours.
+    pub a: Option<f64>,
+    /// Fraction that a loss removes, in force.
+    pub b: Option<f64>,
     /// What the kernel side keeps of it, if it is ours.
     pub flow: Option<FlowRecord>,
 }
@@ -475,6 +480,8 @@ impl Listing {
         let (inode, cgroup) = (r.u64(), r.u64());
         let (send_buffer, receive_buffer) = (r.u32(), r.u32());
         let (locks, pacing_status) = (Locks::of(r.u32()), r.u32());
+        let in_force = |fixed: u32, one: f64| (fixed > 0).then(|| f64::from(fixed) / one);
+        let (a, b) = (in_force(r.u32(), 256.0), in_force(r.u32(), 65536.0));
         let flow = FlowRecord::read(&mut r);
         Self {
             cookie,
@@ -497,6 +504,8 @@ impl Listing {
             receive_buffer,
             locks,
             pacing_status,
+            a,
+            b,
             flow: has_flow.then_some(flow),
         }
     }
@@ -654,4 +663,4 @@ impl Record {
 }
 
 /// 2^32.
-const FRACTION: f64 = 4_294_967_296.0;
+pub(crate) const FRACTION: f64 = 4_294_967_296.0;

@@ -12,10 +12,13 @@
 //! - [`arms`]: what became of flows with a rule, and of those that it left as they were.
 //! - [`daemon`], [`guard`], [`folder`], [`control`], [`service`]: the process around it, the one
 //!   that looks after it, their folder, what others say to them, and they to a service manager.
+//! - [`metrics`]: what it did, for Prometheus.
 //! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one
 //!   trait.
 //! - [`laws`]: the same programs for runs on the running kernel.
 //! - [`trial`]: what of it this host can do.
+//! - [`watch`]: a record of every ACK of chosen flows.
+//! - [`inject`]: artificial loss, for a time.
 //!
 //! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
 
@@ -30,10 +33,12 @@ pub mod folder;
 pub mod groups;
 pub mod guard;
 pub mod image;
+pub mod inject;
 pub mod journal;
 pub mod kernel;
 pub mod laws;
 pub mod layout;
+pub mod metrics;
 pub mod namespaces;
 pub mod probing;
 pub mod service;
@@ -43,3 +48,4 @@ pub mod spread;
 mod testing;
 pub mod trial;
 pub mod tuner;
+pub mod watch;

@@ -70,7 +70,8 @@ impl Scope {
     }
 }
 
-const OWN: &str = "/proc/thread-self/ns/net";
+/// This thread's.
+pub(crate) const OWN: &str = "/proc/thread-self/ns/net";
 
 fn candidates() -> Vec<PathBuf> {
     let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten();

@@ -54,11 +54,30 @@ pub struct Tuner<K> {
     known: BTreeMap<u64, Known>,
     /// Flows that were to be left alone by order.
     spared: BTreeSet<u64>,
+    /// Flows with parameters of their own, by cookie.
+    own: BTreeMap<u64, Own>,
     log: Vec<String>,
     watched: Vec<Event>,
     arms: Arms,
     /// What a tuner before this one left has been taken back.
     began: bool,
+}
+
+/// A flow that has other parameters than its path.
+#[derive(Clone, Debug)]
+struct Own {
+    /// The path's rule with the flow's parameters; its name is the flow's own.
+    rule: Rule,
+    /// Name of the path.
+    path: String,
+}
+
+/// Flows that may have parameters of their own at a time.
+pub const OWN: usize = 32;
+
+/// No path has such a name.
+fn own_name(cookie: u64) -> String {
+    format!("#{cookie}")
 }
 
 /// A flow of ours.
@@ -74,7 +93,7 @@ struct Known {
 }
 
 /// What is to be done about a running flow, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The socket.
     pub seen: Seen,
@@ -112,6 +131,7 @@ impl<K: Kernel> Tuner<K> {
             prefix: prefix.to_owned(),
             known: BTreeMap::new(),
             spared: BTreeSet::new(),
+            own: BTreeMap::new(),
             log: Vec::new(),
             watched: Vec::new(),
             arms: Arms::default(),
@@ -189,13 +209,15 @@ impl<K: Kernel> Tuner<K> {
     /// Writes rules, each flow's part of them.
     fn put(&mut self, compiled: Compiled) -> Result<(), TuneError> {
         let mut numbers = self.numbers.clone();
-        numbers.assign(&compiled.rules);
+        let own = || self.own.values().map(|own| &own.rule);
+        let all = compiled.rules.iter().chain(own());
+        numbers.assign(all.map(|rule| rule.name.as_str()));
         let shares = self.count_shares(&compiled, &numbers);
         let each = Compiled {
             rules: divide::among(&compiled.rules, &shares),
             ..compiled.clone()
         };
-        let image = Image::new(&each, &numbers, &self.prefix)?;
+        let image = Image::new(&each, own(), &numbers, &self.prefix)?;
         let mut control = self.control.clone();
         control.active ^= 1;
         control.generation = control.generation.wrapping_add(1);
@@ -248,7 +270,7 @@ impl<K: Kernel> Tuner<K> {
         let mut changed = Vec::new();
         for known in self.known.values() {
             let name = known.rule.and_then(|n| self.numbers.name(n));
-            let rule = rules.iter().find(|r| Some(r.name.as_str()) == name);
+            let rule = self.named(rules, name);
             let (Some(rule), Some(entry)) = (rule, self.journal.entry(known.key)) else {
                 continue;
             };
@@ -259,6 +281,66 @@ impl<K: Kernel> Tuner<K> {
             }
         }
         Ok(self.journal.touch(changed)?)
+    }
+
+    /// The rule of this name, of a path or of one flow.
+    fn named<'a>(&'a self, rules: &'a [Rule], name: Option<&str>) -> Option<&'a Rule> {
+        let own = self.own.values().map(|own| &own.rule);
+        let mut all = rules.iter().chain(own);
+        all.find(|rule| Some(rule.name.as_str()) == name)
+    }
+
+    /// What a flow runs that has a path: the path, and the rule with the flow's parameters.
+    pub fn rule_of(&self, listing: &Listing) -> Option<(&str, &Rule)> {
+        let number = listing.flow.as_ref().filter(|f| !f.control)?.rule?;
+        let name = self.numbers.name(number);
+        let path = self.own.get(&listing.cookie).map(|o| o.path.as_str());
+        let rule = self.named(&self.compiled.rules, name)?;
+        Some((
+            path.filter(|_| rule.name.starts_with('#'))
+                .unwrap_or(&rule.name),
+            rule,
+        ))
+    }
+
+    /// Gives one flow, which has a path, parameters of its own, until [`Tuner::forget_own`].
+    ///
+    /// # Errors
+    /// [`TuneError`]; then nothing has changed.
+    pub fn set_flow(
+        &mut self,
+        cookie: u64,
+        path: &str,
+        action: Action,
+        stack: &str,
+    ) -> Result<(), TuneError> {
+        let unknown = |why: String| Err(TuneError::Unknown(why));
+        let Some(rule) = self.compiled.rules.iter().find(|r| r.name == path) else {
+            return unknown(format!("no path `{path}`"));
+        };
+        let before = self.own.clone();
+        let rule = Rule {
+            name: own_name(cookie),
+            action,
+            stack: stack.to_owned(),
+            ..rule.clone()
+        };
+        let path = path.to_owned();
+        self.own.insert(cookie, Own { rule, path });
+        if self.own.len() > OWN {
+            self.own = before;
+            return unknown(format!("{OWN} flows have parameters of their own already"));
+        }
+        if let Err(e) = self.install(self.compiled.clone()) {
+            self.own = before;
+            return Err(e);
+        }
+        self.settle()
+    }
+
+    /// All flows have the parameters of their paths again, with the next [`Tuner::apply`].
+    pub fn forget_own(&mut self) {
+        self.own.clear();
     }
 
     /// What would change now, by the rules in force.
@@ -280,6 +362,7 @@ impl<K: Kernel> Tuner<K> {
         self.journal.retain(|(_, cookie)| alive.contains(cookie))?;
         self.spared.retain(|cookie| alive.contains(cookie));
         self.known.retain(|cookie, _| alive.contains(cookie));
+        self.own.retain(|cookie, _| alive.contains(cookie));
         let decisions = self.decide(seen);
         self.execute(&decisions)?;
         self.learn(&decisions);
@@ -370,8 +453,7 @@ impl<K: Kernel> Tuner<K> {
         let of = |d: &Decision| {
             let order = d.order.clone().unwrap_or_default();
             let name = order.rule.and_then(|n| self.numbers.name(n));
-            let mut rules = self.each.iter();
-            let rule = rules.find(|r| Some(r.name.as_str()) == name);
+            let rule = self.named(&self.each, name);
             let record = d.seen.listing.flow.as_ref().filter(|f| !f.control);
             let entry = Entry {
                 flow: label(&d.seen.listing),
@@ -510,7 +592,12 @@ impl<K: Kernel> Tuner<K> {
             }
             Verdict::Rule(index) => index,
         };
-        let rule = &self.each[index];
+        let path = &self.each[index];
+        let own = self
+            .own
+            .get(&listing.cookie)
+            .filter(|own| own.path == path.name);
+        let rule = own.map_or(path, |own| &own.rule);
         if self.control.off && matches!(rule.action, Action::Kernel(_)) {
             // The programs switch off what is theirs.
             return leave("off");
@@ -535,14 +622,22 @@ impl<K: Kernel> Tuner<K> {
             let same = buffers.is_none_or(|b| b == (order.send_buffer, order.receive_buffer));
             if record.rule == order.rule && listing.algorithm == order.algorithm {
                 if same {
-                    return (None, "as its rule says".to_owned(), Some((index, false)));
+                    // One with parameters of its own says nothing of its path's.
+                    let arm = own.is_none().then_some((index, false));
+                    return (None, "as its rule says".to_owned(), arm);
                 }
-                let why = format!("rule {}: other buffers", rule.name);
+                let why = format!("rule {}: other buffers", path.name);
                 return (Some(order), why, None);
             }
         }
         let was = &listing.algorithm;
-        let why = format!("rule {} ({}), was {was}", rule.name, rule.stack);
+        let why = match own {
+            Some(_) => format!(
+                "rule {}, for this flow {}, was {was}",
+                path.name, rule.stack
+            ),
+            None => format!("rule {} ({}), was {was}", path.name, rule.stack),
+        };
         (Some(order), why, None)
     }
 
@@ -692,7 +787,10 @@ impl<K: Kernel> Tuner<K> {
         let seen = self.kernel.flows(&[])?;
         let named = seen.into_iter().filter_map(|s| {
             let rule = s.listing.flow.as_ref()?.rule;
-            let name = rule.and_then(|r| self.numbers.name(r)).unwrap_or("-");
+            let own = self.rule_of(&s.listing).map(|(path, _)| path);
+            let name = own
+                .or(rule.and_then(|r| self.numbers.name(r)))
+                .unwrap_or("-");
             let name = name.to_owned();
             Some((s, name))
         });

@@ -74,6 +74,8 @@ int main(void)
 	l.cgroup = 18;
 	l.locks = LOCK_SEND;
 	l.pacing_status = 1;
+	l.a = 26 << 8;
+	l.b = 27 << 10;
 	l.flow = f;
 	n.flow = f;
 	n.local[15] = 1;

@@ -37,7 +37,7 @@ pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use live::LiveFlags;
 use lookup::CONFIG_ABOUT;
 pub use lookup::{Check, Completions, ConfigFlags, Described, List, Listed, Man, Schema};
-pub use observe::{Observe, ObserveFormat};
+pub use observe::{Observe, ObserveFormat, Top, TopOrder};
 pub use parse::{at_least_one, key_value, seed};
 pub use probe::TunerProbe;
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
@@ -51,7 +51,9 @@ pub use set::Set;
 pub use sweep::Sweep;
 pub use tune::{Opened, Tune, TuneCheck, TuneExplain, TuneVerb};
 #[cfg(feature = "tune")]
-pub use tuner::{TunerAnswer, TunerRun, TunerScope};
+pub use tuner::{
+    Injected, TunerAnswer, TunerInject, TunerRun, TunerScope, TunerWatch, WatchFormat,
+};
 pub use tuner::{TunerJson, TunerState, TunerVerb};
 
 /// Evaluate TCP congestion control on fast, long paths.
@@ -133,6 +135,9 @@ pub enum Command {
     /// Watch the TCP flows of this host, and what limits each
     #[command(long_about = observe::ABOUT)]
     Observe(Observe),
+    /// Show the TCP flows of this host in a table that renews itself
+    #[command(long_about = observe::TOP_ABOUT)]
+    Top(Top),
     /// Tell what this host can do, each thing tried, and how to mend what it cannot
     #[command(long_about = doctor::ABOUT)]
     Doctor(Doctor),
@@ -155,7 +160,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 25] = [
+pub const COMMANDS: [&str; 26] = [
     "run",
     "compare",
     "agree",
@@ -174,6 +179,7 @@ pub const COMMANDS: [&str; 25] = [
     "set",
     "ping",
     "observe",
+    "top",
     "doctor",
     "emulate",
     "tune",

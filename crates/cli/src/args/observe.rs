@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_observe::Network;
 use fullpipe_units::Span;
 
-use super::parse::loopback;
+use super::parse::{interval, loopback};
 
 /// `fullpipe observe`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -49,7 +49,81 @@ pub struct Observe {
     /// Format on stdout
     #[arg(long, value_enum, default_value_t = ObserveFormat::Table)]
     pub format: ObserveFormat,
+
+    #[command(flatten)]
+    pub tuner: TunerFolder,
 }
+
+/// Where a tuner listens, for what it says of flows.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct TunerFolder {
+    /// Folder of the tuner whose policy is shown, if one runs
+    #[arg(long, value_name = "DIR", default_value = "/run/fullpipe-tune")]
+    pub state: PathBuf,
+}
+
+/// `fullpipe top`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = TOP_EXAMPLES)]
+pub struct Top {
+    /// Only flows to this address or network, such as `192.0.2.0/24`; may be given several times
+    #[arg(long, value_name = "NETWORK")]
+    pub to: Vec<Network>,
+
+    /// Only flows from or to this port; may be given several times
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Vec<u16>,
+
+    /// Also flows within this host
+    #[arg(long)]
+    pub loopback: bool,
+
+    /// Time between two looks, 10 ms to 10 s
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: Span,
+
+    /// Stop after this time [default: at q or Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Span>,
+
+    /// What the flows are sorted by
+    #[arg(long, value_enum, default_value_t = TopOrder::Rate)]
+    pub sort: TopOrder,
+
+    #[command(flatten)]
+    pub tuner: TunerFolder,
+}
+
+/// What the rows of `fullpipe top` are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TopOrder {
+    /// Sending rate, the largest first
+    #[default]
+    Rate,
+    /// Congestion window, the largest first
+    Window,
+    /// Smoothed round-trip time, the longest first
+    Rtt,
+    /// Segments sent again since the flow is shown, the most first
+    Resent,
+    /// Address of the other end
+    Peer,
+}
+
+/// Description of `fullpipe top`.
+pub(super) const TOP_ABOUT: &str = "\
+Show the TCP flows of this host in a table that renews itself: each with its window over the last \
+looks, its rates, round-trip time, what was sent again, what limits it, and the policy that a tuner \
+gave it.
+
+No privilege is needed, and no flow is changed. Keys: `q` ends, `s` sorts by the next column, arrows \
+and page keys scroll, space holds the picture.";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  fullpipe top
+  fullpipe top --to 198.51.100.0/24 --interval 200ms
+  fullpipe top --sort resent";
 
 /// Format of `fullpipe observe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,14 +151,6 @@ nothing is captured. A flow is limited, for most of the time between two looks, 
 
 The first three come from the kernel's own clocks (busy_time, rwnd_limited, sndbuf_limited), the \
 others from the latest window, flight, rates and threshold.";
-
-fn interval(text: &str) -> Result<Span, String> {
-    let interval: Span = text.parse().map_err(|e| format!("{e}"))?;
-    match interval.as_secs_f64() {
-        s if (0.01..=10.0).contains(&s) => Ok(interval),
-        _ => Err("expected a time from 10ms to 10s".to_owned()),
-    }
-}
 
 const EXAMPLES: &str = "\
 Examples:

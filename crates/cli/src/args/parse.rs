@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+use fullpipe_units::Span;
+
 /// A seed.
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse()
@@ -15,17 +17,16 @@ pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "expected a whole number, at least 1".to_owned())
 }
 
-/// `KEY=VALUE`.
-pub fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => {
-            Ok((key.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("expected `key=value`, for example `path.rtt=80ms`".to_owned()),
+/// Time between two looks at flows.
+pub(super) fn interval(text: &str) -> Result<Span, String> {
+    let interval: Span = text.parse().map_err(|e| format!("{e}"))?;
+    match interval.as_secs_f64() {
+        s if (0.01..=10.0).contains(&s) => Ok(interval),
+        _ => Err("expected a time from 10ms to 10s".to_owned()),
     }
 }
 
-/// An address of the loopback, with a port.
+/// An address of this host's loopback.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text
         .parse()
@@ -33,6 +34,16 @@ pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     match address.ip().is_loopback() {
         true => Ok(address),
         false => Err("only this host may ask: give an address of the loopback".to_owned()),
+    }
+}
+
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected `key=value`, for example `path.rtt=80ms`".to_owned()),
     }
 }
 

@@ -21,4 +21,5 @@ pub mod send;
 pub mod serve;
 pub mod set;
 pub mod sweep;
+pub mod top;
 pub mod tune;

@@ -88,6 +88,7 @@ fn man_pages_are_written_for_every_command() {
         "-serve",
         "-set",
         "-sweep",
+        "-top",
         "-tune",
         "-tune-adopt",
         "-tune-apply",
@@ -96,6 +97,8 @@ fn man_pages_are_written_for_every_command() {
         "-tune-doctor",
         "-tune-explain",
         "-tune-flows",
+        "-tune-get",
+        "-tune-inject",
         "-tune-off",
         "-tune-on",
         "-tune-plan",
@@ -105,6 +108,7 @@ fn man_pages_are_written_for_every_command() {
         "-tune-run",
         "-tune-set",
         "-tune-status",
+        "-tune-watch",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();
     wanted.sort();

@@ -39,6 +39,12 @@ const PATHS: &[&str] = &[
     "stack = \"reno\"\ninitial_window = { segments = 24, spread = \"4ms\", via = \"netem\" }",
     "kernel = \"dctcp\"\nwindow = \"8MB\"\nsendstall = \"ignore\"",
     "stack = \"hstcp-lp(signal=owd)\"\nsend_buffer = \"2GiB\"",
+    "stack = \"aimd\"\nchange = { set = { a = 6 } }",
+    "stack = \"aimd\"\nchange = [{ at = \"20s\" }, { at = \"0s\", sett = { a = 6 } }]",
+    "stack = \"aimd\"\nchange = [{ at = \"8s\", set = { c = 6 } }, { at = \"9s\", set = { a = 9999 } }]",
+    "stack = \"aimd\"\nchange = { at = \"20s\", stack = \"reno+spread\", window = \"bdp\" }",
+    "stack = \"aimd\"\nchange = { at = \"20s\", stack = \"cubic-linux\", pacing = \"path.rate\" }",
+    "kernel = \"dctcp\"\nchange = { at = \"20s\", set = { a = 6 } }",
 ];
 
 /// Whole policies: the file, then drop-ins.

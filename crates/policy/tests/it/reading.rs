@@ -247,6 +247,16 @@ fn what_was_measured_stands_in_for_what_is_not_stated() {
         };
         assert!(params(&p), "{lines}: {p:?}");
     }
+    // A path whose changes depend on it waits, too.
+    for change in [
+        "window = \"bdp*2\"",
+        "pacing = \"path.rate*0.5\"",
+        "stack = \"pretuned\"",
+    ] {
+        let lines = format!("stack = \"reno\"\n[[path.change]]\nat = \"1h\"\n{change}");
+        assert_eq!(read(&lines, &nothing).waiting.len(), 1, "{lines}");
+        assert_eq!(read(&lines, &known).paths[0].changes.len(), 1, "{lines}");
+    }
     // What does not depend on it need not wait, and what is stated counts.
     assert_eq!(read("stack = \"reno\"", &nothing).compiled.rules.len(), 1);
     let stated = read("stack = \"reno\"\nrtt = \"40ms\"\nwindow = \"bdp\"", &known);
@@ -272,4 +282,36 @@ fn what_cannot_be_probed_is_refused() {
     // A measurement would not mend it.
     let why = errors("probe = \"192.0.2.7\"\nstack = \"reno+hystart\"\nwindow = \"1MB\"");
     assert!(why.contains("no slow start `hystart`"), "{why}");
+}
+
+#[test]
+fn changes_stand_on_one_another_in_the_order_of_their_times() {
+    let policy = path(
+        "rate = \"1Gbit/s\"\nrtt = \"120ms\"\nstack = \"aimd(increase=4)\"\nwindow = \"bdp\"\n\
+         sendstall = \"ignore\"\n\
+         [[path.change]]\nat = \"8h\"\nset = { b = 0.25 }\npacing = \"path.rate*0.5\"\n\
+         [[path.change]]\nat = \"20s\"\nset = { a = 6 }\nwindow = \"bdp*2\"\n\
+         [[path.change]]\nat = \"1s\"\nstack = \"scalable\"\n\
+         [[path.change]]\nat = \"2s\"\nstack = \"aimd(decrease=0.4)\"",
+    );
+    let flags = |action: &Action| match action {
+        Action::Ours { params, .. } => (params.flags, params.clamp, params.pacing),
+        Action::Kernel(name) => panic!("{name}"),
+    };
+    let changes = policy.paths[0].changes.iter();
+    let found: Vec<_> = changes
+        .map(|c| (c.at.as_secs_f64(), c.stack.to_string(), flags(&c.action)))
+        .collect();
+    let due = [
+        (1.0, "scalable", (1, 10_000, 0)),
+        (2.0, "aimd(decrease=0.4)", (1, 10_000, 0)),
+        (20.0, "aimd(increase=6,decrease=0.4)", (1, 20_000, 0)),
+        (
+            28_800.0,
+            "aimd(increase=6,decrease=0.25)",
+            (1, 20_000, 62_500_000),
+        ),
+    ];
+    let due = due.map(|(at, stack, beside)| (at, stack.to_owned(), beside));
+    assert_eq!(found, due);
 }

@@ -1,14 +1,14 @@
 //! `[[flow.change]]`: parameters of a running flow, as whole stacks, caps and ceilings in the order
 //! of their times.
 
-use fullpipe_cc::{StackError, StackSpec};
+use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Ceiling, Change};
 use fullpipe_run::TimedChange;
 use fullpipe_units::{Span, Time, WindowSize};
 
-use crate::document::{Fault, Place};
 use crate::keys::ChangeTable;
-use crate::value::{At, Findings, Setting, Sub};
+use crate::settings::with_settings;
+use crate::value::{At, Findings, Sub};
 
 /// The flow that changes.
 pub(super) struct Changes<'a> {
@@ -108,50 +108,9 @@ fn change(
     }
     if let Some(settings) = &table.set {
         let base = change.stack.as_ref().unwrap_or(present);
-        change.stack = with_settings(base, &settings.0, table, findings).or(change.stack);
+        let (at, key) = (table.record.place(&Keys::set), table.key(&Keys::set));
+        let set = with_settings(base, &settings.0, (at, &key), findings);
+        change.stack = set.or(change.stack);
     }
     change
-}
-
-/// The stack with all settings; each that it does not take is a fault at its own place.
-fn with_settings(
-    base: &StackSpec,
-    settings: &[Setting],
-    table: &At<'_, ChangeTable>,
-    findings: &mut Findings,
-) -> Option<StackSpec> {
-    let pairs: Vec<(&str, &str)> = settings
-        .iter()
-        .map(|s| (s.name.as_str(), s.value.as_str()))
-        .collect();
-    let whole = base.changed(&pairs);
-    let Err(whole) = whole else {
-        return whole.ok();
-    };
-    let single = |s: &Setting| base.changed(&[(s.name.as_str(), s.value.as_str())]).err();
-    let faulty: Vec<(&Setting, StackError)> = settings
-        .iter()
-        .filter_map(|s| single(s).map(|error| (s, error)))
-        .collect();
-    for (setting, error) in &faulty {
-        let key = format!("{}.{}", table.key(&ChangeTable::set), setting.name);
-        findings.faults.push(fault(setting.at, key, error));
-    }
-    if faulty.is_empty() {
-        // Each would do alone: they contradict each other.
-        let at = table.record.place(&ChangeTable::set);
-        let key = table.key(&ChangeTable::set);
-        findings.faults.push(fault(at, key, &whole));
-    }
-    None
-}
-
-fn fault(at: Place, key: String, error: &StackError) -> Fault {
-    Fault {
-        at,
-        key,
-        shows_value: true,
-        message: error.to_string(),
-        hint: error.hint(),
-    }
 }

@@ -43,6 +43,7 @@ fn daemon_process() {
         guard: Some(again("daemon::guard_process")),
         prober: None,
         answerer: None,
+        page: None,
     };
     let ended = daemon::run(config, &STOP, &mut |line| eprintln!("{line}"));
     if let Err(e) = ended {
@@ -94,7 +95,7 @@ pub struct Running {
 }
 
 impl Running {
-    fn begin(ground: &Ground, state: &Path) -> Self {
+    pub fn begin(ground: &Ground, state: &Path) -> Self {
         Self::begun(ground, state).heard()
     }
 

@@ -1,4 +1,4 @@
-//! The committed BPF object is that of the committed sources.
+//! The committed BPF objects are those of the committed sources.
 
 use std::fs;
 use std::path::Path;
@@ -6,41 +6,56 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
+const OBJECTS: [&str; 3] = ["tune", "watch", "inject"];
+const HEADERS: [&str; 4] = ["kernel.h", "shared.h", "law.h", "seen.h"];
+
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+fn source(name: &str) -> String {
+    format!("{name}.bpf.c")
+}
+
 /// Of which sources, and by which compiler.
-fn from() -> (String, String) {
-    let text = fs::read_to_string(folder().join("bpf/tune.bpf.o.from")).unwrap();
+fn from(name: &str) -> (String, String) {
+    let file = folder().join(format!("bpf/{name}.bpf.o.from"));
+    let text = fs::read_to_string(file).unwrap();
     let mut lines = text.lines().map(str::to_owned);
     (lines.next().unwrap(), lines.next().unwrap())
 }
 
 #[test]
-fn the_object_is_of_these_sources() {
-    let mut hash = Sha256::new();
-    for file in ["tune.bpf.c", "kernel.h", "shared.h", "law.h"] {
-        hash.update(fs::read(folder().join("bpf").join(file)).unwrap());
+fn the_objects_are_of_these_sources() {
+    for name in OBJECTS {
+        let mut hash = Sha256::new();
+        for file in [source(name).as_str()].into_iter().chain(HEADERS) {
+            hash.update(fs::read(folder().join("bpf").join(file)).unwrap());
+        }
+        let digits: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(from(name).0, digits, "run crates/tune/bpf/build.sh");
     }
-    let digits: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-    assert_eq!(from().0, digits, "run crates/tune/bpf/build.sh");
 }
 
-/// Instructions, BTF and relocations are all that is left in it.
+/// Instructions, BTF and relocations are all that is left in them.
 #[test]
-fn the_same_compiler_makes_the_same_object() {
+fn the_same_compiler_makes_the_same_objects() {
     let version = Command::new("clang").arg("--version").output();
     let version = version.map(|v| String::from_utf8_lossy(&v.stdout).into_owned());
     let version = version.unwrap_or_default();
     let first = version.lines().next().unwrap_or("no clang");
-    if first != from().1 {
-        eprintln!("skipped: the object is of {}, here is {first}", from().1);
+    let of = from(OBJECTS[0]).1;
+    if first != of {
+        eprintln!("skipped: the objects are of {of}, here is {first}");
         return;
     }
     let copy = tempfile::tempdir().unwrap();
     fs::create_dir(copy.path().join("bpf")).unwrap();
-    for file in ["tune.bpf.c", "kernel.h", "shared.h", "law.h", "build.sh"] {
+    let sources = OBJECTS.iter().map(|name| source(name));
+    for file in sources
+        .chain(HEADERS.map(str::to_owned))
+        .chain(["build.sh".to_owned()])
+    {
         let file = Path::new("bpf").join(file);
         fs::copy(folder().join(&file), copy.path().join(&file)).unwrap();
     }
@@ -51,9 +66,11 @@ fn the_same_compiler_makes_the_same_object() {
         eprintln!("skipped: {}", String::from_utf8_lossy(&made.stderr));
         return;
     }
-    let object = |folder: &Path| fs::read(folder.join("bpf/tune.bpf.o")).unwrap();
-    assert!(
-        object(copy.path()) == object(folder()),
-        "run crates/tune/bpf/build.sh"
-    );
+    for name in OBJECTS {
+        let object = |folder: &Path| fs::read(folder.join(format!("bpf/{name}.bpf.o"))).unwrap();
+        assert!(
+            object(copy.path()) == object(folder()),
+            "{name}: run crates/tune/bpf/build.sh"
+        );
+    }
 }

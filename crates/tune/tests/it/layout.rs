@@ -12,8 +12,8 @@ use fullpipe_tune::layout::{
 use crate::support::compile;
 
 /// Bytes by the name of the structure; `None` without a C compiler.
-fn of_c() -> Option<BTreeMap<String, Vec<u8>>> {
-    let (_folder, program) = compile("layout.c")?;
+pub fn of_c(file: &str) -> Option<BTreeMap<String, Vec<u8>>> {
+    let (_folder, program) = compile(file)?;
     let out = Command::new(program).output().expect("it runs");
     let byte = |pair: &[u8]| {
         let pair = std::str::from_utf8(pair).expect("digits");
@@ -35,7 +35,7 @@ fn of_c() -> Option<BTreeMap<String, Vec<u8>>> {
 
 #[test]
 fn structures_are_written_as_the_programs_read_them() {
-    let Some(c) = of_c() else { return };
+    let Some(c) = of_c("layout.c") else { return };
     let params = Params {
         law: 1,
         flags: 2,
@@ -108,7 +108,7 @@ fn structures_are_written_as_the_programs_read_them() {
 
 #[test]
 fn structures_are_read_as_the_programs_write_them() {
-    let Some(c) = of_c() else { return };
+    let Some(c) = of_c("layout.c") else { return };
     assert_eq!(c["listing"].len(), layout::size::LISTING);
     let flow = FlowRecord {
         cookie: 1,
@@ -151,6 +151,8 @@ fn structures_are_read_as_the_programs_write_them() {
         receive_buffer: 16,
         locks: Locks::of(1),
         pacing_status: 1,
+        a: Some(26.0),
+        b: Some(27.0 / 64.0),
         flow: Some(flow.clone()),
     };
     assert_eq!(Listing::read(&c["listing"]), listing);

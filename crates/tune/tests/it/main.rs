@@ -14,6 +14,8 @@ mod layout;
 mod long;
 mod many;
 mod returned;
+mod schedule;
+mod seen;
 mod service;
 mod spreading;
 mod start;

@@ -1,8 +1,10 @@
 //! `fullpipe observe`: flows of the running kernel, to a table, to NDJSON, to Prometheus, to a
 //! trace.
 
-mod trace;
+pub mod policies;
+pub mod trace;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fullpipe_observe::tcp_info::{MIN_RTT, RTT, SND_CWND};
-use fullpipe_observe::{FIELDS, Filter, Observation, ObserveError, Observer};
+use fullpipe_observe::{FIELDS, Filter, Observation, ObserveError, Observer, Tuned};
 use fullpipe_trace::TraceError;
+use fullpipe_units::Time;
 use serde_json::Value;
 
-use self::trace::Traced;
+use self::policies::{Policies, Tunings};
+use self::trace::{Sample, Traced};
 use crate::args::{Observe, ObserveFormat};
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus::{self, tcp};
@@ -33,7 +37,11 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         true => observer.with_processes(),
         false => observer,
     };
-    let traced = args.trace.as_deref().map(Traced::begin).transpose();
+    let interval = Duration::from_nanos(args.interval.as_nanos());
+    let policies = Policies::begin(&args.tuner.state, interval);
+    let laws = !policies.latest().is_empty();
+    let begun = |file| Traced::begin(Some(file), laws);
+    let traced = args.trace.as_deref().map(begun).transpose();
     let mut traced = traced.map_err(|e| unwritten(args, &e))?;
     let shown = Arc::new(Mutex::new(String::new()));
     if let Some(address) = args.prometheus {
@@ -42,24 +50,24 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
     }
     let stop = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
     stop.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))?;
-    let interval = Duration::from_nanos(args.interval.as_nanos());
     let end = args.duration.map(|d| Duration::from_nanos(d.as_nanos()));
     let begin = Instant::now();
     let mut due = Duration::ZERO;
     loop {
         let now = begin.elapsed();
         let flows = observer.observe(now).map_err(|e| failed(&e))?;
+        let tunings = policies.latest();
         if args.prometheus.is_some() {
-            *lock(&shown) = tcp::page(&flows);
+            *lock(&shown) = tcp::page(&flows, &tunings);
         }
         if let Some(traced) = &mut traced {
-            traced.look(now, &flows).map_err(|e| unwritten(args, &e))?;
+            look(traced, now, &flows, &tunings).map_err(|e| unwritten(args, &e))?;
         }
         match args.format {
             // The first look is what the second is held against.
             ObserveFormat::Table if due.is_zero() => {}
-            ObserveFormat::Table => output::data(&table(now, &flows))?,
-            ObserveFormat::Ndjson => output::data(&objects(now, &flows))?,
+            ObserveFormat::Table => output::data(&table(now, &flows, &tunings))?,
+            ObserveFormat::Ndjson => output::data(&objects(now, &flows, &tunings))?,
         }
         if end.is_some_and(|end| due >= end) {
             break;
@@ -70,7 +78,7 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         }
     }
     if let Some(traced) = traced {
-        let rows = traced.finish().map_err(|e| unwritten(args, &e))?;
+        let rows = traced.finish(0).map_err(|e| unwritten(args, &e))?;
         let file = args.trace.as_deref().unwrap_or(Path::new(""));
         output::say(&format!("trace: {} ({rows} rows)", file.display()));
     }
@@ -82,6 +90,32 @@ fn lock(page: &Mutex<String>) -> MutexGuard<'_, String> {
     page.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Every flow of a look as a row.
+fn look(
+    traced: &mut Traced,
+    now: Duration,
+    flows: &[Observation],
+    tunings: &Tunings,
+) -> Result<(), TraceError> {
+    let at = Time::from_nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
+    for flow in flows {
+        let tuned = tunings.get(&flow.socket.cookie);
+        let law = tuned.map_or([None; 2], |t| [t.a, t.b]);
+        let sample = Sample {
+            at,
+            cookie: flow.socket.cookie,
+            name: &name(flow),
+            stack: &flow.socket.congestion,
+            info: &flow.socket.info,
+            law: law.map(|x| x.unwrap_or(f64::NAN)),
+        };
+        traced.take(&sample, |_| ())?;
+    }
+    let there: HashSet<u64> = flows.iter().map(|f| f.socket.cookie).collect();
+    traced.retain(|cookie| there.contains(&cookie));
+    Ok(())
+}
+
 fn unwritten(args: &Observe, error: &TraceError) -> Failure {
     let file = args.trace.as_deref().unwrap_or(Path::new(""));
     let message = format!("cannot write the trace {}: {error}", file.display());
@@ -89,7 +123,7 @@ fn unwritten(args: &Observe, error: &TraceError) -> Failure {
 }
 
 /// The next look: one that came late does not delay those after it, and what was missed is missed.
-fn next(now: Duration, interval: Duration) -> Duration {
+pub(super) fn next(now: Duration, interval: Duration) -> Duration {
     let passed = now.as_nanos() / interval.as_nanos();
     let nanos = (passed + 1).saturating_mul(interval.as_nanos());
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -113,7 +147,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Longest sleep without a look at an interruption.
 const GLANCE: Duration = Duration::from_millis(50);
 
-fn failed(error: &ObserveError) -> Failure {
+pub(super) fn failed(error: &ObserveError) -> Failure {
     let failure = Failure::new(Exit::Environment, error.to_string());
     match error {
         ObserveError::Unavailable(_) => {
@@ -123,7 +157,7 @@ fn failed(error: &ObserveError) -> Failure {
     }
 }
 
-fn table(now: Duration, flows: &[Observation]) -> String {
+fn table(now: Duration, flows: &[Observation], tunings: &Tunings) -> String {
     let many = match flows.len() {
         1 => "1 flow".to_owned(),
         n => format!("{n} flows"),
@@ -139,6 +173,13 @@ fn table(now: Duration, flows: &[Observation]) -> String {
         table.column(Align::Left, &["process"]);
     }
     table.column(Align::Left, &["congestion", "control"]);
+    let tuned = |f: &Observation| tunings.get(&f.socket.cookie);
+    let of_policy = flows.iter().any(|f| tuned(f).is_some());
+    if of_policy {
+        table.column(Align::Left, &["policy"]);
+        table.column(Align::Right, &["a", "segments"]);
+        table.column(Align::Right, &["b"]);
+    }
     for (head, unit) in [
         ("window", "segments"),
         ("RTT", "ms"),
@@ -160,8 +201,14 @@ fn table(now: Duration, flows: &[Observation]) -> String {
             let process = flow.process.as_ref();
             row.push(process.map_or_else(none, |p| p.name.clone()));
         }
+        row.push(flow.socket.congestion.clone());
+        if of_policy {
+            let t = tuned(flow);
+            row.push(t.map_or_else(none, policy));
+            row.push(shown(t.and_then(|t| t.a)));
+            row.push(shown(t.and_then(|t| t.b)));
+        }
         row.extend([
-            flow.socket.congestion.clone(),
             info.get(&SND_CWND)
                 .map_or_else(none, |w| number(w as f64, 1)),
             millis(&RTT),
@@ -178,27 +225,36 @@ fn table(now: Duration, flows: &[Observation]) -> String {
     head + &table.text() + "\n"
 }
 
-fn name(flow: &Observation) -> String {
+/// The path, and whether the flow was left as it was, for comparison.
+pub(super) fn policy(tuned: &Tuned) -> String {
+    match tuned.control {
+        true => format!("{} (control)", tuned.path),
+        false => tuned.path.clone(),
+    }
+}
+
+pub(super) fn name(flow: &Observation) -> String {
     format!("{} -> {}", flow.socket.local, flow.socket.remote)
 }
 
 /// A line per flow. Written and not built: with a thousand flows, trees of values took ten times as
 /// long as asking the kernel.
-fn objects(now: Duration, flows: &[Observation]) -> String {
+fn objects(now: Duration, flows: &[Observation], tunings: &Tunings) -> String {
     let mut out = String::with_capacity(flows.len() * 2000);
     for flow in flows {
-        object(&mut out, now, flow);
+        object(&mut out, now, flow, tunings.get(&flow.socket.cookie));
         out.push('\n');
     }
     out
 }
 
-fn object(out: &mut String, now: Duration, flow: &Observation) {
+fn object(out: &mut String, now: Duration, flow: &Observation, tuned: Option<&Tuned>) {
     let (socket, info) = (&flow.socket, &flow.socket.info);
     let process = flow.process.as_ref();
     let mbps = |rate: Option<f64>| rate.map_or_else(null, |bits| (bits / 1e6).to_string());
     let word = flow.limited_by().map(|limit| text(limit.word()));
-    let members: [(&str, String); 13] = [
+    let of = |x: fn(&Tuned) -> Option<f64>| tuned.and_then(x).map_or_else(null, |x| x.to_string());
+    let members: [(&str, String); 17] = [
         ("time_s", now.as_secs_f64().to_string()),
         ("flow", text(&name(flow))),
         ("cookie", text(&format!("{:x}", socket.cookie))),
@@ -208,6 +264,13 @@ fn object(out: &mut String, now: Duration, flow: &Observation) {
         ("pid", process.map_or_else(null, |p| p.pid.to_string())),
         ("process", process.map_or_else(null, |p| text(&p.name))),
         ("congestion_control", text(&socket.congestion)),
+        ("path", tuned.map_or_else(null, |t| text(&t.path))),
+        (
+            "control",
+            tuned.map_or_else(null, |t| t.control.to_string()),
+        ),
+        ("a_segments", of(|t| t.a)),
+        ("b_fraction", of(|t| t.b)),
         ("limited_by", word.unwrap_or_else(null)),
         ("sent_mbps", mbps(flow.sending_rate())),
         ("received_mbps", mbps(flow.receiving_rate())),
@@ -269,7 +332,14 @@ mod tests {
             process: None,
             since: Some((Duration::from_secs(1), TcpInfo::new(&bytes))),
         };
-        let line = objects(Duration::from_millis(1500), &[flow]);
+        let tuned = Tuned {
+            path: "lab".to_owned(),
+            b: Some(0.125),
+            ..Tuned::default()
+        };
+        let tunings = Tunings::from([(flow.socket.cookie, tuned)]);
+        let flows = [flow];
+        let line = objects(Duration::from_millis(1500), &flows, &tunings);
         let value: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["time_s"], 1.5);
         assert_eq!(value["congestion_control"], "a\"b\\c\u{1}");
@@ -277,6 +347,17 @@ mod tests {
         assert_eq!(value["sent_mbps"], 0);
         assert_eq!(value["limited_by"], Value::Null);
         assert_eq!(value["rfc4898"]["CurCwnd"], 0);
+        assert_eq!(value["path"], "lab");
+        assert_eq!(value["a_segments"], Value::Null);
+        assert_eq!(value["b_fraction"], 0.125);
+        let table = table(Duration::from_secs(1), &flows, &tunings);
+        let head = table.lines().nth(1).unwrap();
+        assert!(
+            head.contains("policy") && table.contains(" lab "),
+            "{table}"
+        );
+        let plain = super::table(Duration::from_secs(1), &flows, &Tunings::new());
+        assert!(!plain.contains("policy"), "{plain}");
     }
 
     #[test]

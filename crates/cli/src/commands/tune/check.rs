@@ -87,6 +87,10 @@ fn as_json(args: &TuneCheck, read: &Result<Policy, Diagnostics>) -> Value {
 pub(super) fn path_json(rule: &Rule, facts: &PathFacts) -> Value {
     let to: Vec<String> = rule.to.iter().map(ToString::to_string).collect();
     let ports: Vec<[u16; 2]> = rule.ports.iter().map(|r| [*r.start(), *r.end()]).collect();
+    let later = facts.changes.iter();
+    let changes: Vec<Value> = later
+        .map(|c| json!({ "at_s": c.at.as_secs_f64(), "stack": c.stack.to_string() }))
+        .collect();
     let (kernel, rows) = match &rule.action {
         Action::Kernel(name) => (Some(name), None),
         Action::Ours { table, .. } => (None, Some(table.len())),
@@ -105,5 +109,6 @@ pub(super) fn path_json(rule: &Rule, facts: &PathFacts) -> Value {
         "receive_buffer_bytes": rule.receive_buffer,
         "bdp_packets": facts.bdp(),
         "departures": facts.departures,
+        "changes": changes,
     })
 }

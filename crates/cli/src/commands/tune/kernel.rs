@@ -2,9 +2,11 @@
 
 use std::env;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser as _;
 use fullpipe_doctor::Finding;
@@ -21,15 +23,16 @@ use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
-use super::arms;
+use super::{arms, inject, parameters, watch};
 use crate::args::TunerVerb;
 use crate::args::{
     Args, Command as Verb, TunerAnswer, TunerJson, TunerRun, TunerScope, TunerState,
 };
 use crate::commands::serve;
 use crate::exit::{Exit, Failure};
+use crate::live::prometheus;
 use crate::output;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, number};
 
 /// What `tune doctor` says of it.
 pub fn examine(state: &Path) -> Vec<Finding> {
@@ -95,6 +98,19 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
             let answer = say(&args.state, request)?;
             output::say(&format!("released: {}", answer["released"]));
         }
+        TunerVerb::Get(args) => {
+            let status = say(&args.json.state, json!({ "verb": "status" }))?;
+            let flows = match args.what {
+                Some(_) => say(&args.json.state, json!({ "verb": "flows" }))?,
+                None => Value::Null,
+            };
+            let all = parameters::parameters(&status, &flows, args.what.as_deref())?;
+            output::data(&if args.json.json {
+                line(&all.into())
+            } else {
+                parameters::text(&all)
+            })?;
+        }
         TunerVerb::Set(args) => {
             let set: serde_json::Map<String, Value> = args
                 .set
@@ -109,6 +125,8 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
             ))?;
         }
         TunerVerb::Answer(args) => return answer(args),
+        TunerVerb::Watch(args) => watch::watch(args)?,
+        TunerVerb::Inject(args) => inject::inject(args)?,
         TunerVerb::Guard(args) => {
             let state = &args.state.state;
             guard::run(state, PREFIX, scope(args), PATIENCE, &mut output::say).map_err(failure)?;
@@ -183,6 +201,7 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
                 .hint("`--no-cgroup` does without: new flows are found within a second")
         })?),
     };
+    let page = args.prometheus.map(page).transpose()?;
     let config = Config {
         policy: args.policy.clone(),
         state: args.scope.state.state.clone(),
@@ -196,8 +215,19 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
             .as_ref()
             .map(|at| answerer(args, at))
             .transpose()?,
+        page,
     };
     daemon::run(config, &STOP, &mut output::say).map_err(failure)
+}
+
+/// Serves what the daemon writes there.
+fn page(address: SocketAddr) -> Result<Arc<Mutex<String>>, Failure> {
+    let page = Arc::new(Mutex::new(String::new()));
+    let shown = Arc::clone(&page);
+    prometheus::serve(address, move || {
+        shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    })?;
+    Ok(page)
 }
 
 /// This program as the guard of the daemon.
@@ -315,12 +345,14 @@ fn measured(path: &Value) -> String {
 }
 
 fn flows(answer: &Value) -> String {
-    const COLUMNS: [(&str, &str, Align); 9] = [
+    const COLUMNS: [(&str, &str, Align); 11] = [
         ("flow", "flow", Align::Left),
         ("path", "path", Align::Left),
         ("arm", "arm", Align::Left),
         ("algorithm", "algorithm", Align::Left),
         ("before", "before", Align::Left),
+        ("a", "a_segments", Align::Right),
+        ("b", "b_fraction", Align::Right),
         ("cwnd", "cwnd_segments", Align::Right),
         ("srtt ms", "srtt_ms", Align::Right),
         ("sent again", "retransmits", Align::Right),
@@ -331,7 +363,12 @@ fn flows(answer: &Value) -> String {
         table.column(align, &[title]);
     }
     for flow in answer["flows"].as_array().into_iter().flatten() {
-        table.row(COLUMNS.map(|(_, key, _)| text(&flow[key])).to_vec());
+        let cell = |value: &Value| match value {
+            Value::Null => "-".to_owned(),
+            Value::Number(n) if n.is_f64() => number(n.as_f64().unwrap_or(0.0), 4),
+            value => text(value),
+        };
+        table.row(COLUMNS.map(|(_, key, _)| cell(&flow[key])).to_vec());
     }
     table.text()
 }

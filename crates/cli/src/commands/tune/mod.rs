@@ -6,6 +6,8 @@ mod check;
 mod doctor;
 mod explain;
 mod forecast;
+#[cfg(feature = "tune")]
+mod inject;
 #[cfg_attr(not(feature = "tune"), path = "without.rs")]
 mod kernel;
 mod probe;
@@ -13,6 +15,11 @@ mod simulated;
 
 pub use kernel::laws;
 pub use simulated::flow_settings;
+
+#[cfg(any(test, feature = "tune"))]
+mod parameters;
+#[cfg(feature = "tune")]
+mod watch;
 
 use crate::args::{Tune, TuneVerb};
 use crate::exit::{Exit, Failure};

@@ -1,0 +1,142 @@
+//! Parameters that change at their time, and for one flow alone.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use fullpipe_tune::control::ask;
+use fullpipe_tune::daemon::SOCKET;
+use serde_json::json;
+
+use crate::daemon::{Running, road, until};
+use crate::support::{Ground, prefix};
+
+const POLICY: &str = r#"
+[[path]]
+name = "lab"
+to = ["198.18.0.0/15"]
+stack = "aimd(increase=4,decrease=0.125)"
+change = [
+  { at = "3s", stack = "scalable" },
+  { at = "1500ms", set = { a = 6, b = 0.25 }, window = "30 segments" },
+]
+"#;
+
+#[test]
+fn a_policy_changes_at_its_times_and_begins_anew_when_it_is_applied() {
+    let Some(mut ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("policy.toml"), POLICY).unwrap();
+    ground.flow_outside(0);
+    let mut daemon = Running::begin(&ground, &state);
+    let socket = state.join(SOCKET);
+    let stack = || {
+        let status = ask(&socket, &json!({ "verb": "status" })).unwrap();
+        status["rules"][0]["stack"].as_str().unwrap().to_owned()
+    };
+    let waits = |due: &str, since: Instant, from: f64, to: f64| {
+        while stack() != due {
+            assert!(since.elapsed().as_secs_f64() < to, "{} late", stack());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let at = since.elapsed().as_secs_f64();
+        println!("{due} after {at:.2} s");
+        assert!(at >= from, "{due} after {at} s");
+    };
+    let [aimd, scalable] = ["aimd", "scalable"].map(|name| format!("{}{name}", prefix()));
+    for _ in 0..2 {
+        let begin = Instant::now();
+        assert_eq!(stack(), "aimd(increase=4,decrease=0.125)");
+        until(&mut eye, Duration::from_secs(2), &[&aimd]);
+        waits("aimd(increase=6,decrease=0.25)", begin, 1.0, 2.5);
+        let flows = ask(&socket, &json!({ "verb": "flows" })).unwrap();
+        assert!(
+            flows["flows"][0]["cwnd_segments"].as_u64().unwrap() <= 30,
+            "{flows}"
+        );
+        waits("scalable", begin, 2.5, 4.0);
+        until(&mut eye, Duration::from_secs(2), &[&scalable]);
+        ask(&socket, &json!({ "verb": "apply" })).unwrap();
+    }
+    let mut said = Vec::new();
+    while said
+        .iter()
+        .filter(|l: &&String| l.contains("from now on"))
+        .count()
+        < 4
+    {
+        said.push(daemon.line());
+    }
+    assert!(
+        said.iter()
+            .any(|l| l == "path lab: scalable from now on (3s after the policy)"),
+        "{said:?}"
+    );
+}
+
+/// Two flows of a path; one gets other parameters, the other keeps the path's.
+#[test]
+fn one_flow_has_parameters_of_its_own_until_the_file_is_applied() {
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let policy = POLICY.split("change").next().unwrap();
+    fs::write(state.join("policy.toml"), policy).unwrap();
+    ground.flow_outside(0);
+    ground.flow_outside(1);
+    let _daemon = Running::begin(&ground, &state);
+    let socket = state.join(SOCKET);
+    let flows = || {
+        let answer = ask(&socket, &json!({ "verb": "flows" })).unwrap();
+        let mut flows = answer["flows"].as_array().unwrap().clone();
+        flows.sort_by_key(|f| f["flow"].to_string().split("->").nth(1).unwrap().to_owned());
+        flows
+    };
+    let stacks = || {
+        flows()
+            .iter()
+            .map(|f| f["stack"].clone())
+            .collect::<Vec<_>>()
+    };
+    let path = "aimd(increase=4,decrease=0.125)";
+    assert_eq!(stacks(), [path, path]);
+    let set = |which: &str, key: &str, value: &str| {
+        ask(
+            &socket,
+            &json!({ "verb": "set", "path": which, "set": { key: value } }),
+        )
+    };
+    let label = flows()[0]["flow"].as_str().unwrap().to_owned();
+    let answer = set(&label, "a", "7").unwrap();
+    assert_eq!(answer["stack"], "aimd(increase=7,decrease=0.125)");
+    assert_eq!(stacks(), ["aimd(increase=7,decrease=0.125)", path]);
+    // Another parameter of it, by its cookie; and the path's own after that.
+    let cookie = flows()[0]["cookie"].to_string();
+    set(&cookie, "b", "0.25").unwrap();
+    let begin = Instant::now();
+    let laws = || {
+        flows()
+            .iter()
+            .map(|f| (f["a_segments"].as_f64(), f["path"].clone()))
+            .collect::<Vec<_>>()
+    };
+    // a(w) is in force from the first ACK in congestion avoidance on.
+    while laws() != [(Some(7.0), "lab".into()), (Some(4.0), "lab".into())] {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", laws());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    set("lab", "a", "5").unwrap();
+    let own = "aimd(increase=7,decrease=0.25)";
+    assert_eq!(stacks(), [own, "aimd(increase=5,decrease=0.125)"]);
+    let wrong = set(&cookie, "c", "1").unwrap_err().to_string();
+    assert!(wrong.contains("no parameter `c`"), "{wrong}");
+    let wrong = set("nobody", "a", "1").unwrap_err().to_string();
+    assert!(wrong.starts_with("no path `nobody`"), "{wrong}");
+    ask(&socket, &json!({ "verb": "apply" })).unwrap();
+    assert_eq!(stacks(), [path, path]);
+}
