@@ -37,11 +37,12 @@ enum Number {
 }
 
 impl Numbers {
-    /// Takes over these names: those that are new get numbers that no flow has.
+    /// Takes over these names: those that are new get numbers that no flow has, in their order.
     pub fn assign<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
-        let names: BTreeSet<&str> = names.collect();
+        let names: Vec<&str> = names.collect();
+        let there: BTreeSet<&str> = names.iter().copied().collect();
         for number in &mut self.0 {
-            if matches!(number, Number::Rule(name) if !names.contains(name.as_str())) {
+            if matches!(number, Number::Rule(name) if !there.contains(name.as_str())) {
                 *number = Number::Left;
             }
         }
@@ -256,14 +257,14 @@ mod tests {
     #[test]
     fn a_rule_keeps_its_number_when_others_come_and_go() {
         let mut numbers = Numbers::default();
-        numbers.assign(["a", "b"].into_iter());
-        assert_eq!((numbers.of("a"), numbers.of("b")), (Some(0), Some(1)));
-        // Flows of `a` still have its number.
-        numbers.assign(["c", "b"].into_iter());
-        assert_eq!((numbers.of("c"), numbers.of("b")), (Some(2), Some(1)));
+        numbers.assign(["b", "a"].into_iter());
+        assert_eq!((numbers.of("b"), numbers.of("a")), (Some(0), Some(1)));
+        // Flows of `b` still have its number.
+        numbers.assign(["c", "a"].into_iter());
+        assert_eq!((numbers.of("c"), numbers.of("a")), (Some(2), Some(1)));
         numbers.settled();
-        numbers.assign(["b", "c", "a"].into_iter());
-        assert_eq!((numbers.of("a"), numbers.name(1)), (Some(0), Some("b")));
+        numbers.assign(["a", "c", "b"].into_iter());
+        assert_eq!((numbers.of("b"), numbers.name(1)), (Some(0), Some("a")));
     }
 
     #[test]

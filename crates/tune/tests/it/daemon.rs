@@ -21,6 +21,9 @@ use crate::support::{Eye, Ground, Road, choose, pace, prefix, send_buffer};
 /// Names folder, control group, prefix and namespace of the process below.
 const HANDED: [&str; 4] = ["TUNE_STATE", "TUNE_CGROUP", "TUNE_PREFIX", "TUNE_NAMESPACE"];
 
+/// A script of this name in the folder measures paths.
+pub const PROBER: &str = "prober";
+
 /// The daemon's process: this program, with this test alone.
 #[test]
 #[ignore = "the daemon of the other tests, which start it"]
@@ -34,6 +37,7 @@ fn daemon_process() {
         let _ = std::io::stdin().lines().count();
         STOP.store(true, Ordering::Relaxed);
     });
+    let prober = Path::new(&state).join(PROBER);
     let config = Config {
         policy: PathBuf::from(&state).join("policy.toml"),
         state: state.into(),
@@ -41,7 +45,11 @@ fn daemon_process() {
         scope: scope(&namespace),
         prefix,
         guard: Some(again("daemon::guard_process")),
-        prober: None,
+        prober: prober.exists().then(|| {
+            let mut shell = Command::new("sh");
+            shell.arg(prober);
+            shell
+        }),
         answerer: None,
         page: None,
     };

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::SOCKET;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::daemon::{Running, road, until};
+use crate::daemon::{PROBER, Running, road, until};
 use crate::support::{Ground, prefix};
 
 const POLICY: &str = r#"
@@ -139,4 +139,94 @@ fn one_flow_has_parameters_of_its_own_until_the_file_is_applied() {
     assert!(wrong.starts_with("no path `nobody`"), "{wrong}");
     ask(&socket, &json!({ "verb": "apply" })).unwrap();
     assert_eq!(stacks(), [path, path]);
+}
+
+/// A probe has the policy read again: of paths that are known better, with all that was changed.
+#[test]
+fn what_was_changed_stays_when_a_path_is_measured() {
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let policy = r#"
+        [[path]]
+        name = "lab"
+        to = ["198.18.0.0/15"]
+        stack = "aimd(increase=4,decrease=0.125)"
+        window = "60 segments"
+        divide = true
+        probe = "192.0.2.7"
+        change = { at = "500ms", set = { a = 6 } }
+
+        [[path]]
+        name = "far"
+        to = ["192.0.2.0/24"]
+        stack = "reno"
+        window = "bdp"
+        probe = "192.0.2.7"
+        change = { at = "500ms", stack = "scalable" }
+    "#;
+    fs::write(state.join("policy.toml"), policy).unwrap();
+    let go = state.join("go");
+    let prober = format!(
+        "until test -e {}; do sleep 0.05; done\n\
+         echo '{{\"rate_bps\": 100000000, \"rtt_ns\": 80000000, \"buffer_bytes\": 450000, \
+         \"lost\": true, \"at\": '$(date +%s)'}}'\n",
+        go.display()
+    );
+    fs::write(state.join(PROBER), prober).unwrap();
+    ground.flow_outside(0);
+    ground.flow_outside(1);
+    let mut daemon = Running::begin(&ground, &state);
+    let socket = state.join(SOCKET);
+    let status = || ask(&socket, &json!({ "verb": "status" })).unwrap();
+    let rules = || {
+        let of = |rule: &Value| {
+            let stack = rule["stack"].as_str().unwrap().to_owned();
+            (stack, rule["divided_among"].as_u64())
+        };
+        let status = status();
+        let rules = status["rules"].as_array().unwrap();
+        rules.iter().map(of).collect::<Vec<_>>()
+    };
+    let waits = |due: &[(&str, Option<u64>)]| {
+        let begin = Instant::now();
+        let due: Vec<_> = due.iter().map(|(s, n)| ((*s).to_owned(), *n)).collect();
+        while rules() != due {
+            assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", rules());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    waits(&[("aimd(increase=6,decrease=0.125)", Some(2))]);
+    let set = |which: &str, key: &str, value: &str| {
+        let set = json!({ "verb": "set", "path": which, "set": { key: value } });
+        ask(&socket, &set).unwrap();
+    };
+    set("lab", "b", "0.25");
+    let flows = || {
+        let flows = ask(&socket, &json!({ "verb": "flows" })).unwrap();
+        flows["flows"].as_array().unwrap().clone()
+    };
+    let flow = flows()[0]["flow"].as_str().unwrap().to_owned();
+    set(&flow, "a", "9");
+    // The flow with parameters of its own is none of those that share.
+    waits(&[("aimd(increase=6,decrease=0.25)", Some(1))]);
+    fs::write(&go, "").unwrap();
+    waits(&[
+        ("aimd(increase=6,decrease=0.25)", Some(1)),
+        ("scalable", None),
+    ]);
+    assert_eq!(status()["measured"][0]["rate_bps"], 100_000_000);
+    let own = flows().into_iter().find(|f| f["flow"] == flow).unwrap();
+    assert_eq!(own["stack"], "aimd(increase=9,decrease=0.25)");
+    let due = "path far: scalable from now on (500ms after the policy)";
+    while daemon.line() != due {}
+    // The file has it as it says.
+    ask(&socket, &json!({ "verb": "apply" })).unwrap();
+    waits(&[("aimd(increase=4,decrease=0.125)", Some(2)), ("reno", None)]);
+    waits(&[
+        ("aimd(increase=6,decrease=0.125)", Some(2)),
+        ("scalable", None),
+    ]);
 }

@@ -56,7 +56,7 @@ struct Growing {
 #[derive(Debug)]
 enum State {
     Empty(BufWriter<File>),
-    Written(TraceWriter<BufWriter<File>>),
+    Written(Box<TraceWriter<BufWriter<File>>>),
     Done,
 }
 
@@ -159,7 +159,7 @@ impl Growing {
             variables: variables.map(|v| (*v).to_owned()).collect(),
         };
         self.state = match std::mem::replace(&mut self.state, State::Done) {
-            State::Empty(out) => State::Written(writer(out, vec![met])?),
+            State::Empty(out) => State::Written(Box::new(writer(out, vec![met])?)),
             State::Written(mut writer) => {
                 writer.meet(met);
                 State::Written(writer)
@@ -180,7 +180,7 @@ impl Growing {
     fn finish(mut self, missed: u64) -> Result<u64, TraceError> {
         let writer = match std::mem::replace(&mut self.state, State::Done) {
             State::Empty(out) => writer(out, Vec::new())?,
-            State::Written(writer) => writer,
+            State::Written(writer) => *writer,
             State::Done => return Ok(0),
         };
         let (rows, mut out) = writer.finish(missed)?;

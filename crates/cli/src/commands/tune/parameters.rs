@@ -29,7 +29,8 @@ pub fn parameters(
     };
     if let (Some(which), true) = (which, chosen.is_empty()) {
         let all = flows["flows"].as_array().into_iter().flatten();
-        let named = |f: &&Value| f["flow"] == which || f["cookie"].to_string() == which;
+        let cookie = which.parse::<u64>().ok();
+        let named = |f: &&Value| f["flow"] == which || cookie.is_some_and(|c| f["cookie"] == c);
         chosen.extend(all.filter(named).filter_map(|f| {
             let path = f["path"].as_str()?;
             Some((path, f["flow"].clone(), f["stack"].as_str()?))

@@ -100,7 +100,9 @@ const METRICS: [Metric; 12] = [
 ];
 
 /// What a tuner says: name without prefix, help, value.
-const LAWS: [(&str, &str, fn(&Tuned) -> Option<f64>); 2] = [
+type Law = (&'static str, &'static str, fn(&Tuned) -> Option<f64>);
+
+const LAWS: [Law; 2] = [
     (
         "increase_segments",
         "Increase in force by the policy, segments per round trip",
