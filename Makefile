@@ -6,7 +6,7 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel verify verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz bench bench-udp lint calibrate web site
+.PHONY: help run test wheel packages verify verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz bench bench-udp lint calibrate web site
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -103,6 +103,10 @@ lint: ## Check format, prose, circles of files, docs/published.md, lints, licenc
 
 site: ## Build the documentation site into target/site (needs crates/py/requirements.txt)
 	crates/py/site/build.sh
+
+packages: ## Build the Debian package and the static program into target/packages, and try them
+	scripts/packages.sh deb static
+	scripts/packages_test.sh deb static install
 
 wheel: ## Build the Python wheel, the command in it, into target/wheels (needs maturin)
 	@command -v maturin >/dev/null || { echo 'make: maturin is missing: pip install maturin' >&2; exit 3; }
