@@ -127,7 +127,7 @@ mod tests {
         };
         assert_eq!(
             values("lab"),
-            ["increase=6", "decrease=0.5", "max_ssthresh=50"]
+            ["increase=6", "decrease=0.5", "max_ssthresh=50", "rule=rfc"]
         );
         for which in ["a -> b", "7"] {
             assert_eq!(values(which), ["increase=1", "decrease=0.25"]);
