@@ -153,9 +153,10 @@ fn table(runs: &[&Record], metrics: &[String]) -> Table {
                     .iter()
                     .map(|x| x.map_or("-".to_owned(), |x| number(x, 4))),
             );
-            let remark = match run.result.partial() {
-                Some(why) => format!("partial: {why}"),
-                None => String::new(),
+            let remark = match (run.result.partial(), run.result.untrue()) {
+                (Some(why), _) => format!("partial: {why}"),
+                (None, Some(_)) => "not valid: numbers of the test bed".to_owned(),
+                (None, None) => String::new(),
             };
             row.push(first(remark));
             table.row(row);
