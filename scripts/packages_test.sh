@@ -31,10 +31,10 @@ until grep -q 127.0.0.1:6220 /tmp/serve.log; do
     if [ $tries -gt 50 ]; then cat /tmp/serve.log; exit 1; fi
     sleep 0.1
 done
-fullpipe send 127.0.0.1 --key /tmp/key --duration 1s >/tmp/sent
+fullpipe send 127.0.0.1 --key /tmp/key --time 1s >/tmp/sent
 grep -q Mbit/s /tmp/sent
 dd if=/dev/urandom of=/tmp/one bs=1024 count=512 2>/dev/null
-fullpipe send 127.0.0.1 --key /tmp/key /tmp/one >/tmp/copied
+fullpipe send /tmp/one 127.0.0.1: --key /tmp/key >/tmp/copied
 cmp /tmp/one /tmp/files/one
 kill $server
 wait $server
@@ -90,13 +90,13 @@ man --where fullpipe-serve
 test -s /usr/share/bash-completion/completions/fullpipe
 sh /tmp/use.sh
 # What fullpipe-serve.service runs, as its user.
-as_serve() { setpriv --reuid=fullpipe-serve --regid=fullpipe-serve --clear-groups "$@"; }
+as_serve='setpriv --reuid=fullpipe-serve --regid=fullpipe-serve --clear-groups'
 cd /
-as_serve fullpipe serve --new-key /var/lib/fullpipe-serve/key --identity /var/lib/fullpipe-serve/identity
-as_serve fullpipe serve --listen 127.0.0.1:6221 --key /var/lib/fullpipe-serve/key --identity /var/lib/fullpipe-serve/identity 2>/tmp/service.log &
+$as_serve fullpipe serve --new-key /var/lib/fullpipe-serve/key --identity /var/lib/fullpipe-serve/identity
+$as_serve fullpipe serve --listen 127.0.0.1:6221 --key /var/lib/fullpipe-serve/key --identity /var/lib/fullpipe-serve/identity 2>/tmp/service.log &
 server=$!
 sleep 1
-fullpipe send 127.0.0.1:6221 --key /var/lib/fullpipe-serve/key --duration 1s >/tmp/sent
+fullpipe send 127.0.0.1:6221 --key /var/lib/fullpipe-serve/key --time 1s >/tmp/sent
 grep -q Mbit/s /tmp/sent
 kill $server
 wait $server
