@@ -173,7 +173,7 @@ impl Live {
 /// Answers that wait for a reader, if there is one.
 const MOST_ANSWERS: usize = 10_000;
 
-/// How often a host publishes.
+/// Time between two publications of a host: a reader needs no more, and no packet waits for one.
 pub const EVERY: Span = Span::from_millis(100);
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl std::fmt::Debug for Watch {
     }
 }
 
-/// What comes from the kernel.
+/// A record of the kernel's programs, in the order in which they wrote them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sight {
     /// A flow, before its first ACK.

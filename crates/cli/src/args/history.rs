@@ -66,9 +66,9 @@ every command that takes a result directory takes it, as `fullpipe compare DIR/A
 one kind when host, test and settings are the same; a heading names the settings in which kinds \
 differ.
 
-`--compare` computes from the earlier whole runs of a kind, at least three, where one more run is \
-with a probability of 95 % (a Student prediction interval; runs are taken to be independent and \
-normally distributed). The newest run is `worse` or `better` when it lies outside and differs from \
+`--compare` computes from the earlier runs of a kind, at least three, where one more run is with a \
+probability of 95 % (a Student prediction interval; runs are taken to be independent and normally \
+distributed). Runs that were cut short or are not valid do not count. The newest run is `worse` or `better` when it lies outside and differs from \
 their mean by more than 2 %. Of many numbers compared in this way one in twenty lies outside by \
 chance.";
 

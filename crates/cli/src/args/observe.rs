@@ -2,17 +2,17 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use fullpipe_observe::Network;
+use fullpipe_observe::{Filter, Network};
 use fullpipe_units::Span;
 
 use super::parse::{interval, loopback};
 
-/// `fullpipe observe`.
+/// Which flows are looked at, and how often.
 #[derive(Clone, Debug, ClapArgs)]
-#[command(after_help = EXAMPLES)]
-pub struct Observe {
+pub struct Look {
     /// Only flows to this address or network, such as `192.0.2.0/24`; may be given several times
     #[arg(long, value_name = "NETWORK")]
     pub to: Vec<Network>,
@@ -28,6 +28,30 @@ pub struct Observe {
     /// Time between two looks, 10 ms to 10 s
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Span,
+}
+
+impl Look {
+    /// The flows.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            remote: self.to.clone(),
+            ports: self.port.clone(),
+            loopback: self.loopback,
+        }
+    }
+
+    /// Time between two looks.
+    pub fn interval(&self) -> Duration {
+        Duration::from_nanos(self.interval.as_nanos())
+    }
+}
+
+/// `fullpipe observe`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub struct Observe {
+    #[command(flatten)]
+    pub look: Look,
 
     /// Stop after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME")]
@@ -66,21 +90,8 @@ pub struct TunerFolder {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = TOP_EXAMPLES)]
 pub struct Top {
-    /// Only flows to this address or network, such as `192.0.2.0/24`; may be given several times
-    #[arg(long, value_name = "NETWORK")]
-    pub to: Vec<Network>,
-
-    /// Only flows from or to this port; may be given several times
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    pub port: Vec<u16>,
-
-    /// Also flows within this host
-    #[arg(long)]
-    pub loopback: bool,
-
-    /// Time between two looks, 10 ms to 10 s
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
-    pub interval: Span,
+    #[command(flatten)]
+    pub look: Look,
 
     /// Stop after this time [default: at q or Ctrl-C]
     #[arg(long, value_name = "TIME")]

@@ -33,7 +33,7 @@ pub struct Judged {
     pub verdict: Verdict,
 }
 
-/// What the newest run says.
+/// The newest run beside the 95 % range of those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

@@ -116,7 +116,7 @@ impl History {
     /// `dir`, which is made if it is missing.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder, or that of the history, cannot be made.
     pub fn begin(dir: &Path, now: Moment) -> io::Result<PathBuf> {
         fs::create_dir_all(dir)?;
         let mut moment = now;
@@ -211,13 +211,14 @@ impl History {
         self
     }
 
-    /// The newest whole run of each kind, held against the whole ones before it, by these metrics.
+    /// The newest run of each kind that counts, held against those before it, by these metrics: a
+    /// run that was cut short, or that is not valid, says nothing of the path.
     pub fn judged(&self, metrics: &[String]) -> Vec<Judged> {
         let kinds = 0..self.kinds.len();
         kinds
             .flat_map(|kind| {
-                let whole = self.of_kind(kind).filter(|r| r.result.partial().is_none());
-                judge::newest(kind, &whole.collect::<Vec<_>>(), metrics)
+                let those = self.of_kind(kind).filter(|r| r.counts());
+                judge::newest(kind, &those.collect::<Vec<_>>(), metrics)
             })
             .collect()
     }
@@ -241,6 +242,11 @@ impl History {
 }
 
 impl Record {
+    /// Whether it says something of the path: it was not cut short, and it is valid.
+    pub fn counts(&self) -> bool {
+        self.result.partial().is_none() && self.result.untrue().is_none()
+    }
+
     /// A metric, or an expression over metrics, of every flow and traffic that has it, by name;
     /// what the run as a whole has is of no name.
     pub fn values(&self, metric: &str) -> Vec<(&str, f64)> {

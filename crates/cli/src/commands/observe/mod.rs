@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fullpipe_observe::tcp_info::{MIN_RTT, RTT, SND_CWND};
-use fullpipe_observe::{FIELDS, Filter, Observation, ObserveError, Observer, Tuned};
+use fullpipe_observe::{FIELDS, Observation, ObserveError, Observer, Tuned};
 use fullpipe_trace::TraceError;
 use fullpipe_units::Time;
 use serde_json::Value;
@@ -27,17 +27,12 @@ use crate::table::{Align, Table, number};
 
 /// Runs the command.
 pub fn observe(args: &Observe) -> Result<Exit, Failure> {
-    let filter = Filter {
-        remote: args.to.clone(),
-        ports: args.port.clone(),
-        loopback: args.loopback,
-    };
-    let observer = Observer::new(filter).map_err(|e| failed(&e))?;
+    let observer = Observer::new(args.look.filter()).map_err(|e| failed(&e))?;
     let mut observer = match args.processes {
         true => observer.with_processes(),
         false => observer,
     };
-    let interval = Duration::from_nanos(args.interval.as_nanos());
+    let interval = args.look.interval();
     let policies = Policies::begin(&args.tuner.state, interval);
     let laws = !policies.latest().is_empty();
     let begun = |file| Traced::begin(Some(file), laws);

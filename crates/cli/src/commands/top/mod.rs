@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fullpipe_observe::{Filter, Observer};
+use fullpipe_observe::Observer;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -25,15 +25,10 @@ pub fn top(args: &Top) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, message)
             .hint("`fullpipe observe` prints the same again and again, as a table or as NDJSON"));
     }
-    let filter = Filter {
-        remote: args.to.clone(),
-        ports: args.port.clone(),
-        loopback: args.loopback,
-    };
-    let observer = Observer::new(filter).map_err(|e| failed(&e))?;
+    let observer = Observer::new(args.look.filter()).map_err(|e| failed(&e))?;
     let stop = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
     stop.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))?;
-    let interval = Duration::from_nanos(args.interval.as_nanos());
+    let interval = args.look.interval();
     let mut session = Session {
         observer,
         policies: Policies::begin(&args.tuner.state, interval),

@@ -13,7 +13,7 @@ use super::flows::{Flows, REMEMBERED, Row};
 use crate::args::TopOrder;
 use crate::table::number;
 
-/// What is on the screen.
+/// The latest look as it is drawn: rows in their order, and where the reader has scrolled to.
 #[derive(Debug)]
 pub struct Picture {
     pub order: TopOrder,

@@ -79,7 +79,7 @@ pub fn of_server(
     })
 }
 
-/// What became of a dashboard.
+/// Waits for a dashboard's thread; a panic there is an internal failure of the command.
 pub fn closed(dashboard: Option<ScopedJoinHandle<'_, Result<(), Failure>>>) -> Result<(), Failure> {
     let panicked = |_| Failure::new(Exit::Internal, "the dashboard panicked");
     match dashboard {
