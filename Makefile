@@ -34,8 +34,9 @@ test: ## Run every test that this machine can run
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
 verify: verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz ## Run the long checks, hours: the five verify-* and fuzz
 
+# One test at a time: some load the whole machine, others count what is left of its namespaces.
 verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program
-	$(CARGO) test --locked --package fullpipe-net --package fullpipe --test it -- --ignored --skip spreading --skip emulator
+	$(CARGO) test --locked --package fullpipe-net --package fullpipe --test it -- --ignored --test-threads 1 --skip spreading --skip emulator
 	$(CARGO) build --release --locked --package fullpipe
 	@python3 -c 'import blake3, cryptography' 2>/dev/null || { echo 'make: python3 lacks the packages of contrib/python/requirements.txt' >&2; exit 3; }
 	FULLPIPE=$${CARGO_TARGET_DIR:-target}/release/fullpipe python3 -B contrib/python/attacks/run.py

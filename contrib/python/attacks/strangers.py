@@ -188,7 +188,7 @@ def requests(folder):
     with Serving(folder) as server:
         seen = {}
         for name, options in {
-            "kind 0": {"kind": 0}, "kind 2": {"kind": 2}, "kind 255": {"kind": 255},
+            "kind 0": {"kind": 0}, "kind 3": {"kind": 3}, "kind 255": {"kind": 255},
             "options 2": {"options": 2}, "options 255": {"options": 255},
             "2^32-1 bytes": {"length": 2**32 - 1}, "262145 bytes": {"length": 262145},
         }.items():

@@ -155,7 +155,7 @@ fn a_server_works_for_an_unprivileged_user_and_stops_when_asked() {
         "{rest:?}"
     );
     assert!(
-        rest.last().unwrap().contains("stopped after 1 tests"),
+        rest.last().unwrap().contains("stopped after 1 test"),
         "{rest:?}"
     );
 }

@@ -254,7 +254,9 @@ impl fmt::Display for Event {
                 }
             }
             Self::Stopping { tests: 0 } => f.write_str("stopping"),
+            Self::Stopping { tests: 1 } => f.write_str("stopping; 1 test goes on for a while"),
             Self::Stopping { tests } => write!(f, "stopping; {tests} tests go on for a while"),
+            Self::Stopped { tests: 1 } => f.write_str("stopped after 1 test"),
             Self::Stopped { tests } => write!(f, "stopped after {tests} tests"),
         }
     }
