@@ -15,7 +15,7 @@ use fullpipe_run::Ground;
 use fullpipe_scenario::{Overrides, Scenario};
 
 use super::compare;
-use super::run::{INTERRUPT, listen_for_interrupts, load};
+use super::run::{INTERRUPT, RUNS_FINISH, listen_for_interrupts, load};
 use crate::args::{Agree, ShortFormat, ShowProgress};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -55,7 +55,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
             ground: &**ground,
         })
         .collect();
-    listen_for_interrupts()?;
+    listen_for_interrupts(RUNS_FINISH)?;
     let progress = Progress::new(&scenario.name, ShowProgress::Auto.unless(args.quiet));
     let options = StudyOptions {
         run: Options {

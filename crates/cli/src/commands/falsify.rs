@@ -9,7 +9,7 @@ use fullpipe_results::store::{Cache, Earlier};
 use fullpipe_scenario::Overrides;
 
 use super::check::counted;
-use super::run::{INTERRUPT, listen_for_interrupts, load};
+use super::run::{INTERRUPT, RUNS_FINISH, listen_for_interrupts, load};
 use crate::args::{Falsify, ShortFormat, ShowProgress};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -45,7 +45,7 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
         };
         return Err(Failure::new(Exit::Usage, "there is no expectation").hint(hint));
     }
-    listen_for_interrupts()?;
+    listen_for_interrupts(RUNS_FINISH)?;
     let mut all = Vec::new();
     for scenario in scenarios {
         let name = scenario.name.clone();

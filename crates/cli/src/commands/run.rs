@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fullpipe_realtime::live::Live;
@@ -50,7 +50,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     }
     let (scenarios, studies) = load(&args.scenarios, &overrides)?;
     let directories = directories(args, &scenarios, &studies)?;
-    listen_for_interrupts()?;
+    listen_for_interrupts(RUNS_FINISH)?;
     if let Some(address) = args.live.prometheus {
         let live = Arc::clone(&live);
         prometheus::serve(address, move || prometheus::runs::page(&live))?;
@@ -541,21 +541,30 @@ fn array(results: &[RunResult]) -> String {
     format!("[\n{}\n]\n", parts.join(",\n"))
 }
 
-/// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the
-/// program at once.
-pub fn listen_for_interrupts() -> Result<(), Failure> {
+/// The first Ctrl-C sets [`INTERRUPT`] and says what is done until the end, `until_then`; the second
+/// ends the program at once.
+pub fn listen_for_interrupts(until_then: &'static str) -> Result<(), Failure> {
+    let _ = UNTIL_THEN.set(until_then);
     let listening = ctrlc::set_handler(interrupt);
     listening.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))
 }
 
-/// Stops as a Ctrl-C does: runs in flight finish; the second time at once, with exit code 130.
+/// Stops as a Ctrl-C does; the second time at once, with exit code 130.
 pub fn interrupt() {
     if INTERRUPT.swap(true, Ordering::Relaxed) {
         dashboard::leave();
         std::process::exit(Exit::Interrupted as i32);
     }
-    output::say("interrupted: waiting for the runs in flight; once more to stop at once");
+    let until_then = UNTIL_THEN.get().copied().unwrap_or(RUNS_FINISH);
+    output::say(&format!(
+        "interrupted: {until_then}; once more to stop at once"
+    ));
 }
+
+/// What commands that make runs do when they are interrupted: no further one begins.
+pub const RUNS_FINISH: &str = "waiting for the runs in flight";
+
+static UNTIL_THEN: OnceLock<&'static str> = OnceLock::new();
 
 /// Set by Ctrl-C.
 pub static INTERRUPT: AtomicBool = AtomicBool::new(false);

@@ -57,7 +57,7 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
         },
         What::Get(..) => to.to_owned(),
     };
-    listen_for_interrupts()?;
+    listen_for_interrupts("keeping what has arrived")?;
     if args.live.dashboard {
         dashboard::check()?;
     }

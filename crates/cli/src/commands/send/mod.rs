@@ -60,7 +60,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         dashboard::check()?;
     }
     let way = peer::way(&server, &args.peer)?;
-    listen_for_interrupts()?;
+    listen_for_interrupts("keeping what was measured")?;
     let rtt = way.round_trip(&INTERRUPT)?;
     output::detail(|| format!("{}: a round trip of {rtt}", way.name));
     let scenario = asked(args, &way.name, rtt)?;

@@ -23,7 +23,7 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     let server = Server::parse(&args.host).map_err(usage)?;
     let spec = document(args)?.scenario(None).map_err(wrong)?.cases[0].run_spec(1);
     let way = peer::way(&server, &args.peer)?;
-    listen_for_interrupts()?;
+    listen_for_interrupts("keeping what was measured")?;
     let name = way.name.clone();
     let (live, done) = (Arc::new(Live::default()), AtomicBool::new(false));
     let mut ground = Peer::new(way, &INTERRUPT);
