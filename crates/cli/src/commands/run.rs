@@ -541,8 +541,8 @@ fn array(results: &[RunResult]) -> String {
     format!("[\n{}\n]\n", parts.join(",\n"))
 }
 
-/// The first Ctrl-C sets [`INTERRUPT`] and says what is done until the end, `until_then`; the second
-/// ends the program at once.
+/// The first Ctrl-C sets [`INTERRUPT`] and says what is done until the end, `until_then`; the
+/// second ends the program at once.
 pub fn listen_for_interrupts(until_then: &'static str) -> Result<(), Failure> {
     let _ = UNTIL_THEN.set(until_then);
     let listening = ctrlc::set_handler(interrupt);
