@@ -15,6 +15,29 @@ export function el<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props =
   return element;
 }
 
+/** Words that are heard and not seen. */
+export function unseen(words: string): HTMLElement {
+  return el("span", { class: "unseen" }, words);
+}
+
+let widths: ResizeObserver | undefined;
+
+/** A part that scrolls by itself where it is too wide. The keyboard scrolls it then, and what has the focus is seen whole. */
+export function scroller(label: string, ...children: Child[]): HTMLElement {
+  widths ??= new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
+      else target.removeAttribute("tabindex");
+    }
+  });
+  const seen = (e: Event): void => {
+    if (e.target !== box) (e.target as Element).scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
+  };
+  const box = el("div", { class: "scroll", role: "group", "aria-label": label, onfocusin: seen }, ...children);
+  widths.observe(box);
+  return box;
+}
+
 /** A labelled choice. */
 export function select(label: string, options: readonly { value: string; label: string }[], chosen: string, pick: (value: string) => void): HTMLElement {
   const box = el("select", { onchange: () => pick(box.value) });

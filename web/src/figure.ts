@@ -3,7 +3,7 @@
 import { csv, type Cell } from "./csv.ts";
 import { download, el, lazy } from "./dom.ts";
 import { slug } from "./format.ts";
-import { toFile, type Mark } from "./svg.ts";
+import { toDom, toFile, type Mark } from "./svg.ts";
 
 export interface Figure {
   /** Name of its files. */
@@ -11,6 +11,8 @@ export interface Figure {
   title: string;
   /** Under the title: what is shown and how to read it. */
   note?: string;
+  /** Behind it: what can be done on the screen. */
+  hint?: string;
   controls?: HTMLElement[];
   /** What is seen; built when it comes near the window. */
   body: () => HTMLElement | SVGElement;
@@ -24,6 +26,13 @@ export interface Shown {
   element: HTMLElement;
   /** Builds the body again after a control has changed. */
   renew: () => void;
+}
+
+let heading: "h3" | "h4" = "h4";
+
+/** Where the titles of figures stand among the headings of the page. */
+export function setHeading(tag: "h3" | "h4"): void {
+  heading = tag;
 }
 
 export function figure(of: Figure): Shown {
@@ -49,11 +58,28 @@ export function figure(of: Figure): Shown {
   const caption = el(
     "figcaption",
     {},
-    el("div", { class: "figure-head" }, el("h4", {}, of.title), files),
-    of.note !== undefined && el("p", { class: "note" }, of.note),
+    el("div", { class: "figure-head" }, el(heading, {}, of.title), files),
+    of.note !== undefined && el("p", { class: "note" }, of.note, of.hint !== undefined && el("span", { class: "noprint" }, ` ${of.hint}`)),
   );
   const controls = of.controls && of.controls.length > 0 && el("div", { class: "controls noprint" }, ...of.controls);
   return { element: el("figure", { "data-name": slug(of.name) }, caption, controls, host), renew };
+}
+
+/** Less than this a drawing does not get, pixels. */
+const LEAST_WIDTH = 280;
+
+/** A drawing as wide as there is room for it, at most `most`: its words keep their size on a narrow window. */
+export function fitted(most: number, draw: (width: number) => Mark): HTMLElement {
+  const host = el("div");
+  let drawn = 0;
+  const fit = (room: number): void => {
+    const width = Math.max(LEAST_WIDTH, Math.min(most, Math.floor(room)));
+    if (width !== drawn) host.replaceChildren(toDom(draw((drawn = width))));
+  };
+  // Paper does not wait to be measured.
+  fit(most);
+  new ResizeObserver(() => host.clientWidth > 0 && fit(host.clientWidth)).observe(host);
+  return host;
 }
 
 /** Pixels per unit of a PNG. */

@@ -88,6 +88,8 @@ const WORDS: Record<string, string> = {
 export function metricWords(name: string): string {
   const known = WORDS[name];
   if (known !== undefined) return known;
+  // An expression over metrics stays as its author has written it.
+  if (!/^[\w.]+$/.test(name)) return name;
   const plain = name
     .replace(/_(mbps|ms|s|segments|packets|bytes)(?=\.|$)/g, "")
     .replace(/[._]/g, " ");

@@ -2,6 +2,7 @@
 
 import { VERSION, type Page } from "./generated/data.ts";
 import { buildAll, el } from "./dom.ts";
+import { setHeading } from "./figure.ts";
 import { counted, slug } from "./format.ts";
 import { Model } from "./model.ts";
 import { completionFigures } from "./sections/completion.ts";
@@ -31,15 +32,17 @@ function start(): void {
   startTheme(() => {
     document.querySelectorAll("details").forEach((d) => (d.open = true));
     buildAll();
+    document.dispatchEvent(new Event("fullpipe:paper"));
   });
   const contents: Entry[] = [];
   const study = page.scenarios.length > 1;
+  setHeading(study ? "h4" : "h3");
   const main = el("main", { id: "main", tabindex: -1 });
-  const section = (into: HTMLElement, id: string, title: string, level: 1 | 2, parts: (HTMLElement | undefined)[]): void => {
+  const section = (into: HTMLElement, id: string, title: string, level: 1 | 2, parts: (HTMLElement | undefined)[], of = ""): void => {
     const there = parts.filter((p) => p !== undefined);
     if (there.length === 0) return;
     contents.push({ id, title, level });
-    into.append(el("section", { id, "aria-labelledby": `${id}-title` }, el(level === 1 ? "h2" : "h3", { id: `${id}-title` }, title), ...there));
+    into.append(el("section", { id, "aria-labelledby": `${of} ${id}-title`.trim() }, el(level === 1 ? "h2" : "h3", { id: `${id}-title` }, title), ...there));
   };
   const models = page.scenarios.map((s, i) => new Model(page, s, study ? `s${i + 1}-${slug(s.name)}` : slug(s.name)));
   const explorers = models.map(explore);
@@ -54,37 +57,42 @@ function start(): void {
     const id = (name: string): string => `${model.id}-${name}`;
     const level = study ? 2 : 1;
     const host = study ? el("div", { class: "scenario", id: model.id }) : main;
+    // Sections of one kind are told apart by their scenario.
+    const part = (name: string, title: string, parts: (HTMLElement | undefined)[]): void => section(host, id(name), title, level, parts, study ? id("title") : "");
     if (study) {
       contents.push({ id: model.id, title: model.scenario.name, level: 1 });
-      host.append(el("h2", {}, model.scenario.name), about(model.scenario.about));
+      host.append(el("h2", { id: id("title") }, model.scenario.name), about(model.scenario.about));
       main.append(host);
     }
-    section(host, id("tables"), "Tables", level, tables(model, opener(i)));
-    section(host, id("limits"), "Host or network", level, [limitsFigure(model)]);
-    section(host, id("teeth"), "Can they fail?", level, [teethFigure(model)]);
-    section(host, id("sawtooth"), "Sawtooth", level, [saws(model, opener(i))]);
-    section(host, id("series"), "Time series", level, [explorers[i]?.element]);
-    section(host, id("completion"), "Short flows", level, pack(completionFigures(model)));
-    section(host, id("metrics"), "Error bars", level, pack(metricFigures(model)));
-    section(host, id("provenance"), "Scenario and provenance", level, [provenance(model)]);
+    part("tables", "Tables", tables(model, opener(i)));
+    part("limits", "Host or network", [limitsFigure(model)]);
+    part("teeth", "Can they fail?", [teethFigure(model)]);
+    part("sawtooth", "Sawtooth", [saws(model, opener(i))]);
+    part("series", "Time series", [explorers[i]?.element]);
+    part("completion", "Short flows", pack(completionFigures(model)));
+    part("metrics", "Error bars", pack(metricFigures(model)));
+    part("provenance", "Scenario and provenance", [provenance(model)]);
   });
   section(main, "metrics", "Metrics", 1, [glossary(page)]);
   app.append(
     el("a", { class: "skip", href: "#main" }, "Skip to the results"),
-    header(page),
+    header(page, models.find((m) => m.scenario.untrue !== undefined)),
     el("div", { class: "columns" }, nav(contents), main),
     el("footer", {}, `Made by fullpipe ${page.fullpipe}. This file is complete: it loads nothing. Full series and every run stand in the directory it was written to.`),
   );
 }
 
-function header(page: Page): HTMLElement {
+function header(page: Page, invalid: Model | undefined): HTMLElement {
   const cases = page.scenarios.reduce((n, s) => n + s.cases.length, 0);
   const runs = page.scenarios.reduce((n, s) => n + s.cases.reduce((m, c) => m + c.seeds, 0), 0);
   const expectations = page.scenarios.flatMap((s) => s.expectations);
   const failed = expectations.some((e) => !e.pass);
   const came = outcome(expectations, (n) => counted(n, "expectation"));
-  const verdict = expectations.length === 0 ? undefined : el("span", { class: failed ? "badge bad" : "badge good" }, `${failed ? "✗" : "✓"} ${came}`);
-  const untrue = page.scenarios.some((s) => s.untrue !== undefined) ? el("span", { class: "badge bad", title: page.scenarios.flatMap((s) => s.untrue ?? []).join("; ") }, "✗ numbers of the test bed") : undefined;
+  const unclear = expectations.some((e) => e.unclear);
+  const [kind, sign] = failed ? ["badge bad", "✗"] : unclear ? ["badge", "?"] : ["badge good", "✓"];
+  const verdict = expectations.length === 0 ? undefined : el("span", { class: kind }, `${sign} ${came}`);
+  const reasons = page.scenarios.flatMap((s) => s.untrue ?? []).join("; ");
+  const untrue = invalid && el("a", { class: "badge bad", href: `#${invalid.id}-provenance`, title: reasons }, "✗ not valid: numbers of the test bed");
   const engines = [...new Set(page.scenarios.map((s) => s.engine.slice(0, 12)))];
   const grounds = [...new Set(page.scenarios.map((s) => s.ground))];
   const facts = [

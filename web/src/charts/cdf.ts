@@ -2,7 +2,7 @@
 
 import { seriesColour, seriesDash } from "../colour.ts";
 import type { Cell } from "../csv.ts";
-import { linear, logarithmic, logTicks, tickText, ticks } from "../scale.ts";
+import { linear, logarithmic, logTicks, niceStep, tickText, ticks } from "../scale.ts";
 import { line, path, polyline, svg, text, type Mark } from "../svg.ts";
 import { legend } from "./lines.ts";
 
@@ -54,9 +54,10 @@ export function cdf(m: Cdf, width = 560): Mark {
   for (const t of [0, 0.25, 0.5, 0.75, 1]) {
     marks.push(line(frame.left, y(t), frame.left + frame.width, y(t), "var(--grid)"), text(frame.left - 6, y(t) + 4, t.toFixed(2), { size, anchor: "end", fill: "var(--muted)" }));
   }
-  for (const t of log ? logTicks(low * 0.95, high * 1.05, 9) : ticks(0, high, 7)) {
+  const most = width < 420 ? 4 : 7;
+  for (const t of log ? logTicks(low * 0.95, high * 1.05, most + 2) : ticks(0, high, most)) {
     marks.push(line(x(t), frame.top, x(t), bottom, "var(--grid)"), line(x(t), bottom, x(t), bottom + 4, "var(--muted)"));
-    marks.push(text(x(t), bottom + 17, tickText(t, t || 1), { size, anchor: "middle", fill: "var(--muted)" }));
+    marks.push(text(x(t), bottom + 17, tickText(t, log ? t : niceStep(high, most)), { size, anchor: "middle", fill: "var(--muted)" }));
   }
   marks.push(line(frame.left, bottom, frame.left + frame.width, bottom, "var(--muted)"));
   for (const c of m.curves) {

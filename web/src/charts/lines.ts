@@ -39,14 +39,17 @@ export function lines(m: Lines, width = 720): Mark {
   const domain = domainOf(ends, 5);
   const left = 14 + yRoom(domain, 5, size);
   const legendRows = legend(m, left, width);
-  const top = 56 + legendRows.height;
+  // Where the title stands elsewhere there is no line for it.
+  const up = m.title === "" ? 26 : 0;
+  const top = 56 - up + legendRows.height;
   const slanted = !fits(m, (width - left - 20) / m.x.length, size);
   const bottomRoom = slanted ? Math.min(150, 20 + 0.72 * Math.max(...m.x.map((v) => textWidth(v.label, size)))) : 26;
   const frame = { left, top, width: width - left - 20, height: 230 };
   const y = yAxis(frame, domain, 5, undefined, size);
   const { at, scaled } = positions(m.x, [frame.left + 24, frame.left + frame.width - 24]);
   const bottom = frame.top + frame.height;
-  const marks: Mark[] = [text(12, 22, m.title, { size: 14, weight: 600 }), text(12, 42, m.yTitle, { size, fill: "var(--muted)" }), ...legendRows.marks, ...y.marks];
+  const marks: Mark[] = m.title === "" ? [] : [text(12, 22, m.title, { size: 14, weight: 600 })];
+  marks.push(text(12, 42 - up, m.yTitle, { size, fill: "var(--muted)" }), mark("g", { transform: `translate(0 ${-up})` }, ...legendRows.marks), ...y.marks);
   marks.push(line(frame.left, bottom, frame.left + frame.width, bottom, "var(--muted)"));
   m.x.forEach((v, i) => {
     marks.push(line(at[i]!, bottom, at[i]!, bottom + 4, "var(--muted)"));
@@ -73,7 +76,7 @@ export function lines(m: Lines, width = 720): Mark {
       marks.push(dot(s.colour, px, py, colour));
     });
   });
-  return svg(width, bottom + bottomRoom + 22, m.title, marks);
+  return svg(width, bottom + bottomRoom + 22, m.title === "" ? `${m.yTitle} by ${m.xTitle}` : m.title, marks);
 }
 
 /** A shape per competitor, so that colour is not the only difference. */

@@ -27,7 +27,8 @@ export function losses(m: LossFigure, width = 560): Mark {
   const x = linear([1, n], [frame.left + 16, frame.left + frame.width - 16]);
   const marks: Mark[] = m.title === "" ? [] : [text(12, 22, m.title, { size: 14, weight: 600 })];
   marks.push(mark("g", { transform: `translate(0 ${offset - 12})` }, ...head.marks), ...y.marks);
-  for (let i = 1; i <= n; i++) if (n <= 16 || i % 5 === 0) marks.push(text(x(i), bottom + 16, String(i), { size, anchor: "middle", fill: "var(--muted)" }));
+  const every = [1, 2, 5, 10, 20].find((k) => x(1 + k) - x(1) > 20) ?? 50;
+  for (let i = 1; i <= n; i++) if (i % every === 0) marks.push(text(x(i), bottom + 16, String(i), { size, anchor: "middle", fill: "var(--muted)" }));
   marks.push(line(frame.left, bottom, frame.left + frame.width, bottom, "var(--muted)"), text(frame.left + frame.width, bottom + 32, "segment of the transfer", { size, anchor: "end", fill: "var(--muted)" }));
   for (const v of m.variants) {
     const colour = seriesColour(v.colour);

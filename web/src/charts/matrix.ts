@@ -3,7 +3,7 @@
 
 import { diverging, sequential, textOn, type Theme } from "../colour.ts";
 import type { Cell } from "../csv.ts";
-import { el } from "../dom.ts";
+import { el, scroller } from "../dom.ts";
 import { halfWidth, metricNumber } from "../format.ts";
 import { half, type Estimate } from "../model.ts";
 import { mark, rect, svg, text, textWidth, type Mark } from "../svg.ts";
@@ -80,13 +80,26 @@ export function table(m: Matrix, open?: (caseIndex: number) => void): HTMLElemen
   const body = m.rows.map((row, r) =>
     el("tr", {}, el("th", { scope: "row" }, row), ...(m.cells[r] ?? []).map((cell, c) => cellElement(cell, styleOf(m, c)))),
   );
-  const grid = el("table", { class: "matrix", role: "grid", "aria-label": m.title }, el("thead", {}, ...head), el("tbody", {}, ...body));
+  const grid = el("table", { class: "matrix", role: "grid", "aria-label": m.title, style: roomOf(m) }, el("thead", {}, ...head), el("tbody", {}, ...body));
   navigate(grid, (r, c) => {
     const at = m.cells[r]?.[c]?.case;
     if (at !== undefined) open?.(at);
   });
   const title = m.columnHeads.map((l) => l.title).filter((t) => t !== "").join(" · ");
-  return el("div", { class: "scroll" }, title !== "" && el("p", { class: "columns-title", "aria-hidden": true }, `columns: ${title}`), grid);
+  return scroller(m.title, title !== "" && el("p", { class: "columns-title", "aria-hidden": true }, `columns: ${title}`), grid);
+}
+
+/** Widths of the table and of its row heads in units of its letters, which are as large as paper has room for. */
+function roomOf(m: Matrix): string {
+  // The widest of the common fonts, bold headings, and room around.
+  const width = (words: string): number => 1.15 * textWidth(words, 1);
+  const longest = (words: string): number => Math.max(...words.split(" ").map((w) => 0.9 * width(w)));
+  const columns = (m.columnHeads.at(-1)?.heads ?? []).map((head, c) => {
+    const texts = m.cells.flatMap((row) => (row[c] ? [cellText(row[c], styleOf(m, c))] : []));
+    return 1 + Math.max(longest(head.label), ...texts.map((t) => Math.max(width(t.value), 0.82 * width(t.half))));
+  });
+  const head = 1 + Math.max(longest(m.rowHead), ...m.rows.map((r) => Math.min(10, width(r))));
+  return `--ems:${Math.ceil(columns.reduce((sum, w) => sum + w, head))};--head:${head.toFixed(1)}em`;
 }
 
 function cellElement(cell: MatrixCell | undefined, m: CellStyle): HTMLElement {

@@ -26,7 +26,7 @@ export function saw(curves: CaseCurves, title: string, top: number): Mark {
   const y = linear([0, top], [frame.top + frame.height, frame.top]);
   const bottom = frame.top + frame.height;
   const marks: Mark[] = [
-    text(4, 12, fitted(title, 11, SAW.width - 8), { size: 11, weight: 600 }),
+    heading(title, 11, SAW.width - 8),
     line(frame.left, bottom, frame.left + frame.width, bottom, "var(--rule)"),
     line(frame.left, frame.top, frame.left + frame.width, frame.top, "var(--grid)"),
     text(frame.left - 5, frame.top + 4, tickText(top, top), { size: 10, anchor: "end", fill: "var(--muted)" }),
@@ -60,37 +60,43 @@ export function band(curves: CaseCurves, trace: Trace, x: (v: number) => number,
   return [path(polyline(points), colour, width)];
 }
 
-/** As much of a label as has room: bold letters are a little wider than plain ones. */
-function fitted(label: string, size: number, room: number): string {
+/** A label in bold letters: narrower ones where they would not have room, and as many as have it then. */
+function heading(label: string, size: number, room: number): Mark {
+  // The widest of the common fonts.
+  const width = (words: string): number => 1.25 * textWidth(words, size);
   let most = label.length;
-  while (most > 1 && 1.08 * textWidth(shorten(label, most), size) > room) most -= 1;
-  return shorten(label, most);
+  while (most > 1 && width(shorten(label, most)) > room / 0.8) most -= 1;
+  const words = shorten(label, most);
+  const made = text(4, 12, words, { size, weight: 600 });
+  return width(words) > room ? { ...made, attrs: { ...made.attrs, textLength: room, lengthAdjust: "spacingAndGlyphs" } } : made;
 }
 
 export function shorten(label: string, length: number): string {
   return label.length <= length ? label : `${label.slice(0, length - 1)}…`;
 }
 
-/** Which colour is which flow: a line and its name, side by side. */
-export function flowKeys(curves: CaseCurves, y: number): { marks: Mark[]; width: number } {
+/** Which colour is which flow: a line and its name, side by side as far as there is room; `end` is where the last line stands. */
+export function flowKeys(curves: CaseCurves, y: number, room: number): { marks: Mark[]; end: number } {
   const marks: Mark[] = [];
   let x = 4;
   for (const trace of windows(curves)) {
+    const width = 1.12 * textWidth(trace.of, 11.5) + 24;
+    if (x > 4 && x + width > room) [x, y] = [4, y + 18];
     marks.push(line(x, y - 4, x + 18, y - 4, seriesColour(trace.colour), 2.5), text(x + 24, y, trace.of, { size: 11.5 }));
-    x += textWidth(trace.of, 11.5) + 44;
+    x += width + 20;
   }
-  return { marks, width: x };
+  return { marks, end: y };
 }
 
 /** Cells side by side, as one drawing; `keys` below its title. */
-export function sheet(cells: readonly Mark[], columns: number, title: string, keys: readonly Mark[] = []): Mark {
-  const top = keys.length > 0 ? 48 : 28;
+export function sheet(cells: readonly Mark[], columns: number, title: string, keys?: { marks: readonly Mark[]; end: number }): Mark {
+  const top = keys ? keys.end + 10 : 28;
   const placed = cells.map((cell, i) => {
     const [x, y] = [(i % columns) * SAW.width, top + Math.floor(i / columns) * SAW.height];
     return mark("g", { transform: `translate(${x} ${y})` }, ...cell.children.slice(1));
   });
   const height = top + Math.ceil(cells.length / columns) * SAW.height;
-  return svg(SAW.width * Math.min(columns, cells.length), height, title, [text(8, 18, title, { size: 14, weight: 600 }), ...keys, ...placed]);
+  return svg(SAW.width * Math.min(columns, cells.length), height, title, [text(8, 18, title, { size: 14, weight: 600 }), ...(keys?.marks ?? []), ...placed]);
 }
 
 /** A common end of the vertical axes, if the windows are of one order of magnitude. */

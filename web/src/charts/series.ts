@@ -61,11 +61,11 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
     button("+", "Zoom in", () => scaled(0.5)),
     button("‹", "Earlier", () => moved(-0.5)),
     button("›", "Later", () => moved(0.5)),
-    button("All", "Whole run", () => zoom(0, end)),
+    button("All", "All of the run", () => zoom(0, end)),
     label,
   );
   const stack = el("div", { class: "panels" });
-  const host = el("div", { class: "explorer" }, bar, stack);
+  const host = el("div", { class: "explorer noprint" }, bar, stack);
 
   for (const panel of curves.panels) {
     const box = el("div", {
@@ -82,7 +82,7 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
         width: 900,
         height: heightOf(panel),
         cursor: { sync: { key: sync.key, setSeries: false }, drag: { x: true, y: false, setScale: true }, points: { size: 6 }, y: false },
-        legend: { live: true, markers: { width: 0, fill: (u, i) => lineColour(u.series[i]!) } },
+        legend: { live: true, markers: { width: 0, fill: (u, i) => `var(--${(u.series[i] as Coloured).colourName ?? "ink"})` } },
         scales: { x: { time: false, range: (_u, low, high) => (low === curves.time[0] && high === curves.time.at(-1) ? shown : [low, high]) }, y: { range: (_u, low, high) => panelDomain(panel, [low ?? 0, high ?? 1]) } },
         axes: [
           { stroke: () => css("muted"), grid: { stroke: () => css("grid"), width: 1 }, ticks: { stroke: () => css("rule"), width: 1 }, font: `11px ${FONT}`, size: 26, values: (_u, at) => at.map((t) => `${Number(t.toPrecision(6))}`) },
@@ -91,6 +91,7 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
         series: [{ label: "time", value: (_u, t) => (t === null || t === undefined ? "–" : `${number(t)} s`) }, ...panel.traces.flatMap((t) => series(t))],
         bands: bands(panel.traces),
         hooks: {
+          setSeries: [(u, i, change) => i !== null && change.show !== undefined && switched(u, i, change.show)],
           setScale: [
             (u, key) => {
               const { min, max } = u.scales["x"]!;
@@ -106,7 +107,15 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
       box,
     );
     plot.root.querySelectorAll(".u-series").forEach((row, i) => {
-      if (i === 0 || !plot.series[i]?.dash) return;
+      if (i === 0) return;
+      const name = row.querySelector<HTMLElement>(".u-label")!;
+      for (const [key, value] of Object.entries({ role: "button", tabindex: "0", "aria-pressed": "true", title: "Show or hide" })) name.setAttribute(key, value);
+      name.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        name.click();
+      });
+      if (!plot.series[i]?.dash) return;
       row.classList.add("dashed");
       (row as HTMLElement).style.setProperty("--mark", `var(--${(plot.series[i] as Coloured).colourName})`);
     });
@@ -160,6 +169,13 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
 
 let serial = 0;
 
+/** The name of a curve says whether it is shown; the other end of a range goes with it. */
+function switched(u: uPlot, i: number, show: boolean): void {
+  u.root.querySelectorAll(".u-series")[i]?.querySelector(".u-label")?.setAttribute("aria-pressed", String(show));
+  const low = u.series[i - 1];
+  if (low?.class === "u-low" && low.show !== show) u.setSeries(i - 1, { show });
+}
+
 /** Windows, queues and rates start at zero; a round-trip time never does, and its changes are what counts. */
 function panelDomain(panel: Panel, values: number[]): [number, number] {
   const fromZero = panel.key !== "rtt" && panel.key !== "ping";
@@ -172,10 +188,6 @@ function css(name: string): string {
 }
 
 type Coloured = uPlot.Series & { colourName?: string };
-
-function lineColour(s: uPlot.Series): string {
-  return css((s as Coloured).colourName ?? "ink");
-}
 
 /** A range is two series; the legend shows the second, with both values. */
 function series(trace: Trace): uPlot.Series[] {
@@ -212,33 +224,47 @@ function bands(traces: readonly Trace[]): uPlot.Band[] {
   return out;
 }
 
-/** The panels over this part of the run, as a drawing. */
-export function drawing(curves: CaseCurves, title: string, [from, to]: readonly [number, number]): Mark {
-  const [width, panelHeight, gap] = [900, 150, 56];
-  const marks: Mark[] = [text(16, 24, title, { size: 15, weight: 600 })];
-  let top = 64;
+/** What a sheet has between its margins, pixels: A4 and Letter. */
+export const PAPER_WIDTH = 680;
+
+/** Names of the curves: beside the title if there is room behind `from`, otherwise in lines of their own below it. */
+function keysOf(traces: readonly Trace[], from: number, width: number): { marks: Mark[]; lines: number } {
+  const room = traces.map((t) => 1.12 * textWidth(t.label, 11) + 40);
+  const all = room.reduce((sum, w) => sum + w, 0);
+  const beside = from + all <= width - 4;
+  let [x, y] = beside ? [width - 4 - all, 0] : [16, 16];
+  const marks = traces.flatMap((trace, i) => {
+    if (!beside && x > 16 && x + room[i]! > width) [x, y] = [16, y + 16];
+    const at = x;
+    x += room[i]!;
+    return [line(at, y - 4, at + 18, y - 4, seriesColour(trace.colour), 2.5, trace.dashed ? "5 3" : undefined), text(at + 24, y, trace.label, { size: 11 })];
+  });
+  return { marks, lines: y / 16 };
+}
+
+/** The panels over this part of the run, as a drawing; `id` tells its parts from those of others in one page. */
+export function drawing(curves: CaseCurves, title: string, [from, to]: readonly [number, number], width = 900, id = "clip"): Mark {
+  const [panelHeight, gap] = [150, 56];
+  const marks: Mark[] = title === "" ? [] : [text(16, 24, title, { size: 15, weight: 600 })];
+  let top = title === "" ? 26 : 64;
   curves.panels.forEach((panel, p) => {
+    const heading = `${panel.title}, ${panel.unit}`;
+    const keys = keysOf(panel.traces, 36 + 1.25 * textWidth(heading, 12), width);
+    marks.push(text(16, top - 12, heading, { size: 12, weight: 600 }), mark("g", { transform: `translate(0 ${top - 12})` }, ...keys.marks));
+    top += 16 * keys.lines;
     const inside = (v: Float32Array): number[] => Array.from(v).filter((_, i) => curves.time[i]! >= from && curves.time[i]! <= to);
     const domain = panelDomain(panel, panel.traces.flatMap((t) => [...inside(t.low), ...inside(t.high)]));
     const frame = { left: 64, top, width: width - 84, height: panelHeight };
     const y = yAxis(frame, domain, 4);
     const last = p === curves.panels.length - 1;
     const x = xAxis(frame, [from, to], 8, last ? "time, s" : undefined);
-    const id = `clip-${panel.key}`;
-    marks.push(mark("clipPath", { id }, rect(frame.left, frame.top, frame.width, frame.height, "none")));
-    marks.push(text(16, top - 12, `${panel.title}, ${panel.unit}`, { size: 12, weight: 600 }));
-    let at = frame.left + frame.width;
-    for (const trace of [...panel.traces].reverse()) {
-      at -= textWidth(trace.label, 11);
-      marks.push(text(at, top - 12, trace.label, { size: 11 }));
-      marks.push(line(at - 24, top - 16, at - 6, top - 16, seriesColour(trace.colour), 2.5, trace.dashed ? "5 3" : undefined));
-      at -= 40;
-    }
+    const clip = `${id}-${panel.key}`;
+    marks.push(mark("clipPath", { id: clip }, rect(frame.left, frame.top, frame.width, frame.height, "none")));
     marks.push(...y.marks, ...x.marks);
-    marks.push(mark("g", { "clip-path": `url(#${id})` }, ...panel.traces.flatMap((t) => band(curves, t, x.scale, y.scale))));
+    marks.push(mark("g", { "clip-path": `url(#${clip})` }, ...panel.traces.flatMap((t) => band(curves, t, x.scale, y.scale))));
     top += panelHeight + gap;
   });
-  return svg(width, top, title, marks);
+  return svg(width, top, title === "" ? curves.panels.map((p) => p.title).join(", ") : title, marks);
 }
 
 /** One line per row of the grid. */

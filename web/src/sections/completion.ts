@@ -4,10 +4,9 @@ import { cdf, rows as cdfRows, type Cdf } from "../charts/cdf.ts";
 import { losses, rows as lossRows, type LossFigure } from "../charts/losses.ts";
 import type { Axis, Completions } from "../generated/data.ts";
 import { float32s } from "../decode.ts";
-import { figure } from "../figure.ts";
+import { figure, fitted } from "../figure.ts";
 import { counted } from "../format.ts";
 import { axisLabel, combinations, type Model } from "../model.ts";
-import { toDom } from "../svg.ts";
 
 interface Panel {
   name: string;
@@ -50,7 +49,7 @@ export function completionFigures(model: Model): HTMLElement[] {
         title: drawn.title,
         note: `${counted(total, "flow")}${unfinished > 0 ? `, ${unfinished} of them not finished: a curve ends below 1 for those` : ""}.`,
         height: 320,
-        body: () => toDom(cdf({ ...drawn, title: "" })),
+        body: () => fitted(560, (width) => cdf({ ...drawn, title: "" }, width)),
         svg: () => cdf(drawn),
         csv: () => cdfRows(drawn),
       }).element,
@@ -64,7 +63,7 @@ export function completionFigures(model: Model): HTMLElement[] {
           title: lost.title,
           note: "Dotted: part of the transfers that lost the segment. Solid: the same among those that lost the segment before it. Far apart: losses come in bursts.",
           height: 320,
-          body: () => toDom(losses({ ...lost, title: "" })),
+          body: () => fitted(560, (width) => losses({ ...lost, title: "" }, width)),
           svg: () => losses(lost),
           csv: () => lossRows(lost),
         }).element,

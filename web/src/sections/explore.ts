@@ -1,10 +1,11 @@
 // Time series of one case, chosen by its place on every axis.
 
-import { drawing, explorer, rows, type Explorer } from "../charts/series.ts";
+import { drawing, explorer, PAPER_WIDTH, rows, type Explorer } from "../charts/series.ts";
 import { SERIES_COLOURS } from "../colour.ts";
 import { curvesOf, laidOver, type CaseCurves } from "../curves.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
+import { toDom } from "../svg.ts";
 import type { Axis } from "../generated/data.ts";
 import { axisLabel, axisValue, axisWords, type Model } from "../model.ts";
 
@@ -63,7 +64,7 @@ export function explore(model: Model): Explore | undefined {
       box.querySelector("select")!.dataset["axis"] = String(a);
       return [box];
     });
-    const button = (words: string, about: string, by: number): HTMLElement => el("button", { type: "button", "aria-label": about, title: about, onclick: () => step(by) }, words);
+    const button = (words: string, about: string, by: number): HTMLElement => el("button", { type: "button", "aria-label": about, title: about, "data-axis": about, onclick: () => step(by) }, words);
     pickers.replaceChildren(...choice, button("‹ previous", "Previous case", -1), button("next ›", "Next case", 1));
     pickers.querySelector<HTMLElement>(`[data-axis="${focused}"]`)?.focus();
   };
@@ -79,11 +80,12 @@ export function explore(model: Model): Explore | undefined {
       shown.renew();
     },
   );
-  const seed = model.severalSeeds() ? ` Seed ${model.scenario.seeds[0]}, one of ${model.seeds()[1]}.` : "";
+  const seed = model.severalSeeds() ? `Seed ${model.scenario.seeds[0]}, one of ${model.seeds()[1]}. ` : "";
   const shown = figure({
     name: `${model.id}-series`,
     title: "Time series",
-    note: `Drag across a panel to zoom, double-click for the whole run.${seed} Where a run has more rows than the page, a shaded range stands for them: smallest and largest value.`,
+    note: `${seed}Where a run has more rows than the page, a shaded range stands for them: smallest and largest value.`,
+    hint: "Drag across a panel to zoom, double-click for the whole run.",
     controls: several.length > 0 && cases.length > 1 ? [pickers, laying] : [pickers],
     height: 700,
     body: () => {
@@ -91,14 +93,23 @@ export function explore(model: Model): Explore | undefined {
       const drawn = curves();
       if (!drawn) return el("p", {}, "This case kept no time series.");
       current = explorer(drawn, (p) => (p.key === "cwnd" ? 220 : 130));
-      return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), current.element);
+      return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), current.element, paper);
     },
     svg: () => drawing(curves()!, title(), current?.range() ?? [0, model.cases[chosen]!.simulated_s]),
     csv: () => rows(curves()!),
   });
+  shown.element.tabIndex = -1;
+  // Drawings for paper: a panel of its own each, so that none is cut by the end of a page.
+  const paper = el("div", { class: "paper" });
+  document.addEventListener("fullpipe:paper", () => {
+    const [drawn, range] = [curves(), current?.range()];
+    if (drawn && range) paper.replaceChildren(...drawn.panels.map((p, i) => toDom(drawing({ ...drawn, panels: [p] }, "", range, PAPER_WIDTH, `${model.id}-${i}`))));
+  });
   const open = (i: number): void => {
     if (!cases.includes(i)) return;
     show(i);
+    // The keyboard goes on from there.
+    shown.element.focus({ preventScroll: true });
     shown.element.scrollIntoView({ behavior: "smooth", block: "start" });
   };
   return { element: shown.element, open };

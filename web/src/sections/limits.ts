@@ -1,7 +1,7 @@
 // Is it the host or the network? What held each flow back, from the metrics `limited.*`.
 
 import type { Cell } from "../csv.ts";
-import { el } from "../dom.ts";
+import { el, scroller, unseen } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted, metricNumber, number } from "../format.ts";
 import type { Model } from "../model.ts";
@@ -93,12 +93,12 @@ export function limitsFigure(model: Model): HTMLElement | undefined {
   const named = model.flows().length > 1;
   const cased = flows.some((f) => f.label !== "");
   const title = "Host or network: what held each flow back";
-  const head = (label: string, numeric: boolean, aria?: string): HTMLElement => el("th", { scope: "col", class: numeric ? "number" : undefined, "aria-label": aria }, label);
+  const head = (label: string | HTMLElement, numeric: boolean): HTMLElement => el("th", { scope: "col", class: numeric ? "number" : undefined }, label);
   const part = (some: readonly Limited[]): HTMLElement =>
     el(
       "table",
       { class: "limits" },
-      el("thead", {}, el("tr", {}, cased && head("case", false), named && head("flow", false), head("Goodput, Mbit/s", true), head("limited by", false), head("", false, "parts of the time"), ...used.map((i) => head(LIMITS[i]!.word, true)), stalls && head("stalls", true))),
+      el("thead", {}, el("tr", {}, cased && head("case", false), named && head("flow", false), head("Goodput, Mbit/s", true), head("limited by", false), head(unseen("parts of the time"), false), ...used.map((i) => head(LIMITS[i]!.word, true)), stalls && head("stalls", true))),
       el(
         "tbody",
         {},
@@ -119,7 +119,7 @@ export function limitsFigure(model: Model): HTMLElement | undefined {
     );
   const key = (): HTMLElement => el("p", { class: "note" }, ...used.flatMap((i) => [toDom(svg(12, 12, LIMITS[i]!.word, [rect(0, 1, 10, 10, `var(--s${i})`)])), ` ${LIMITS[i]!.word} `]));
   const rest = flows.slice(SHOWN);
-  const body = (): HTMLElement => el("div", { class: "scroll" }, key(), part(flows.slice(0, SHOWN)), rest.length > 0 && el("details", {}, el("summary", {}, `${counted(rest.length, "more flow")}`), part(rest)));
+  const body = (): HTMLElement => scroller(title, key(), part(flows.slice(0, SHOWN)), rest.length > 0 && el("details", {}, el("summary", {}, `${counted(rest.length, "more flow")}`), part(rest)));
   return figure({
     name: `${model.id}-limits`,
     title,

@@ -2,10 +2,9 @@
 
 import { lines, rows, type Lines } from "../charts/lines.ts";
 import type { Axis, FigureAsk } from "../generated/data.ts";
-import { figure } from "../figure.ts";
+import { figure, fitted } from "../figure.ts";
 import { metricHead } from "../format.ts";
 import { axisLabel, axisValue, axisWords, combinations, type Model } from "../model.ts";
-import { toDom } from "../svg.ts";
 
 /** Competitors in one picture; more become pictures of their own. */
 const MOST_SERIES = 10;
@@ -54,7 +53,7 @@ function one(model: Model, ask: FigureAsk, i: number): HTMLElement[] {
       title: drawn.title,
       note: spread,
       height: 330,
-      body: () => toDom(lines({ ...drawn, title: "" })),
+      body: () => fitted(720, (width) => lines({ ...drawn, title: "" }, width)),
       svg: () => lines(drawn),
       csv: () => rows(drawn),
     }).element;

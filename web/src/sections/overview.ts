@@ -3,7 +3,7 @@
 import { range } from "../charts/range.ts";
 import type { Cell } from "../csv.ts";
 import type { Axis, Expected } from "../generated/data.ts";
-import { el } from "../dom.ts";
+import { el, scroller, unseen } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted, halfWidth, metricHead, metricNumber, number, unit } from "../format.ts";
 import { axisLabel, axisWords, half, type Model } from "../model.ts";
@@ -139,9 +139,8 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
   const paired = model.pair()?.first === axis;
   const top = Math.max(...ranked.rows.map((r) => Math.max(r.most, r.mean + (Number.isFinite(r.half) ? r.half : 0))));
   const body = (): HTMLElement =>
-    el(
-      "div",
-      { class: "scroll" },
+    scroller(
+      `Ranking by ${ranked.head}`,
       el(
         "table",
         { class: "ranking" },
@@ -155,7 +154,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
             el("th", { scope: "col" }, axis.key.endsWith(".stack") || paired ? "stack" : axisWords(axis)),
             el("th", { scope: "col", class: "number" }, ranked.head),
             el("th", { scope: "col", class: "nowrap" }, several ? "± 95 %" : "spread"),
-            el("th", { scope: "col", "aria-label": "bar" }, ""),
+            el("th", { scope: "col" }, unseen("bar")),
             several && el("th", { scope: "col", class: "number" }, "smallest – largest"),
             ...ranked.others.map((o) => el("th", { scope: "col", class: "number" }, o.head)),
           ),
@@ -254,15 +253,14 @@ export function expectationsFigure(model: Model, open: (caseIndex: number) => vo
     el(
       "table",
       { class: "expectations" },
-      el("thead", {}, el("tr", {}, ...["", "expectation", "case", "observed", "accepted", "", "source"].map((h, i) => el("th", { scope: "col", "aria-label": i === 0 ? "verdict" : i === 5 ? "bar" : undefined, class: i === 3 ? "number" : undefined }, h)))),
+      el("thead", {}, el("tr", {}, ...[unseen("verdict"), "expectation", "case", "observed", "accepted", unseen("bar"), "source"].map((h, i) => el("th", { scope: "col", class: i === 3 ? "number" : undefined }, h)))),
       el("tbody", {}, ...some.map((e) => row(model, e, open))),
     );
   const first = all.slice(0, Math.max(SHOWN, needed));
   const rest = all.slice(first.length);
   const body = (): HTMLElement =>
-    el(
-      "div",
-      { class: "scroll" },
+    scroller(
+      title,
       part(first),
       rest.length > 0 && el("details", {}, el("summary", {}, `${counted(rest.length, "more expectation")} that hold`), part(rest)),
     );

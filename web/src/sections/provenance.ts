@@ -2,7 +2,7 @@
 // means.
 
 import type { Page } from "../generated/data.ts";
-import { el } from "../dom.ts";
+import { el, scroller } from "../dom.ts";
 import { number, unit } from "../format.ts";
 import type { Model } from "../model.ts";
 
@@ -42,9 +42,8 @@ export function glossary(page: Page): HTMLElement {
     "details",
     {},
     el("summary", {}, `The ${page.metrics.length} metrics of this page, each with formula and source`),
-    el(
-      "div",
-      { class: "scroll" },
+    scroller(
+      "Metrics",
       el(
         "table",
         { class: "glossary" },

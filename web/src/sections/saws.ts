@@ -4,7 +4,7 @@ import { commonTop, flowKeys, highest, saw, sheet, SAW } from "../charts/sawtoot
 import type { Cell } from "../csv.ts";
 import { curvesOf } from "../curves.ts";
 import { el, lazy } from "../dom.ts";
-import { figure } from "../figure.ts";
+import { figure, fitted } from "../figure.ts";
 import { counted } from "../format.ts";
 import type { Model } from "../model.ts";
 import { niceDomain } from "../scale.ts";
@@ -30,20 +30,21 @@ export function saws(model: Model, open: (caseIndex: number) => void): HTMLEleme
     lazy(host, () => host.replaceChildren(toDom(saw(curvesOf(model, i)!, label(i), topOf(i)))));
     return host;
   };
-  const keys = (y: number): Mark[] => (model.flows().length > 1 ? flowKeys(curvesOf(model, cases[0]!)!, y).marks : []);
-  const legend = (): SVGElement[] => {
-    const marks = keys(14);
-    return marks.length > 0 ? [toDom(svg(flowKeys(curvesOf(model, cases[0]!)!, 14).width, 22, "Colours of the flows", marks))] : [];
+  const keys = (y: number, room: number): { marks: Mark[]; end: number } | undefined => (model.flows().length > 1 ? flowKeys(curvesOf(model, cases[0]!)!, y, room) : undefined);
+  const legend = (room: number): Mark => {
+    const { marks, end } = keys(14, room)!;
+    return svg(room, end + 8, "Colours of the flows", marks);
   };
   const box = el("input", { type: "checkbox", checked: true, onchange: () => ((shared = box.checked), shown.renew()) });
   const shown = figure({
     name: `${model.id}-sawtooth`,
     title: "Congestion window of every case, segments",
-    note: `${counted(cases.length, "case")}${model.severalSeeds() ? ", the first seed of each" : ""}. Choose one to see its time series.`,
+    note: `${counted(cases.length, "case")}${model.severalSeeds() ? ", the first seed of each" : ""}.`,
+    hint: "Choose one to see its time series.",
     controls: [el("label", { class: "choice" }, box, " one scale where windows are of one order")],
     height: Math.ceil(cases.length / 4) * SAW.height,
-    body: () => el("div", {}, ...legend(), el("div", { class: "saws" }, ...cases.map(cell))),
-    svg: () => sheet(cases.map((i) => saw(curvesOf(model, i)!, label(i), topOf(i))), 4, `${model.scenario.name}: congestion window, segments`, keys(38)),
+    body: () => el("div", {}, model.flows().length > 1 && fitted(4 * SAW.width, legend), el("div", { class: "saws" }, ...cases.map(cell))),
+    svg: () => sheet(cases.map((i) => saw(curvesOf(model, i)!, label(i), topOf(i))), 4, `${model.scenario.name}: congestion window, segments`, keys(38, Math.min(4, cases.length) * SAW.width)),
     csv: (): Cell[][] => [
       ["case", "label", "flow", "time_s", "cwnd_low", "cwnd_high"],
       ...cases.flatMap((i) => {

@@ -136,7 +136,8 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
       ...(i === 0 && asked.note !== undefined ? { note: asked.note } : {}),
       controls,
       height: 60 + 26 * layout.row.values.length,
-      body: () => table(made(), open),
+      // On paper there is no choice to read the metric from.
+      body: () => (asked.choice ? el("div", {}, el("p", { class: "case-name paper" }, made().title), table(made(), open)) : table(made(), open)),
       svg: () => drawing(made()),
       csv: () => rows(made()),
     });

@@ -1,7 +1,7 @@
 // Can the expectations fail? What `fullpipe falsify` found, as expectations by wrong worlds.
 
 import type { Cell } from "../csv.ts";
-import { el } from "../dom.ts";
+import { el, scroller, unseen } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted } from "../format.ts";
 import type { Falsified, Teeth, World } from "../generated/data.ts";
@@ -53,7 +53,7 @@ export function teethFigure(model: Model): HTMLElement | undefined {
     el(
       "table",
       { class: "expectations teeth" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col", "aria-label": "verdict" }), el("th", { scope: "col" }, "expectation"), ...numbered.map(({ world, number }) => el("th", { scope: "col", class: "number", title: world.about }, number)))),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, unseen("verdict")), el("th", { scope: "col" }, "expectation"), ...numbered.map(({ world, number }) => el("th", { scope: "col", class: "number", title: world.about }, number)))),
       el(
         "tbody",
         {},
@@ -75,7 +75,7 @@ export function teethFigure(model: Model): HTMLElement | undefined {
     el(
       "table",
       {},
-      el("thead", {}, el("tr", {}, ...["", "wrong world", "what differs", ""].map((h, i) => el("th", { scope: "col", "aria-label": i === 0 ? "number" : i === 3 ? "effect" : undefined }, h)))),
+      el("thead", {}, el("tr", {}, ...[unseen("number"), "wrong world", "what differs", unseen("effect")].map((h) => el("th", { scope: "col" }, h)))),
       el(
         "tbody",
         {},
@@ -84,7 +84,7 @@ export function teethFigure(model: Model): HTMLElement | undefined {
         ),
       ),
     );
-  const body = (): HTMLElement => el("div", { class: "scroll" }, table(), el("details", { open: found.worlds.length <= OPEN }, el("summary", {}, counted(found.worlds.length, "wrong world")), worlds()));
+  const body = (): HTMLElement => scroller(title, table(), el("details", { open: found.worlds.length <= OPEN }, el("summary", {}, counted(found.worlds.length, "wrong world")), worlds()));
   const followed = found.first_failure ? " Each expectation was followed to its first failure only." : "";
   return figure({
     name: `${model.id}-teeth`,

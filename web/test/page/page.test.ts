@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
@@ -14,7 +15,9 @@ after(close);
 const T = "s3-throughput";
 const P = "s2-pairs";
 
-const page = (theme: "light" | "dark" = "light") => open(join(study().dir, "report.html"), theme);
+const W = "s4-together";
+
+const page = (theme: "light" | "dark" = "light", width?: number) => open(join(study().dir, "report.html"), theme, width);
 
 /** Goodput of a case of the result, by its parameters. */
 function cases(scenario: string, metric: (c: any) => number): Map<string, number> {
@@ -252,6 +255,92 @@ test("the keyboard alone reaches everything", { skip }, async () => {
   await tab.context().close();
 });
 
+test("three widths in both themes: nothing is wider than the window, and axe finds nothing", { skip }, async () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  for (const [width, themes] of [[360, ["light"]], [768, ["dark"]], [1440, ["light", "dark"]]] as const) {
+    for (const theme of themes) {
+      const { tab } = await page(theme, width);
+      await scrollThrough(tab);
+      assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}: the page scrolls sideways`);
+      const small = await tab.locator(".figure-body svg:not(td svg):visible").evaluateAll((all) => all.filter((s) => s.getBoundingClientRect().width < 0.99 * Number(s.getAttribute("width"))).map((s) => s.getAttribute("aria-label")));
+      assert.deepEqual(small, [], `${width}: words that shrink with their drawing`);
+      await tab.evaluate(axe);
+      const found = await tab.evaluate(async () => {
+        // A small multiple is named by its title; axe takes the numbers of its axes for a part of that.
+        const ran = await (globalThis as any).axe.run({ exclude: [".saw"] }, { resultTypes: ["violations"] });
+        return ran.violations.map((v: any) => `${v.id}: ${v.nodes.map((n: any) => n.target.join(" ")).join(", ")}`);
+      });
+      assert.deepEqual(found, [], `${theme}, ${width}`);
+      await tab.context().close();
+    }
+  }
+});
+
+test("titles of small multiples end inside them", { skip }, async () => {
+  const { tab } = await page();
+  await scrollThrough(tab);
+  const ends = await tab.locator(`#${T}-sawtooth .saw svg`).evaluateAll((all) => all.map((s) => s.querySelector("text")!.getBoundingClientRect().right - s.getBoundingClientRect().right));
+  assert.equal(ends.length, 24);
+  for (const end of ends) assert.ok(end <= 0, `${end} pixels too far`);
+  await tab.context().close();
+});
+
+test("the keyboard stays where it works, and goes where a case is opened", { skip }, async () => {
+  const { tab } = await page();
+  await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
+  await tab.waitForSelector(`#${T}-series .u-over`);
+  const at = () => tab.evaluate(() => (document.activeElement as HTMLElement).getAttribute("aria-label") ?? (document.activeElement as HTMLElement).dataset["name"]);
+  const next = tab.locator(`#${T}-series`).getByRole("button", { name: "Next case" });
+  await next.focus();
+  await tab.keyboard.press("Enter");
+  assert.equal(await at(), "Next case");
+  await scrollThrough(tab);
+  await tab.locator(`#${T}-sawtooth .saw`).nth(3).focus();
+  await tab.keyboard.press("Enter");
+  assert.equal(await at(), `${T}-series`);
+  await tab.context().close();
+});
+
+test("curves are hidden and shown by keys, in the colours of the theme", { skip }, async () => {
+  const { tab } = await page();
+  await tab.locator(`#${W}-series`).scrollIntoViewIfNeeded();
+  await tab.waitForSelector(`#${W}-series .u-over`);
+  const panel = tab.locator(`#${W}-series [data-panel="cwnd"]`);
+  const name = panel.getByRole("button", { name: "second: cubic", exact: true });
+  const colour = () => panel.locator(".u-marker").nth(1).evaluate((m) => getComputedStyle(m).backgroundColor);
+  const light = await colour();
+  await tab.locator("button.theme").click();
+  assert.notEqual(await colour(), light);
+  const off = () => panel.locator(".u-series.u-off").count();
+  await name.focus();
+  await tab.keyboard.press("Enter");
+  assert.equal(await name.getAttribute("aria-pressed"), "false");
+  // Both ends of a range, where there are two.
+  const ends = await panel.locator(".u-series.u-off").evaluateAll((rows) => rows.map((r) => r.classList.contains("u-low")));
+  assert.equal(ends.filter((low) => !low).length, 1);
+  assert.equal(ends.length, (await panel.locator(".u-series.u-low").count()) > 0 ? 2 : 1);
+  await tab.keyboard.press(" ");
+  assert.equal(await name.getAttribute("aria-pressed"), "true");
+  assert.equal(await off(), 0);
+  await tab.context().close();
+});
+
+test("a result that is not valid says so, and leads to the reason", { skip }, async () => {
+  const [dir, html] = [study().dir, readFileSync(join(study().dir, "report.html"), "utf8")];
+  const marked = html.replace(/(<script type="application\/json" id="data">)([^]*?)(<\/script>)/, (_, before, data, after) => {
+    const whole = JSON.parse(data);
+    whole.scenarios[2].untrue = "the path was late";
+    return before + JSON.stringify(whole).replace(/</g, "\\u003c") + after;
+  });
+  const path = join(dir, "untrue.html");
+  writeFileSync(path, marked);
+  const { tab } = await open(path);
+  const badge = tab.getByRole("link", { name: "not valid" });
+  assert.equal(await badge.getAttribute("href"), `#${T}-provenance`);
+  assert.ok((await tab.locator(`#${T}-provenance`).textContent())!.includes("the path was late"));
+  await tab.context().close();
+});
+
 test("a case is picked by its place on every axis", { skip }, async () => {
   const { tab } = await page();
   await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
@@ -294,6 +383,13 @@ test("paper has the figures, not the controls", { skip }, async () => {
   assert.ok((await tab.locator("table.matrix:visible").count()) >= 6, "built without scrolling");
   assert.ok((await tab.locator("button.saw svg:visible").count()) >= 24);
   assert.equal(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+  assert.equal(await tab.locator(".explorer:visible").count(), 0);
+  assert.ok((await tab.locator(`#${W}-series .paper svg:visible`).count()) >= 4, "a drawing for every panel");
+  assert.equal(await tab.locator(`figure[data-name="${T}-metric"] .case-name:visible`).textContent(), "RTT, 95th percentile, ms");
+  // The width of A4 between its margins.
+  await tab.setViewportSize({ width: 687, height: 900 });
+  const wide = await tab.locator("table:visible, svg:visible").evaluateAll((all) => all.filter((e) => e.getBoundingClientRect().right > 688).map((e) => `${e.getAttribute("aria-label") ?? e.className} ${e.getBoundingClientRect().right}`));
+  assert.deepEqual(wide, []);
   const pdf = await tab.pdf({ format: "A4" });
   assert.ok(pdf.length > 20_000);
   await tab.context().close();

@@ -64,9 +64,9 @@ export interface Opened {
 
 let browser: Browser | undefined;
 
-export async function open(path: string, theme: "light" | "dark" = "light"): Promise<Opened> {
+export async function open(path: string, theme: "light" | "dark" = "light", width = 1400): Promise<Opened> {
   browser ??= await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, colorScheme: theme, acceptDownloads: true, reducedMotion: "reduce" });
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme, acceptDownloads: true, reducedMotion: "reduce" });
   const tab = await context.newPage();
   const opened: Opened = { tab, faults: [], requests: [], load: 0 };
   tab.on("console", (m) => m.type() === "error" && opened.faults.push(m.text()));

@@ -217,3 +217,23 @@ test("curves of several cases lie over one another, on the coarsest grid", () =>
   const head = seriesRows(curves)[0]!;
   assert.deepEqual(head.slice(0, 3), ["time_s", "cwnd_segments reno low", "cwnd_segments reno high"]);
 });
+
+test("ticks of completion times are all different", () => {
+  const one = { name: "a", colour: 0, quantiles: Float32Array.from([0.1, 0.2, 0.33]), finished: 1 };
+  const words = toText(cdf({ title: "", xTitle: "s", curves: [one] }));
+  const axis = [...words.matchAll(/text-anchor="middle"[^>]*>([^<]+)</g)].map((m) => m[1]!);
+  assert.ok(axis.length > 3);
+  assert.equal(new Set(axis).size, axis.length, axis.join(" "));
+});
+
+test("names of many curves stand in lines of their own, inside the drawing", () => {
+  const m = model();
+  const curves = curvesOf(m, 0)!;
+  const [panel] = curves.panels;
+  const many = { ...curves, panels: [{ ...panel!, traces: Array.from({ length: 8 }, (_, i) => ({ ...panel!.traces[0]!, label: `a flow with a long name, number ${i}` })) }] };
+  const words = toText(panels(many, "t", [0, 10]));
+  const places = [...words.matchAll(/<text x="([-0-9.]+)" y="([-0-9.]+)"[^>]*>a flow/g)].map((t) => [Number(t[1]), Number(t[2])] as const);
+  assert.equal(places.length, 8);
+  for (const [x, y] of places) assert.ok(x >= 16 && x < 884 && y > 0, `${x} ${y}`);
+  assert.equal(new Set(places.map(String)).size, 8);
+});

@@ -65,3 +65,7 @@ test("scales and ticks", () => {
   assert.equal(tickText(25000, 5000), "25k");
   assert.equal(tickText(-0.5, 0.5), "−0.5");
 });
+
+test("an expression over metrics stays as it was written", () => {
+  assert.equal(metricHead("utilization - 0.1 * rtt_inflation", ""), "utilization - 0.1 * rtt_inflation");
+});
