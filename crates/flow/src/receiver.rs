@@ -87,10 +87,15 @@ pub struct ReceiverCounts {
 
 impl Receiver {
     /// A receiver before the connection opens.
-    pub fn new(cfg: ReceiverConfig) -> Self {
-        let quick = cfg.acks.quick;
+    pub fn new(mut cfg: ReceiverConfig) -> Self {
+        if let (true, Some(max)) = (cfg.acks.quick > 0, cfg.window.max) {
+            let half = u32::try_from(max.div_ceil(2)).unwrap_or(u32::MAX);
+            cfg.acks.every = cfg.acks.every.min(half.max(1));
+        }
         let max_rcv_wnd = cfg.window.max.unwrap_or(u64::MAX);
         let first = cfg.window.first.unwrap_or(max_rcv_wnd);
+        let rcv_wnd = first.min(max_rcv_wnd);
+        let quick = quick_acks(cfg.acks.quick, rcv_wnd);
         let widest = cfg.window.widest.unwrap_or(u64::MAX);
         Self {
             clock: match cfg.acks.hz {
@@ -106,7 +111,7 @@ impl Receiver {
             echo: Time::ZERO,
             ece: false,
             quick,
-            rcv_wnd: first.min(max_rcv_wnd),
+            rcv_wnd,
             max_rcv_wnd,
             widest,
             unread: 0,
@@ -261,7 +266,8 @@ impl Receiver {
     }
 
     fn quick_again(&self) -> u32 {
-        self.quick.max(self.cfg.acks.quick)
+        self.quick
+            .max(quick_acks(self.cfg.acks.quick, self.rcv_wnd))
     }
 
     #[inline(always)]
@@ -521,6 +527,16 @@ impl Receiver {
     }
 }
 
+/// ACKs that are not delayed: one for every second segment that fits into the window, as many as
+/// the window's growth in slow start takes (`tcp_incr_quickack`).
+fn quick_acks(most: u32, rcv_wnd: u64) -> u32 {
+    let of_window = match rcv_wnd / 2 {
+        0 => 2,
+        half => u32::try_from(half).unwrap_or(u32::MAX),
+    };
+    most.min(of_window)
+}
+
 fn stamp_ms(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
@@ -569,6 +585,39 @@ mod tests {
         assert_eq!(r.handle_segment(Time::ZERO, &data(0)), None);
         let ack = r.handle_segment(Time::ZERO, &data(1)).unwrap();
         assert_eq!((ack.cum, ack.echo), (2, Time::from_nanos(1000)));
+    }
+
+    /// A reader says that a window of two segments is free again when one has come; of three when
+    /// two have, which are acknowledged anyway.
+    #[test]
+    fn a_window_that_would_double_is_said_at_once() {
+        let acked = |preset, window| {
+            let cfg = ReceiverConfig::preset(preset).with(|c| c.window.max = Some(window));
+            let mut r = Receiver::new(cfg);
+            // The quick ACKs of the start are over.
+            for seq in 0..20 {
+                r.handle_segment(Time::ZERO, &data(seq));
+            }
+            r.handle_timeout(r.next_timeout());
+            r.handle_segment(Time::ZERO, &data(20)).is_some()
+        };
+        assert!(acked(Preset::Linux, 1) && acked(Preset::Linux, 2));
+        assert!(!acked(Preset::Linux, 3) && !acked(Preset::Y2026, 2));
+    }
+
+    /// Linux 6.1, window of four segments: the first two are acknowledged at once, of eight four;
+    /// the next one waits.
+    #[test]
+    fn a_small_window_has_fewer_quick_acks() {
+        let quick = |window| {
+            let cfg = ReceiverConfig::preset(Preset::Linux).with(|c| {
+                c.window.max = Some(window);
+            });
+            let mut r = Receiver::new(cfg);
+            let acked = |seq: &u64| r.handle_segment(Time::ZERO, &data(*seq)).is_some();
+            (0..40).take_while(acked).count()
+        };
+        assert_eq!([3, 4, 8, 12, 32].map(quick), [1, 2, 4, 6, 16]);
     }
 
     #[test]

@@ -45,7 +45,10 @@ pub struct AckConfig {
     /// Default: 40ms; `2003`: 100ms.
     pub delay: Span,
     /// Acknowledge this many segments at once at the start of the connection, and again after a
-    /// duplicate or a silence (Linux quick ACK mode, `tcp_incr_quickack`); 0: none.
+    /// duplicate or a silence, but no more than half of the window's segments, of a window of one
+    /// two (Linux quick ACK mode, `tcp_incr_quickack`); 0: none. With such a receiver goes a reader
+    /// who, having read half of the largest window, says that it doubles (`tcp_cleanup_rbuf`): of a
+    /// window of two segments each is acknowledged.
     ///
     /// Default: 0; `linux`: 16.
     pub quick: u32,
