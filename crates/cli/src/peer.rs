@@ -29,10 +29,8 @@ pub fn way(server: &Server, flags: &PeerFlags) -> Result<Way, Failure> {
         .with_key(key(flags.key.as_deref())?, flags.encrypt)
         .with_server(flags.server_id);
     let known = flags.known_servers.clone();
-    Ok(match known.or_else(|| state::file("known-servers")) {
-        Some(path) => way.with_known(KnownServers::new(path), output::say),
-        None => way,
-    })
+    let known = known.or_else(|| state::file("known-servers"));
+    Ok(way.with_known(known.map(KnownServers::new), output::say))
 }
 
 /// Refuses settings of a path, or of a host's interface, that is made where the path is ours and

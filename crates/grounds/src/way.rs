@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Once;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,8 @@ pub struct Way {
 /// The servers that the user has met, and who tells the user of a new one.
 #[derive(Clone, Debug)]
 struct Acquaintance {
-    known: KnownServers,
+    /// `None`: there is no place to remember them.
+    known: Option<KnownServers>,
     tell: fn(&str),
 }
 
@@ -122,9 +124,9 @@ impl Way {
     }
 
     /// With the server that was met under this name before, if neither the key names one nor the
-    /// user; a new one is added, and `tell` gets a sentence about it. Loopback addresses name no
-    /// host.
-    pub fn with_known(self, known: KnownServers, tell: fn(&str)) -> Self {
+    /// user; a new one is added, and `tell` gets a sentence about it, or that there is no place for
+    /// it. Loopback addresses name no host.
+    pub fn with_known(self, known: Option<KnownServers>, tell: fn(&str)) -> Self {
         let known = Some(Acquaintance { known, tell });
         Self { known, ..self }
     }
@@ -185,7 +187,8 @@ impl Way {
             Some(_) => None,
             None => self.known.as_ref(),
         };
-        let met = acquaintance.map(|a| a.known.find(&self.name)).transpose()?;
+        let known = acquaintance.and_then(|a| a.known.as_ref());
+        let met = known.map(|known| known.find(&self.name)).transpose()?;
         let met = met.flatten();
         let last = self.addresses.len() - 1;
         let mut error = SessionError::Interrupted;
@@ -208,12 +211,12 @@ impl Way {
                 Err(SessionError::Handshake {
                     error: HandshakeError::OtherServer { found, .. },
                     ..
-                }) if let (Some(met), Some(a)) = (met, acquaintance) => {
+                }) if let (Some(met), Some(known)) = (met, known) => {
                     return Err(SessionError::Changed {
                         name: self.name.clone(),
                         found,
                         met: met.identity,
-                        known: format!("line {} of {}", met.line, a.known.path().display()),
+                        known: format!("line {} of {}", met.line, known.path().display()),
                     });
                 }
                 Err(e @ SessionError::Handshake { .. }) if i < last => error = e,
@@ -272,10 +275,21 @@ impl Way {
 
 impl Acquaintance {
     fn introduce(&self, name: &str, server: &ServerId) -> Result<(), SessionError> {
-        self.known.add(name, server)?;
+        let Some(known) = &self.known else {
+            // A copy has many sessions.
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| {
+                (self.tell)(&format!(
+                    "identity {server} of `{name}` is not remembered: neither XDG_STATE_HOME nor \
+                     HOME is set (`--known-servers FILE`)"
+                ));
+            });
+            return Ok(());
+        };
+        known.add(name, server)?;
         (self.tell)(&format!(
             "`{name}` is a new server, identity {server}; it is kept in {}",
-            self.known.path().display()
+            known.path().display()
         ));
         Ok(())
     }

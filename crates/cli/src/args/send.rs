@@ -98,7 +98,7 @@ pub struct Send {
     pub traffic: Vec<String>,
 
     /// Rate of cross traffic for which --traffic gives none
-    #[arg(long, value_name = "RATE", requires = "traffic")]
+    #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
 
     /// Send only the cross traffic, no flow

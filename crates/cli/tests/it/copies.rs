@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::pair::{Pair, bytes, unfinished};
 use crate::process::{Finished, command, finished};
+use crate::server::Server;
 
 fn json(ended: &Finished) -> Value {
     serde_json::from_str(&ended.stdout)
@@ -254,4 +256,99 @@ fn two_copies_to_one_name_follow_each_other() {
     let x = fs::read(pair.there.path().join("x")).unwrap();
     assert!(contents.contains(&x), "{} bytes of neither", x.len());
     assert_eq!(unfinished(pair.there.path()), [""; 0]);
+}
+
+/// A dry run says what would happen. Files are counted; a directory that cannot be made is named
+/// beside them.
+#[test]
+fn what_would_happen_is_said_and_files_are_counted() {
+    let pair = Pair::new(&[]);
+    let d = pair.here.path().join("d");
+    fs::create_dir_all(d.join("sub")).unwrap();
+    for name in ["a", "b", "sub/c"] {
+        fs::write(d.join(name), name).unwrap();
+    }
+    let would = pair.send(&["d", &pair.at(""), "--dry-run"]);
+    assert_eq!(would.code, 0, "{}", would.stderr);
+    let said = "3 files: 3 would be sent\n";
+    assert!(would.stdout.contains(said), "{}", would.stdout);
+    assert_eq!(pair.send(&["d", &pair.at("")]).code, 0);
+    let back = pair.here.path().join("back/d");
+    fs::create_dir_all(&back).unwrap();
+    fs::write(back.join("sub"), "in the way").unwrap();
+    for line in [[&pair.at("d"), "back/"], ["d", &pair.at("e/")]] {
+        let put = line[0] == "d";
+        if put {
+            fs::create_dir_all(pair.there.path().join("e/d")).unwrap();
+            fs::write(pair.there.path().join("e/d/sub"), "in the way").unwrap();
+        }
+        let ended = pair.send(&line);
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        let said = "3 files: 2 sent, 1 failed\n";
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+        let said = "1 of 3 files were not copied";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        for name in ["d/sub: ", "d/sub/c: "] {
+            assert!(ended.stderr.contains(name), "{name}: {}", ended.stderr);
+        }
+    }
+}
+
+/// Without a home there is no place to remember a server: that is said, once for all sessions.
+#[test]
+fn a_server_that_cannot_be_remembered_is_told_once() {
+    // No datagram is sent for this.
+    let own = |any: &str, far: &str| {
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(far).ok()?;
+        Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback())
+    };
+    let ip = own("0.0.0.0:0", "192.0.2.1:9").or_else(|| own("[::]:0", "[2001:db8::1]:9"));
+    let Some(ip) = ip else {
+        eprintln!("skipped: this host has no address but those of the loopback");
+        return;
+    };
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let listen = SocketAddr::new(ip, 0).to_string();
+    let files = there.path().display().to_string();
+    let args = [
+        "--open",
+        "--files",
+        &files,
+        "--max-duration",
+        "1s",
+        "--max-rate",
+        "20Mbit/s",
+    ];
+    let server = Server::start_at(here.path(), &listen, &args);
+    fs::write(here.path().join("a"), bytes(4_000_000)).unwrap();
+    let to = format!("{}:a", server.address);
+    let mut client = command(here.path(), &["send", "a", &to]);
+    client.env_remove("XDG_STATE_HOME").env_remove("HOME");
+    let ended = finished(client.output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("--max-duration"), "several sessions");
+    let said = ended.stderr.matches("is not remembered").count();
+    assert_eq!(said, 1, "{}", ended.stderr);
+}
+
+/// More files than are looked at, or made, in the ten seconds that either side waits for a word.
+#[test]
+#[ignore = "long: `make verify-attacks`"]
+fn a_hundred_thousand_files_are_copied_in_either_direction() {
+    let pair = Pair::new(&[]);
+    for directory in 0..200 {
+        let d = pair.here.path().join(format!("tiny/{directory}"));
+        fs::create_dir_all(&d).unwrap();
+        for file in 0..490 {
+            fs::write(d.join(file.to_string()), "1234567").unwrap();
+        }
+    }
+    for line in [["tiny", &pair.at("")], [&pair.at("tiny"), "back/"]] {
+        let ended = pair.send(&[&line[..], &["-q", "--format", "json"]].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert_eq!(json(&ended)["sent"], 98_000, "{}", ended.stdout);
+    }
+    let last = fs::read_to_string(pair.here.path().join("back/tiny/199/489"));
+    assert_eq!(last.unwrap(), "1234567");
 }

@@ -128,7 +128,7 @@ fn the_second_interrupt_ends_at_once() {
         // It would wait for the server's half.
         signal(&server.child, Signal::SIGSTOP);
         signal(client, Signal::SIGINT);
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(700));
         signal(client, Signal::SIGINT);
         std::thread::sleep(Duration::from_millis(500));
         assert!(client.try_wait().unwrap().is_some(), "it is still there");

@@ -68,6 +68,21 @@ impl UnderWay {
         superseded
     }
 
+    /// True while a copy of this very file to this name is under way; it is not disturbed.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::ResourceBusy`] while one of another file is.
+    pub(super) fn look(&self, name: &str, source: Identity) -> io::Result<bool> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let copies = entries.of_name.get(name).into_iter().flatten();
+        let mut alive = copies.filter(|(_, flag)| flag.strong_count() > 0);
+        match alive.next() {
+            None => Ok(false),
+            Some((first, _)) if *first == source => Ok(true),
+            Some(_) => Err(io::ErrorKind::ResourceBusy.into()),
+        }
+    }
+
     /// Fails while an earlier copy to this name than that of `claim` is under way.
     pub(super) fn first(&self, name: &str, claim: &Arc<AtomicBool>) -> io::Result<()> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Several files and directories at the client: what is there of each, the run, and what became of
 //! each.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
-use super::storing::known;
+use super::storing::{NOT_COMPLETE, known};
 use super::{Answer, Content, Found, Held, PAGE, Question, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
@@ -42,6 +42,8 @@ pub struct Batch {
     ways: Ways,
     /// Entries of directories at the server that are no part of the copy.
     left_out: Vec<LeftOut>,
+    /// Files that the server could not read, and why.
+    unread: HashMap<u32, String>,
     stage: Stage,
 }
 
@@ -74,8 +76,10 @@ enum End {
 pub struct Fact {
     /// Name at the server.
     pub name: String,
-    /// Bytes; `None`: a directory.
+    /// Bytes of a file, if they are known.
     pub size: Option<u64>,
+    /// A directory, which has no size; an entry that is left out may have none either.
+    pub is_directory: bool,
     /// The same file was there already.
     pub skipped: bool,
     /// Bytes that were there of an earlier attempt, and are right.
@@ -97,6 +101,7 @@ impl File {
         let fact = Fact {
             name: item.name.clone(),
             size: item.source.map(|source| source.size),
+            is_directory: item.source.is_none(),
             sent: item.size(),
             ..Fact::default()
         };
@@ -151,6 +156,7 @@ impl Batch {
             overwrite,
             ways: Ways::default(),
             left_out: Vec::new(),
+            unread: HashMap::new(),
             stage: Stage::Agreed,
         };
         let mut next = 0;
@@ -238,6 +244,7 @@ impl Batch {
             overwrite,
             ways: Ways::default(),
             left_out: Vec::new(),
+            unread: HashMap::new(),
             stage: Stage::Agreed,
         };
         let many = loop {
@@ -271,10 +278,7 @@ impl Batch {
             return Err(CopyError::Answer(what.to_owned()));
         }
         batch.ask_what_is_left_out(many, ask)?;
-        let mut held = Vec::new();
-        for index in 0..batch.files.len() {
-            held.extend(batch.look(index, ask)?);
-        }
+        let held = batch.look(ask)?;
         for page in pages(held, |held| 40 + 20 * held.spans.len()) {
             let differ = match ask_until_ready(&Question::Here(page.clone()), ask)? {
                 Answer::Differ(differ) => differ,
@@ -299,42 +303,28 @@ impl Batch {
         Ok(())
     }
 
-    /// What is here of a file.
-    fn look(&mut self, index: usize, ask: Ask<'_>) -> Result<Option<Held>, CopyError> {
-        let (base, overwrite) = (self.base.clone(), self.overwrite);
-        let file = &mut self.files[index];
-        let item = file.item.clone();
-        let (Some(base), Some(source)) = (base, item.source) else {
-            return Ok(None);
+    /// What is here of each file; one piece of work, since a hundred thousand short ones would
+    /// leave no time for a sign of life.
+    fn look(&mut self, ask: Ask<'_>) -> Result<Vec<Held>, CopyError> {
+        let Some(base) = self.base.clone() else {
+            return Ok(Vec::new());
         };
+        let overwrite = self.overwrite;
         let mut ways = std::mem::take(&mut self.ways);
-        let (looked, ways) = meanwhile(
-            move |cancel: &Cancel| {
-                let looked = look(&base, &mut ways, &item, source, overwrite, cancel);
-                (looked, ways)
-            },
-            ask,
-        )?;
+        let items: Vec<Item> = self.files.iter().map(|file| file.item.clone()).collect();
+        let all = move |cancel: &Cancel| {
+            let one = |item: &Item| {
+                let source = item.source?;
+                Some(look(&base, &mut ways, item, source, overwrite, cancel))
+            };
+            let looked: Vec<_> = items.iter().map(one).collect();
+            (looked, ways)
+        };
+        let (looked, ways) = meanwhile(all, ask)?;
         self.ways = ways;
-        let file = &mut self.files[index];
-        match looked {
-            Err(e) => file.fail(failed_on(&file.item.name, &e)),
-            Ok(None) => {}
-            Ok(Some((target, spans))) => {
-                let held = Held {
-                    file: index as u32,
-                    digest: target.blocks.summary(0, target.blocks.count()),
-                    spans,
-                };
-                let is_empty = source.size == 0 && target.is_final();
-                if is_empty && let Some(root) = target.blocks.root() {
-                    file.skip(root);
-                }
-                file.end = End::Target(target);
-                return Ok((!held.spans.is_empty() && source.size > 0).then_some(held));
-            }
-        }
-        Ok(None)
+        let looked = (0..).zip(&mut self.files).zip(looked);
+        let held = looked.filter_map(|((index, file), looked)| file.found(index, looked?));
+        Ok(held.collect())
     }
 
     /// What is here of a file is that of the server, or `differs`.
@@ -354,7 +344,7 @@ impl Batch {
             (true, differs) if !differs || overwrite => {
                 target.replace_final();
                 // A file that is not ours stands in the way of this one alone.
-                if let Err(e) = target.look(&Cancel::default()) {
+                if let Err(e) = target.look(false, &Cancel::default()) {
                     let why = failed_on(&file.item.name, &e);
                     file.fail(why);
                 } else {
@@ -434,8 +424,13 @@ impl Batch {
             }
             let (_, places) = self.plan();
             let mut targets = self.take_targets(&places);
-            let begun = begin_all(&mut targets, &Room::default(), &Cancel::default());
-            self.give_back(targets.into_iter().map(End::Target), &places);
+            // A hundred thousand files are not made in the time that a server waits for a client.
+            let begin = move |cancel: &Cancel| {
+                let begun = begin_all(&mut targets, &Room::default(), cancel);
+                (begun, targets)
+            };
+            let (begun, targets) = meanwhile(begin, ask)?;
+            self.take_back(targets, &places);
             begun.map_err(|(i, e)| {
                 let name = places.get(i).map(|i| &self.files[*i].item.name);
                 CopyError::Here(failed_on(name.map_or("files", String::as_str), &e))
@@ -485,6 +480,17 @@ impl Batch {
         targets.collect()
     }
 
+    /// Puts targets back to their files, with what has failed of each.
+    fn take_back(&mut self, targets: Vec<Target>, places: &[usize]) {
+        for (mut target, place) in targets.into_iter().zip(places) {
+            let file = &mut self.files[*place];
+            if let Some(e) = target.take_failure() {
+                file.fail(failed_on(&file.item.name, &e));
+            }
+            file.end = End::Target(target);
+        }
+    }
+
     fn give_back(&mut self, ends: impl Iterator<Item = End>, places: &[usize]) {
         for (end, place) in ends.zip(places) {
             self.files[*place].end = end;
@@ -495,7 +501,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`CopyError`].
-    pub fn begin(&mut self, spec: &mut RunSpec) -> Result<Carried, CopyError> {
+    pub fn begin(&mut self, spec: &mut RunSpec, ask: Ask<'_>) -> Result<Carried, CopyError> {
         let here = |e: io::Error| CopyError::Here(failed_on("files", &e));
         let (plan, places) = self.plan();
         let Some(flow) = spec.flows.first_mut() else {
@@ -504,7 +510,9 @@ impl Batch {
         set_transfer(flow, plan.bytes()).map_err(CopyError::Here)?;
         if self.base.is_some() {
             let targets = self.take_targets(&places);
-            let (sink, receiving) = receive_all(targets, plan, flow.sender.mss).map_err(here)?;
+            let mss = flow.sender.mss;
+            let begun = meanwhile(move |_| receive_all(targets, plan, mss), ask)?;
+            let (sink, receiving) = begun.map_err(here)?;
             self.stage = Stage::Receiving(places, receiving);
             return Ok(Carried::of_sink(sink));
         }
@@ -547,7 +555,7 @@ impl Batch {
                     receiving.finish()
                 };
                 let (targets, written) = meanwhile(finish, ask)?.map_err(here)?;
-                self.give_back(targets.into_iter().map(End::Target), &places);
+                self.take_back(targets, &places);
                 written.map_err(here)?;
             }
             Stage::Agreed | Stage::Over => {}
@@ -567,7 +575,8 @@ impl Batch {
     pub fn missing(&self) -> u64 {
         let active = self.files.iter().filter(|file| file.is_active());
         let missing = active.filter_map(|file| match &file.end {
-            End::Target(target) => Some(length(&target.blocks.missing())),
+            // What somebody else has destroyed did come.
+            End::Target(target) if !target.is_changed() => Some(length(&target.blocks.missing())),
             _ => None,
         });
         missing.sum()
@@ -604,13 +613,21 @@ impl Batch {
         let good = active.filter(|(_, file)| !damaged(file));
         let digest = digest_of(good.filter_map(|(i, file)| Some((i, file.root()?))));
         match ask_until_ready(&Question::Publish(digest), ask)? {
-            Answer::Named { same: false, .. } => Ok(false),
+            Answer::Named {
+                same: false,
+                failed,
+                ..
+            } => {
+                self.unread = failed.into_iter().collect();
+                Ok(false)
+            }
             Answer::Named { failed, all, .. } => {
                 let unnamed = (all as usize).saturating_sub(failed.len());
                 for (index, why) in failed {
                     if let Some(file) = self.files.get_mut(index as usize)
-                        && file.fact.damaged == 0
+                        && (file.fact.damaged == 0 || why != NOT_COMPLETE)
                     {
+                        file.fact.damaged = 0;
                         file.fail(there(&why));
                     }
                 }
@@ -645,7 +662,9 @@ impl Batch {
                     continue;
                 }
                 if file.fact.failure.is_none() && self.base.is_some() && *root == [0; 32] {
-                    file.fail(there(&format!("{}: {CHANGED}", file.item.name)));
+                    let why = self.unread.get(&(index as u32));
+                    let why = why.map_or(CHANGED, String::as_str);
+                    file.fail(there(&format!("{}: {why}", file.item.name)));
                     if let End::Target(target) = &mut file.end {
                         // Nobody will go on with it.
                         let discarded = target.discard();
@@ -656,7 +675,10 @@ impl Batch {
                 let spans = match &file.end {
                     _ if file.fact.failure.is_some() => vec![(0, file.item.size())],
                     End::Origin(origin) => differing(&origin.blocks, index as u32, ask)?,
-                    End::Target(target) => differing(&target.blocks, index as u32, ask)?,
+                    End::Target(target) => {
+                        let differing = differing(&target.blocks, index as u32, ask)?;
+                        coalesced([differing, target.blocks.missing()].concat())
+                    }
                     End::Nothing => continue,
                 };
                 file.fact.damaged = length(&spans);
@@ -712,6 +734,34 @@ impl Batch {
 }
 
 impl File {
+    /// What has been found at its place; what of it the server is asked about.
+    fn found(
+        &mut self,
+        index: u32,
+        looked: io::Result<Option<(Target, Vec<Span>)>>,
+    ) -> Option<Held> {
+        let (target, spans) = match looked {
+            Ok(found) => found?,
+            Err(e) => {
+                let why = failed_on(&self.item.name, &e);
+                self.fail(why);
+                return None;
+            }
+        };
+        let size = self.item.size();
+        let held = Held {
+            file: index,
+            digest: target.blocks.summary(0, target.blocks.count()),
+            spans,
+        };
+        let is_empty = size == 0 && target.is_final();
+        if is_empty && let Some(root) = target.blocks.root() {
+            self.skip(root);
+        }
+        self.end = End::Target(target);
+        (!held.spans.is_empty() && size > 0).then_some(held)
+    }
+
     /// Makes its directory, and itself if it is one.
     fn make(&mut self, base: &Base, ways: &mut Ways) {
         let made = base.make(&self.item).and_then(|()| {
@@ -792,7 +842,7 @@ fn look(
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
         }
     }
-    target.look(cancel)?;
+    target.look(false, cancel)?;
     let spans = known(&mut target);
     Ok(Some((target, spans)))
 }

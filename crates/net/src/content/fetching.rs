@@ -114,7 +114,7 @@ impl Fetch {
             (Stage::Ready(files, _), Question::Roots(from)) => files.roots(*from),
             (Stage::Ready(files, _), Question::Publish(digest)) => Answer::Named {
                 same: digest_of(files.whole()) == *digest,
-                failed: Vec::new(),
+                failed: files.unread(),
                 all: 0,
             },
             (
@@ -332,6 +332,19 @@ impl Files {
             origin.blocks.root().map(|root| *root.as_bytes())
         };
         Answer::Roots(some.map(|file| root(file).unwrap_or_default()).collect())
+    }
+
+    /// Files that cannot be read, and why: as many as a message holds.
+    fn unread(&self) -> Vec<(u32, String)> {
+        let taking_part = (0..).zip(&self.all).filter(|(_, file)| file.takes_part);
+        let failed =
+            taking_part.filter_map(|(i, file)| Some((i, file.origin.as_ref()?.failure.clone()?)));
+        let mut bytes = 0;
+        let fits = |(_, why): &(u32, String)| {
+            bytes += why.len() + 8;
+            bytes <= PAGE
+        };
+        failed.take_while(fits).collect()
     }
 
     fn whole(&self) -> impl Iterator<Item = (u32, blake3::Hash)> {

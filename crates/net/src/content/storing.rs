@@ -1,6 +1,7 @@
 //! Files and directories that come to the server: what is there of each, the run, their names.
 
-use std::io;
+use std::collections::HashSet;
+use std::io::{self, ErrorKind as Kind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,8 +13,8 @@ use super::carried::{Carried, set_transfer};
 use super::{Answer, Found, PAGE, Question, Work, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
-    Buffer, Cancel, Directory, Item, Name, Plan, Receiving, Room, State, Target, Ways, begin_all,
-    bytes_of, receive_all, sync_directories, sync_files,
+    Blocks, Buffer, Cancel, Directory, Item, NOBODY, Name, Plan, Receiving, Room, State, Target,
+    Ways, begin_all, bytes_of, receive_all, sync_directories, sync_files,
 };
 
 /// The server's side of files that the client sends.
@@ -24,6 +25,8 @@ pub(super) struct Store {
     directory: Arc<Directory>,
     /// Bytes that may wait for the disk.
     buffer: Option<Buffer>,
+    under_way: UnderWay,
+    /// Of the files that are written, from the moment that it is clear which these are.
     claims: Vec<Arc<AtomicBool>>,
     stage: Stage,
 }
@@ -55,8 +58,6 @@ struct Slot {
     takes_part: bool,
     /// Why it did not get its name.
     failure: Option<String>,
-    /// Of a file; who comes after this copy waits until it is gone.
-    claim: Option<Arc<AtomicBool>>,
 }
 
 impl Store {
@@ -78,24 +79,23 @@ impl Store {
         if bytes_of(&items).is_none() {
             return Err("these are more bytes than there can be".to_owned());
         }
-        let claim = |item: &Item| Some(allowed.under_way.enter(&item.name, item.source?));
-        let claims: Vec<_> = items.iter().map(claim).collect();
-        let held = claims.iter().flatten().cloned().collect();
         let look = Look {
             root: Arc::clone(&directory),
             ways: Ways::default(),
+            refused: HashSet::new(),
             overwrite,
             most: allowed.most,
             under_way: allowed.under_way.clone(),
-            deadline: Instant::now() + SOON,
+            patience: Patience::default(),
         };
-        let look = move |cancel: &Cancel| look.all(items, claims, cancel);
+        let look = move |cancel: &Cancel| look.all(items, cancel);
         Ok(Self {
             overwrite,
             room: allowed.room.clone(),
             directory,
             buffer: allowed.buffer.clone(),
-            claims: held,
+            under_way: allowed.under_way.clone(),
+            claims: Vec::new(),
             stage: Stage::Looking(Work::start(look)?),
         })
     }
@@ -154,29 +154,50 @@ impl Store {
             self.stage = Stage::Failed("client and server do not plan the same copy".to_owned());
             return self.ask(&Question::Ready(bytes));
         }
+        // Only now it is a copy, which takes the place of the same one if that is under way: who
+        // wants to know what there would be to do (`--dry-run`) comes no further.
+        let claim = |slot: &Slot| {
+            let source = slot.item.source.filter(|_| slot.takes_part)?;
+            Some(self.under_way.enter(&slot.item.name, source))
+        };
+        let claims: Vec<_> = slots.iter().map(claim).collect();
+        self.claims = claims.iter().flatten().cloned().collect();
         let (root, room) = (Arc::clone(&self.directory), self.room.clone());
+        let (under_way, patience) = (self.under_way.clone(), Patience::default());
         let open = Work::start(move |cancel| {
             for slot in slots.iter().filter(|slot| !slot.takes_part) {
                 // It stays until it is swept otherwise.
                 let _ = slot.target.as_ref().map(Target::tidy);
             }
             let mut ways = Ways::default();
-            for slot in slots.iter_mut().filter(|slot| slot.takes_part) {
+            let taking_part = |slot: &&mut Slot| slot.takes_part;
+            for slot in slots.iter_mut().filter(taking_part) {
                 cancel.check().map_err(|e| failed_on("files", &e))?;
                 slot.make(&root, &mut ways);
             }
-            if let Some(why) = slots.iter().find_map(|slot| slot.failure.clone()) {
-                return Err(why);
+            for (slot, claim) in slots.iter_mut().zip(claims) {
+                if let (Some(target), Some(claim)) = (&mut slot.target, claim) {
+                    let name = &slot.item.name;
+                    let first = patience.wait(cancel, || under_way.first(name, &claim));
+                    let again = first.and_then(|()| target.look_again(cancel));
+                    again.map_err(|e| failed_on(name, &e))?;
+                    target.claim(Some(claim));
+                }
             }
             let (mut targets, places) = take_targets(&mut slots);
             let begun = begin_all(&mut targets, &room, cancel);
             give_back(&mut slots, targets, &places);
-            match begun {
-                Ok(()) => Ok(slots),
-                Err((i, e)) => {
-                    let name = places.get(i).map_or("files", |i| &slots[*i].item.name);
-                    Err(failed_on(name, &e))
+            if let Err((i, e)) = begun {
+                let name = places.get(i).map_or("files", |i| &slots[*i].item.name);
+                return Err(failed_on(name, &e));
+            }
+            let mut files = slots.iter().filter(|slot| slot.is_active());
+            match files.find_map(|slot| slot.failure.clone()) {
+                // Nobody waits for any of them.
+                Some(why) if slots.iter().all(|s| !s.is_active() || s.failure.is_some()) => {
+                    Err(why)
                 }
+                _ => Ok(slots),
             }
         });
         self.stage = match open {
@@ -308,40 +329,52 @@ impl Store {
 struct Look {
     root: Arc<Directory>,
     ways: Ways,
+    /// Directories that cannot be, with what lies below them.
+    refused: HashSet<String>,
     overwrite: bool,
     most: Option<u64>,
     under_way: UnderWay,
-    /// Until then the copies that these take the place of may come to their end.
-    deadline: Instant,
+    patience: Patience,
+}
+
+/// Waits for the end of other copies, for a moment in all.
+#[derive(Clone, Copy, Debug)]
+struct Patience(Instant);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(Instant::now() + SOON)
+    }
+}
+
+impl Patience {
+    /// Tries again while another copy is busy with it.
+    fn wait<T>(self, cancel: &Cancel, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match attempt() {
+                Err(e) if e.kind() == Kind::ResourceBusy && Instant::now() < self.0 => {
+                    cancel.check()?;
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        }
+    }
 }
 
 impl Look {
-    fn all(
-        mut self,
-        items: Vec<Item>,
-        claims: Vec<Option<Arc<AtomicBool>>>,
-        cancel: &Cancel,
-    ) -> io::Result<Vec<Slot>> {
-        let mut slots = Vec::with_capacity(items.len());
-        for (item, claim) in items.into_iter().zip(claims) {
-            slots.push(self.slot(item, claim, cancel)?);
-        }
-        Ok(slots)
+    fn all(mut self, items: Vec<Item>, cancel: &Cancel) -> io::Result<Vec<Slot>> {
+        let slots = items.into_iter().map(|item| self.slot(item, cancel));
+        slots.collect()
     }
 
-    fn slot(
-        &mut self,
-        item: Item,
-        claim: Option<Arc<AtomicBool>>,
-        cancel: &Cancel,
-    ) -> io::Result<Slot> {
+    fn slot(&mut self, item: Item, cancel: &Cancel) -> io::Result<Slot> {
         let mut slot = Slot {
             target: None,
             found: None,
             takes_part: true,
             failure: None,
             item,
-            claim,
         };
         let refused = |why: String| Some(Found::Refused(why));
         let name = slot.item.name.clone();
@@ -357,26 +390,43 @@ impl Look {
                 return Err(e);
             }
             slot.found = refused(failed_on(&name, &e));
+        } else if let Some(above) = self.refused_above(&name) {
+            slot.found = refused(format!("{name}: there is no directory {above}"));
         }
         slot.takes_part = !matches!(slot.found, Some(Found::Refused(_)));
+        if !slot.takes_part && slot.item.source.is_none() {
+            self.refused.insert(name);
+        }
         Ok(slot)
     }
 
+    /// The directory on the way to `name` that is refused.
+    fn refused_above<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let mut above = name.match_indices('/').map(|(at, _)| &name[..at]);
+        above.find(|above| self.refused.contains(*above))
+    }
+
     fn examine(&mut self, slot: &mut Slot, cancel: &Cancel) -> io::Result<()> {
-        let Some(source) = slot.item.source else {
-            return Ok(());
-        };
         let name = name_of(&slot.item)?;
-        if let Some(claim) = &slot.claim {
-            self.in_time(cancel, || self.under_way.first(&slot.item.name, claim))?;
-        }
+        let text = &slot.item.name;
+        let Some(source) = slot.item.source else {
+            return match self.root.place(&name) {
+                Ok(place) => place.may_be_directory(),
+                // It is made with the one above; or nothing can be said of it now.
+                Err(e) if matches!(e.kind(), Kind::NotFound | Kind::QuotaExceeded) => Ok(()),
+                Err(e) => Err(e),
+            };
+        };
+        let beside = self
+            .patience
+            .wait(cancel, || self.under_way.look(text, source))?;
         let place = match self.ways.place(&self.root, &name) {
             Ok(place) => Arc::new(place.with_mode(slot.item.mode)),
             // It is made with its directory.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.kind() == Kind::NotFound => return Ok(()),
             Err(e) => return Err(e),
         };
-        let mut target = Target::new(Arc::clone(&place), source).claimed(slot.claim.clone());
+        let mut target = Target::new(Arc::clone(&place), source);
         if place.exists()? {
             if target.look_at_final(cancel)? {
                 // If it is another file it is to be replaced; what hinders that is said while other
@@ -392,10 +442,11 @@ impl Look {
             }
             if !self.overwrite {
                 let what = "another file of this name exists";
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+                return Err(io::Error::new(Kind::AlreadyExists, what));
             }
         }
-        if self.in_time(cancel, || target.look(cancel))? {
+        place.may_make()?;
+        if self.patience.wait(cancel, || target.look(beside, cancel))? {
             let spans = known(&mut target);
             let digest = target.blocks.summary(0, target.blocks.count());
             slot.found = Some(Found::Part { spans, digest });
@@ -403,29 +454,14 @@ impl Look {
         slot.target = Some(target);
         Ok(())
     }
-
-    /// Tries again while another copy is busy with it, for a moment.
-    fn in_time<T>(
-        &self,
-        cancel: &Cancel,
-        mut attempt: impl FnMut() -> io::Result<T>,
-    ) -> io::Result<T> {
-        loop {
-            match attempt() {
-                Err(e)
-                    if e.kind() == io::ErrorKind::ResourceBusy
-                        && Instant::now() < self.deadline =>
-                {
-                    cancel.check()?;
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                other => return other,
-            }
-        }
-    }
 }
 
 impl Slot {
+    /// A file that is to be sent.
+    fn is_active(&self) -> bool {
+        self.takes_part && self.item.source.is_some()
+    }
+
     /// Makes its directory, and itself if it is one.
     fn make(&mut self, root: &Directory, ways: &mut Ways) {
         let Ok(name) = name_of(&self.item) else {
@@ -436,7 +472,7 @@ impl Slot {
         let found = made.and_then(|()| match (self.item.source, &self.target) {
             (Some(source), None) => {
                 let place = Arc::new(ways.place(root, &name)?.with_mode(self.item.mode));
-                self.target = Some(Target::new(place, source).claimed(self.claim.clone()));
+                self.target = Some(Target::new(place, source));
                 Ok(())
             }
             _ => Ok(()),
@@ -447,18 +483,18 @@ impl Slot {
     }
 
     fn publish(&mut self, overwrite: bool) {
-        if let Some(target) = &mut self.target {
+        if let Some(target) = self.target.as_mut().filter(|_| self.failure.is_none()) {
             let done = match target.blocks.is_complete() {
                 true => target.publish(overwrite),
                 // Nobody will go on with what has changed at its source.
-                false if target.blocks.present().is_empty() => target
-                    .discard()
-                    .and(Err(io::ErrorKind::UnexpectedEof.into())),
+                false if target.blocks.present().is_empty() => {
+                    target.discard().and(Err(Kind::UnexpectedEof.into()))
+                }
                 // What of it is not what was sent is known here only.
-                false => target.note().and(Err(io::ErrorKind::UnexpectedEof.into())),
+                false => target.note().and(Err(Kind::UnexpectedEof.into())),
             };
             self.failure = done.err().map(|e| match e.kind() {
-                io::ErrorKind::UnexpectedEof => "not complete".to_owned(),
+                Kind::UnexpectedEof => NOT_COMPLETE.to_owned(),
                 _ => failed_on(&self.item.name, &e),
             });
         }
@@ -467,7 +503,7 @@ impl Slot {
 
 fn name_of(item: &Item) -> io::Result<Name> {
     let name = Name::parse(&item.name);
-    name.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e.to_string()))
+    name.map_err(|e| io::Error::new(Kind::InvalidInput, e.to_string()))
 }
 
 /// What is there of a file, no more ranges than a message holds.
@@ -526,11 +562,16 @@ fn note(slots: &mut [Slot], orders: &[(u32, Option<Vec<Span>>)]) -> bool {
 fn plan(slots: &[Slot]) -> (Plan, Vec<usize>) {
     let (mut plan, mut places) = (Plan::default(), Vec::new());
     for (index, slot) in slots.iter().enumerate() {
-        if slot.takes_part && slot.item.source.is_some() && slot.failure.is_none() {
+        if slot.is_active() {
             let spans = match &slot.target {
                 Some(target) => target.blocks.missing(),
                 None => vec![(0, slot.item.size())],
             };
+            if slot.failure.is_some() {
+                // It is sent all the same: the client knows nothing of it yet.
+                plan.push(NOBODY, &spans);
+                continue;
+            }
             plan.push(places.len() as u32, &spans);
             places.push(index);
         }
@@ -547,18 +588,23 @@ fn take_targets(slots: &mut [Slot]) -> (Vec<Target>, Vec<usize>) {
 }
 
 fn give_back(slots: &mut [Slot], targets: Vec<Target>, places: &[usize]) {
-    for (target, place) in targets.into_iter().zip(places) {
-        slots[*place].target = Some(target);
+    for (mut target, place) in targets.into_iter().zip(places) {
+        let slot = &mut slots[*place];
+        let failure = target.take_failure();
+        slot.failure = failure.map(|e| failed_on(&slot.item.name, &e));
+        slot.target = Some(target);
     }
 }
 
 fn tree(slots: &[Slot], file: u32, from: u64, to: u64) -> Answer {
-    match slots
-        .get(file as usize)
-        .and_then(|slot| slot.target.as_ref())
-    {
-        Some(target) => Answer::Tree(target.blocks.groups(from, to)),
-        None => Answer::Nonsense,
+    let slot = slots.get(file as usize);
+    match slot.map(|slot| (slot, &slot.target)) {
+        Some((_, Some(target))) => Answer::Tree(target.blocks.groups(from, to)),
+        // Its directory could not be made.
+        Some((slot, None)) if slot.failure.is_some() => {
+            Answer::Tree(Blocks::new(slot.item.size()).groups(from, to))
+        }
+        _ => Answer::Nonsense,
     }
 }
 
@@ -610,5 +656,7 @@ fn short(why: &str) -> String {
     why.chars().take(200).collect()
 }
 
+/// What is said of a file whose blocks are not all there, or not all right.
+pub(super) const NOT_COMPLETE: &str = "not complete";
 /// So long for the end of a copy of the same file.
 const SOON: Duration = Duration::from_secs(5);

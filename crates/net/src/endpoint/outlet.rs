@@ -82,7 +82,11 @@ impl Outlet {
     }
 }
 
-/// An ACK has arrived; `None` if it is of an earlier flow, speaks of data that was never sent or
+/// Segments beyond those that were sent of which an ACK may speak: a number that was changed on the
+/// way is at its receiver for good.
+const CHANGED: u64 = 1 << 16;
+
+/// An ACK has arrived; `None` if it is of an earlier flow, acknowledges data that was never sent or
 /// does not prove that it was received, else as the sender sees it.
 #[inline]
 pub fn handle_ack(
@@ -98,11 +102,15 @@ pub fn handle_ack(
     };
     ack.echo = AckDatagram::unwrap_echo(now, ack.echo);
     let nxt = sending.sender().nxt();
-    if ack.cum > nxt || ack.sacks.iter().any(|block| block.end > nxt) {
+    let farthest = ack.sacks.iter().fold(ack.cum, |n, block| n.max(block.end));
+    if ack.cum > nxt || farthest > nxt + CHANGED {
         return None;
     }
     if !sending.outlet.proofs.admits(&ack, datagram.proof) {
         return None;
+    }
+    if farthest > nxt {
+        forget_unsent(&mut ack, nxt);
     }
     // One that only opens the window was not held back: it had nothing to say before.
     if ack.cum > sending.sender().una() || !ack.sacks.is_empty() {
@@ -110,6 +118,15 @@ pub fn handle_ack(
     }
     sending.handle_ack(now, &ack, classes);
     Some(ack)
+}
+
+/// The blocks of what was sent are left.
+#[cold]
+fn forget_unsent(ack: &mut Ack, nxt: u64) {
+    let sacks = std::mem::take(&mut ack.sacks);
+    ack.dsack &= sacks.iter().next().is_some_and(|first| first.end <= nxt);
+    let sent = sacks.iter().filter(|block| block.end <= nxt);
+    sent.for_each(|block| ack.sacks.push(block));
 }
 
 /// For whoever watches.

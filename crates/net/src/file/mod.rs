@@ -41,7 +41,7 @@ pub use room::Room;
 pub use sink::{Buffer, FileSink, Part, Writing};
 pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
-pub use target::{Receiving, Target, begin_all, receive_all, sync_directories, sync_files};
+pub use target::{NOBODY, Receiving, Target, begin_all, receive_all, sync_directories, sync_files};
 pub use tree::Blocks;
 pub use walk::{LeftOut, Listing, Reach};
 

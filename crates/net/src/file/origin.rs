@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use super::hash::Cancel;
@@ -13,7 +13,7 @@ use super::place::Place;
 use super::plan::Plan;
 use super::sink::Buffer;
 use super::source::{Ahead, FileSource, PIECE};
-use super::state::Identity;
+use super::state::{Identity, Stamp};
 use super::tree::{Blocks, Span};
 
 /// Location of a file that is read.
@@ -34,9 +34,15 @@ pub struct Origin {
     pub source: Identity,
     /// Digests of what has been read of it.
     pub blocks: Blocks,
+    /// As it was when it was first opened.
+    first: First,
     /// Why it cannot be sent, once that is known.
     pub failure: Option<String>,
 }
+
+/// A file as it was when it was first opened: whoever changes it and puts its modification time
+/// back does not get a mixture sent.
+type First = Arc<OnceLock<Stamp>>;
 
 impl Where {
     /// Opens the regular file that is there.
@@ -69,6 +75,7 @@ impl Origin {
             at,
             source,
             blocks: Blocks::new(source.size),
+            first: First::default(),
             failure: None,
         }
     }
@@ -78,9 +85,9 @@ impl Origin {
     /// # Errors
     /// [`ErrorKind::Interrupted`] once it is cancelled.
     pub fn hash(&mut self, spans: &[Span], cancel: &Cancel) -> io::Result<()> {
-        let read = same(&self.at, self.source).and_then(|file| {
+        let read = same(&self.at, self.source, &self.first).and_then(|file| {
             self.blocks.read(&file, spans, cancel)?;
-            unchanged(&file, self.source)
+            unchanged(&file, self.source, &self.first)
         });
         match read {
             Err(e) if cancel.check().is_err() => return Err(e),
@@ -90,10 +97,15 @@ impl Origin {
         Ok(())
     }
 
+    fn streamed(&self) -> (Where, Identity, First) {
+        (self.at.clone(), self.source, Arc::clone(&self.first))
+    }
+
     fn fail(&mut self, error: &io::Error) {
         let why = || match error.kind() {
             ErrorKind::UnexpectedEof => CHANGED.to_owned(),
             ErrorKind::NotFound => "it is no longer there".to_owned(),
+            ErrorKind::PermissionDenied => "permission denied".to_owned(),
             _ => error.to_string(),
         };
         self.failure.get_or_insert_with(why);
@@ -105,14 +117,16 @@ impl Origin {
 pub const CHANGED: &str = "it changed while it was being sent";
 
 /// The file, if it is still the one that was announced.
-fn same(at: &Where, source: Identity) -> io::Result<File> {
+fn same(at: &Where, source: Identity, first: &First) -> io::Result<File> {
     let file = at.open()?;
-    unchanged(&file, source)?;
+    unchanged(&file, source, first)?;
     Ok(file)
 }
 
-fn unchanged(file: &File, source: Identity) -> io::Result<()> {
-    match Identity::of(&file.metadata()?) == source {
+fn unchanged(file: &File, source: Identity, first: &First) -> io::Result<()> {
+    let now = Stamp::of(file)?;
+    let is_same = Identity::of(&file.metadata()?) == source && *first.get_or_init(|| now) == now;
+    match is_same {
         true => Ok(()),
         false => Err(io::Error::other(CHANGED)),
     }
@@ -122,7 +136,7 @@ fn unchanged(file: &File, source: Identity) -> io::Result<()> {
 #[derive(Debug)]
 pub(super) struct Streamed {
     plan: Arc<Plan>,
-    files: Vec<(Where, Identity)>,
+    files: Vec<(Where, Identity, First)>,
     /// The file that was used last.
     open: Option<(u32, File)>,
 }
@@ -148,8 +162,9 @@ impl Streamed {
 
     fn file(&mut self, index: u32) -> io::Result<&File> {
         if self.open.as_ref().is_none_or(|(open, _)| *open != index) {
-            let (at, source) = self.files.get(index as usize).ok_or(ErrorKind::NotFound)?;
-            self.open = Some((index, same(at, *source)?));
+            let file = self.files.get(index as usize);
+            let (at, source, first) = file.ok_or(ErrorKind::NotFound)?;
+            self.open = Some((index, same(at, *source, first)?));
         }
         match &self.open {
             Some((_, file)) => Ok(file),
@@ -178,7 +193,7 @@ pub fn send_all(
     let ahead = Arc::new(Ahead::new(0, buffer));
     let streamed = Streamed {
         plan: Arc::clone(&plan),
-        files: origins.iter().map(|o| (o.at.clone(), o.source)).collect(),
+        files: origins.iter().map(Origin::streamed).collect(),
         open: None,
     };
     let source = FileSource::of_stream(streamed, plan.bytes(), &ahead);
@@ -266,13 +281,14 @@ impl Reader {
             return Ok(());
         }
         if self.open.as_ref().is_none_or(|(open, _)| *open != index) {
-            self.open = Some((index, same(&origin.at, origin.source)?));
+            let file = same(&origin.at, origin.source, &origin.first)?;
+            self.open = Some((index, file));
         }
         if let Some((_, file)) = &self.open {
             file.read_exact_at(out, inside)?;
             origin.blocks.feed(inside, out);
             if last {
-                unchanged(file, origin.source)?;
+                unchanged(file, origin.source, &origin.first)?;
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstat, fstatat};
 use nix::sys::statvfs::fstatvfs;
-use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, linkat, unlinkat};
 use rustix::fs::{RenameFlags, renameat_with};
 
 use super::name::{Name, PART, STATE};
@@ -277,6 +277,44 @@ impl Place {
             Ok(file) => Ok((file.metadata()?.nlink() == 1).then_some(file)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
+        }
+    }
+
+    /// As [`open_left`](Self::open_left), of one that another transfer may be writing, for reading.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn peek_left(&self) -> io::Result<Option<File>> {
+        let file = self.open_part_if_any()?;
+        let alone = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() == 1);
+        Ok(file.filter(alone))
+    }
+
+    /// Fails if nothing can be made in its directory.
+    ///
+    /// # Errors
+    /// As the system says: [`ErrorKind::PermissionDenied`] as a rule.
+    pub fn may_make(&self) -> io::Result<()> {
+        let (access, flags) = (AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS);
+        Ok(faccessat(&self.dir, ".", access, flags)?)
+    }
+
+    /// Fails unless a directory has the final name, or one can get it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotADirectory`] if something else has it; as the system says.
+    pub fn may_be_directory(&self) -> io::Result<()> {
+        match fstatat(
+            &self.dir,
+            self.leaf.as_os_str(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        ) {
+            Err(Errno::ENOENT) => self.may_make(),
+            Err(e) => Err(e.into()),
+            Ok(stat) => match SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits()) {
+                SFlag::S_IFDIR => Ok(()),
+                _ => Err(ErrorKind::NotADirectory.into()),
+            },
         }
     }
 

@@ -20,7 +20,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use super::hash::{Cancel, hash_range, hashed};
 use super::place::Place;
 use super::room::Room;
-use super::state::{Identity, State};
+use super::state::{Identity, Stamp, State};
 use crate::lender::Lender;
 use crate::payload::Sink;
 
@@ -56,7 +56,25 @@ pub struct Buffer {
 pub struct Writing {
     part: Part,
     shared: Arc<Shared>,
-    thread: JoinHandle<io::Result<Hasher>>,
+    thread: JoinHandle<io::Result<(Hasher, Left)>>,
+}
+
+/// The unfinished file as it was left when it was last written.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    stamp: Stamp,
+    /// Somebody else has changed it in between: what it holds has to be read.
+    is_doubted: bool,
+}
+
+impl Left {
+    /// Notices what somebody else has done since.
+    fn look(&mut self, file: &File) -> io::Result<()> {
+        let now = Stamp::of(file)?;
+        self.is_doubted |= self.stamp != now;
+        self.stamp = now;
+        Ok(())
+    }
 }
 
 /// An unfinished file, open and ours alone.
@@ -68,6 +86,8 @@ pub struct Part {
     /// Bytes without a hole, all seen by `hasher`.
     prefix: u64,
     hasher: Box<Hasher>,
+    /// Once it has been written.
+    left: Option<Left>,
     room: Room,
 }
 
@@ -124,6 +144,7 @@ impl Part {
             source,
             prefix: 0,
             hasher: Box::default(),
+            left: None,
             room: room.clone(),
         };
         if let Some(state) = state
@@ -206,6 +227,10 @@ impl Part {
             shared: Arc::clone(&shared),
             prefix: self.prefix,
             hasher: Hasher::clone(&self.hasher),
+            left: Left {
+                stamp: Stamp::of(&self.file)?,
+                is_doubted: false,
+            },
             ahead: RangeSet::default(),
             checkpoints,
         };
@@ -237,12 +262,19 @@ impl Part {
     /// # Errors
     /// [`ErrorKind::InvalidData`] if it is another file than was sent: what was there is removed.
     /// [`ErrorKind::UnexpectedEof`] if it is not complete. Otherwise as the system says.
-    pub fn publish(self, digest: Hash, overwrite: bool) -> io::Result<()> {
+    pub fn publish(mut self, digest: Hash, overwrite: bool) -> io::Result<()> {
         if self.prefix != self.source.size {
             let missing = format!("{} of {} bytes are there", self.prefix, self.source.size);
             return Err(io::Error::new(ErrorKind::UnexpectedEof, missing));
         }
-        if self.hasher.finalize() != digest {
+        if let Some(left) = &mut self.left {
+            left.look(&self.file)?;
+            if left.is_doubted {
+                let read = hashed(&self.file, self.source.size, &Cancel::default())?;
+                *self.hasher = read.unwrap_or_default();
+            }
+        }
+        if self.file.metadata()?.len() != self.source.size || self.hasher.finalize() != digest {
             self.place.discard()?;
             let what = "the checksum of what arrived is not that of what was sent";
             return Err(io::Error::new(ErrorKind::InvalidData, what));
@@ -266,7 +298,8 @@ impl Writing {
             return Err(io::Error::other("the thread that writes the file failed"));
         };
         let mut part = self.part;
-        *part.hasher = written?;
+        let (hasher, left) = written?;
+        (*part.hasher, part.left) = (hasher, Some(left));
         part.prefix = self.shared.prefix.load(Ordering::Relaxed);
         Ok(part)
     }
@@ -408,13 +441,14 @@ struct Writer {
     shared: Arc<Shared>,
     prefix: u64,
     hasher: Hasher,
+    left: Left,
     /// Bytes beyond the first hole.
     ahead: RangeSet,
     checkpoints: Checkpoints,
 }
 
 impl Writer {
-    fn run(mut self, pieces: &Receiver<Piece>) -> io::Result<Hasher> {
+    fn run(mut self, pieces: &Receiver<Piece>) -> io::Result<(Hasher, Left)> {
         let mut written = Ok(());
         for piece in pieces {
             written = self.write(&piece);
@@ -426,11 +460,13 @@ impl Writer {
             }
         }
         self.checkpoints.last(self.prefix, &self.hasher);
-        written.map(|()| self.hasher)
+        written.map(|()| (self.hasher, self.left))
     }
 
     fn write(&mut self, piece: &Piece) -> io::Result<()> {
+        self.left.look(&self.file)?;
         self.file.write_all_at(&piece.bytes, piece.at)?;
+        self.left.stamp = Stamp::of(&self.file)?;
         let end = piece.at + piece.bytes.len() as u64;
         if piece.at == self.prefix {
             self.hasher.update(&piece.bytes);

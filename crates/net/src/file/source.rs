@@ -14,7 +14,7 @@ use blake3::{Hash, Hasher};
 use super::hash::Cancel;
 use super::origin::{CHANGED, Streamed};
 use super::sink::Buffer;
-use super::state::Identity;
+use super::state::{Identity, Stamp};
 use crate::lender::Lender;
 use crate::payload::Source;
 
@@ -80,14 +80,15 @@ pub fn source(
     hasher: Hasher,
     buffer: Option<Buffer>,
 ) -> io::Result<(FileSource, Reading)> {
-    let identity = Identity::of(&file.metadata()?);
+    let (identity, first) = (Identity::of(&file.metadata()?), Stamp::of(&file)?);
     let file = Arc::new(file);
     let ahead = Arc::new(Ahead::new(from, buffer));
     let reader = Reader {
         file: Arc::clone(&file),
         ahead: Arc::clone(&ahead),
         from,
-        identity,
+        size: identity.size,
+        first,
     };
     let thread = thread::Builder::new()
         .name("file-reader".to_owned())
@@ -276,27 +277,29 @@ struct Reader {
     file: Arc<File>,
     ahead: Arc<Ahead>,
     from: u64,
-    identity: Identity,
+    size: u64,
+    /// As it was when the copy began.
+    first: Stamp,
 }
 
 impl Reader {
     fn run(self, mut hasher: Hasher) -> io::Result<Hash> {
         let mut at = self.from;
-        while at < self.identity.size {
+        while at < self.size {
             let number = at / PIECE;
             if !self.ahead.wait_for(number) {
                 return Err(ErrorKind::Interrupted.into());
             }
             // From the start of the piece: only the first is entered further on.
             let start = number * PIECE;
-            let end = (start + PIECE).min(self.identity.size);
+            let end = (start + PIECE).min(self.size);
             let mut bytes = vec![0; (end - start) as usize];
             self.file.read_exact_at(&mut bytes, start).map_err(shrunk)?;
             hasher.update(&bytes[(at - start) as usize..]);
             self.ahead.put(number, bytes);
             at = end;
         }
-        if Identity::of(&self.file.metadata()?) != self.identity {
+        if Stamp::of(&self.file)? != self.first {
             return Err(io::Error::other(CHANGED));
         }
         Ok(hasher.finalize())

@@ -19,7 +19,7 @@ use super::place::Place;
 use super::plan::Plan;
 use super::room::Room;
 use super::sink::{BETWEEN_STATES, FileSink, Piece, Shared, allocate};
-use super::state::{Identity, State};
+use super::state::{Identity, Stamp, State};
 use super::tree::Blocks;
 
 /// A file that is to come, and what of it is there.
@@ -39,12 +39,19 @@ pub struct Target {
     key: Option<(u64, u64)>,
     /// The unfinished file, locked, where there are few.
     held: Option<Arc<File>>,
-    /// Length and time of the last change of the unfinished file when it was read.
-    seen: Option<(u64, i64, i64)>,
+    /// The unfinished file as it was when it was read, or as it was left when it was last written.
+    left: Option<Stamp>,
+    /// Somebody else has changed the unfinished file since: what it holds has to be read.
+    is_doubted: bool,
+    /// Blocks that had come are no longer what they were.
+    is_changed: bool,
+    /// The same copy was writing the unfinished file when it was read.
+    is_beside: bool,
     /// Its bytes are on the disk.
     is_synced: bool,
+    /// Why it cannot be written: bytes that come for it are dropped.
+    failure: Option<io::Error>,
     /// Who comes after this copy waits until it is gone.
-    #[expect(dead_code, reason = "that it lives is what counts")]
     claim: Option<Arc<AtomicBool>>,
 }
 
@@ -68,15 +75,24 @@ impl Target {
             owner: 0,
             key: None,
             held: None,
-            seen: None,
+            left: None,
+            is_doubted: false,
+            is_changed: false,
+            is_beside: false,
             is_synced: false,
+            failure: None,
             claim: None,
         }
     }
 
     /// Keeps `claim` as long as it lives.
-    pub fn claimed(self, claim: Option<Arc<AtomicBool>>) -> Self {
-        Self { claim, ..self }
+    pub fn claim(&mut self, claim: Option<Arc<AtomicBool>>) {
+        self.claim = claim;
+    }
+
+    /// Why it could not be begun or written.
+    pub fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
     }
 
     /// Reads and hashes the file that has the final name, if that is as long as the sender's; false
@@ -132,25 +148,48 @@ impl Target {
     }
 
     /// Reads and hashes what an earlier copy of the same file left; false if there is nothing.
+    /// `beside`: the same copy may still be writing it, and is not disturbed.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if a file of somebody else has the name of the unfinished one;
     /// [`ErrorKind::ResourceBusy`] if another transfer writes it; as the system says.
-    pub fn look(&mut self, cancel: &Cancel) -> io::Result<bool> {
+    pub fn look(&mut self, beside: bool, cancel: &Cancel) -> io::Result<bool> {
         let Some(state) = self.place.state_if_ours()? else {
             return Ok(false);
         };
-        let Some(file) = self.place.open_left()? else {
+        let left = match beside {
+            true => self.place.peek_left()?,
+            false => self.place.open_left()?,
+        };
+        let Some(file) = left.filter(|_| state.source == self.source) else {
             return Ok(false);
         };
-        if state.source != self.source {
-            return Ok(false);
-        }
         self.key = Some(key_of(&file)?);
         let spans = self.blocks.whole(&state.present());
-        self.seen = Some(seen(&file)?);
+        self.left = Some(Stamp::of(&file)?);
+        self.is_beside = beside;
         self.blocks.read(&file, &spans, cancel)?;
         Ok(!self.blocks.present().is_empty())
+    }
+
+    /// Of what was read while the same copy was writing it, once that is over: it is still there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ResourceBusy`] if it is not, or another transfer writes it; as the system says.
+    pub fn look_again(&mut self, cancel: &Cancel) -> io::Result<()> {
+        let present = self.blocks.present();
+        if !self.is_beside || present.is_empty() {
+            return Ok(());
+        }
+        let file = self.place.open_left()?.ok_or(ErrorKind::ResourceBusy)?;
+        let left = Stamp::of(&file)?;
+        let mut now = Blocks::new(self.source.size);
+        now.read(&file, &present, cancel)?;
+        if self.key != Some(key_of(&file)?) || !self.blocks.is_within(&now) {
+            return Err(ErrorKind::ResourceBusy.into());
+        }
+        self.left = Some(left);
+        Ok(())
     }
 
     /// Leaves word of what is there, for whoever goes on with it.
@@ -173,7 +212,7 @@ impl Target {
         if !self.blocks.present().is_empty() {
             let file = left.as_ref().ok_or_else(|| self.place.taken_away())?;
             self.same(file)?;
-            if self.seen != Some(seen(file)?) {
+            if self.left != Some(Stamp::of(file)?) {
                 return Err(self.place.taken_away());
             }
         }
@@ -207,10 +246,49 @@ impl Target {
         let file = Arc::new(file);
         self.held = Some(Arc::clone(&file));
         allocate(&file, self.source.size)?;
+        self.left = Some(Stamp::of(&file)?);
         if !hold {
             self.held = None;
         }
         Ok(())
+    }
+
+    /// Bytes of the file, to the unfinished one `file`.
+    fn write(&mut self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.look_for_others(file)?;
+        file.write_all_at(bytes, at)?;
+        self.left = Some(Stamp::of(file)?);
+        Ok(())
+    }
+
+    /// Notices what somebody else has done to the unfinished file since it was last written to:
+    /// what was hashed on its way here may not be what is there.
+    fn look_for_others(&mut self, file: &File) -> io::Result<()> {
+        let now = Stamp::of(file)?;
+        self.is_doubted |= self.left.is_some_and(|left| left != now);
+        self.left = Some(now);
+        Ok(())
+    }
+
+    /// Reads back what somebody else may have changed, and forgets the blocks that are not as they
+    /// came; false if there are any.
+    fn prove(&mut self, file: &File) -> io::Result<bool> {
+        self.look_for_others(file)?;
+        if !self.is_doubted {
+            return Ok(true);
+        }
+        let (before, mut now) = (self.blocks.present(), Blocks::new(self.source.size));
+        now.read(file, &before, &Cancel::default())?;
+        self.blocks.keep_same(&now);
+        self.is_doubted = false;
+        let is_good = self.blocks.present() == before;
+        self.is_changed |= !is_good;
+        Ok(is_good)
+    }
+
+    /// Somebody else has changed blocks of it that had come: they have to come again.
+    pub fn is_changed(&self) -> bool {
+        self.is_changed
     }
 
     /// Leaves everything as it was before [`begin`](Self::begin), as far as that is still there.
@@ -288,12 +366,11 @@ impl Target {
             Some(file) => file,
             None => Arc::new(self.open()?),
         };
-        let length = file.metadata()?.len();
-        if length != self.source.size {
-            let what = format!(
-                "its unfinished file has {length} bytes instead of {}: somebody else changed it",
-                self.source.size
-            );
+        let is_whole = file.metadata()?.len() == self.source.size;
+        if !self.prove(&file)? || !is_whole {
+            // Whoever goes on with it finds out which blocks are good.
+            self.note()?;
+            let what = "its unfinished file was changed by somebody else";
             return Err(io::Error::new(ErrorKind::NotFound, what));
         }
         if !self.is_ours() {
@@ -305,11 +382,6 @@ impl Target {
         }
         self.place.name(&file, overwrite)
     }
-}
-
-fn seen(file: &File) -> io::Result<(u64, i64, i64)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 fn key_of(file: &File) -> io::Result<(u64, u64)> {
@@ -352,13 +424,27 @@ pub fn sync_directories<'t>(targets: impl Iterator<Item = &'t Target>) -> io::Re
     Ok(())
 }
 
-/// Leaves word of all `targets` that are to come, and takes the disk for them; if one cannot be,
-/// everything is left as it was.
+/// True if what failed for one file of a copy fails for the others too: the disk, descriptors,
+/// memory.
+fn is_of_all(error: &io::Error) -> bool {
+    use nix::libc::{EIO, EMFILE, ENFILE};
+    let kinds = [
+        ErrorKind::StorageFull,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::OutOfMemory,
+        ErrorKind::Interrupted,
+        ErrorKind::InvalidData,
+    ];
+    kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(EIO | EMFILE | ENFILE))
+}
+
+/// Leaves word of all `targets` that are to come, and takes the disk for them. One that cannot be
+/// gets its failure; if that is a matter of all, everything is left as it was.
 ///
 /// # Errors
 /// Which one, and why: [`ErrorKind::QuotaExceeded`], [`ErrorKind::StorageFull`] of the first;
 /// [`ErrorKind::ResourceBusy`] if another transfer writes it; [`ErrorKind::Interrupted`] once it is
-/// cancelled; as the system says.
+/// cancelled.
 pub fn begin_all(
     targets: &mut [Target],
     room: &Room,
@@ -376,8 +462,8 @@ pub fn begin_all(
     let owner = fresh_owner();
     let mut begun = Vec::with_capacity(targets.len());
     let done = begin_in(targets, (room, cancel), owner, &mut begun);
-    if done.is_err() {
-        for (target, before) in targets.iter_mut().zip(begun) {
+    for (target, before) in targets.iter_mut().zip(begun) {
+        if let Some(before) = before.filter(|_| done.is_err() || target.failure.is_some()) {
             // Why it cannot be is told; that something is left is the lesser trouble.
             let _ = target.take_back(before);
         }
@@ -389,14 +475,23 @@ fn begin_in(
     targets: &mut [Target],
     (room, cancel): (&Room, &Cancel),
     owner: u64,
-    begun: &mut Vec<Before>,
+    begun: &mut Vec<Option<Before>>,
 ) -> Result<(), (usize, io::Error)> {
     let hold = targets.len() <= MOST_HELD;
+    // The same copy comes again for what another transfer writes.
+    let of_all = |e: &io::Error| is_of_all(e) || e.kind() == ErrorKind::ResourceBusy;
     let mut index = 0;
     let admitted = room.admit(|| {
         for target in targets.iter_mut() {
             cancel.check()?;
-            begun.push(target.begin(owner)?);
+            begun.push(match target.begin(owner) {
+                Ok(before) => Some(before),
+                Err(e) if of_all(&e) => return Err(e),
+                Err(e) => {
+                    target.failure = Some(e);
+                    None
+                }
+            });
             index += 1;
         }
         // Of all together.
@@ -405,8 +500,12 @@ fn begin_in(
     });
     admitted.map_err(|e| (index, e))?;
     for (index, (target, before)) in targets.iter_mut().zip(begun).enumerate() {
-        let reserved = cancel.check().and_then(|()| target.reserve(before, hold));
-        reserved.map_err(|e| (index, e))?;
+        cancel.check().map_err(|e| (index, e))?;
+        let Some(before) = before else { continue };
+        match target.reserve(before, hold) {
+            Err(e) if of_all(&e) => return Err((index, e)),
+            reserved => target.failure = reserved.err(),
+        }
     }
     Ok(())
 }
@@ -494,6 +593,18 @@ impl Writer {
         }
         self.checkpoints.end();
         let open: Vec<u32> = self.open.drain(..).map(|(index, _)| index).collect();
+        for target in &mut self.targets {
+            // What cannot be read back is not published either.
+            if (target.held.is_some() || target.is_doubted)
+                && target.failure.is_none()
+                && let Ok(file) = target
+                    .held
+                    .clone()
+                    .map_or_else(|| target.open().map(Arc::new), Ok)
+            {
+                let _ = target.prove(&file);
+            }
+        }
         for index in open {
             // Without it the next attempt begins further back.
             let _ = self.targets[index as usize].note();
@@ -504,7 +615,10 @@ impl Writer {
     fn take(&mut self, piece: &Piece) -> io::Result<()> {
         let end = piece.at + piece.bytes.len() as u64;
         self.each(piece.at, &piece.bytes, |this, index, inside, bytes| {
-            this.file(index)?.write_all_at(bytes, inside)
+            this.of_file(index, |this| {
+                let file = this.file(index)?;
+                this.targets[index as usize].write(&file, bytes, inside)
+            })
         })?;
         if piece.at == self.prefix {
             self.hash(piece.at, &piece.bytes)?;
@@ -540,18 +654,50 @@ impl Writer {
     /// The next bytes without a hole.
     fn hash(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.each(at, bytes, |this, index, inside, bytes| {
-            this.targets[index as usize].blocks.feed(inside, bytes);
             let end = this.prefix + bytes.len() as u64;
             let (number, piece, _) = this.plan.find(this.prefix).ok_or(ErrorKind::InvalidData)?;
             this.prefix = end;
-            if end == piece.at + (piece.to - piece.from) && this.plan.is_last(number) {
-                // Opened again if need be: who writes the state holds the file.
-                let _held = this.file(index)?;
-                this.targets[index as usize].note()?;
-                this.open.retain(|(open, _)| *open != index);
-            }
-            Ok(())
+            let is_end = end == piece.at + (piece.to - piece.from) && this.plan.is_last(number);
+            this.of_file(index, |this| {
+                this.targets[index as usize].blocks.feed(inside, bytes);
+                if is_end {
+                    // Opened again if need be: who writes the state holds the file.
+                    let _held = this.file(index)?;
+                    this.targets[index as usize].note()?;
+                    this.open.retain(|(open, _)| *open != index);
+                }
+                Ok(())
+            })
         })
+    }
+
+    /// Does something with a file. What fails there fails of this file alone, and what comes for it
+    /// from then on is dropped, as long as others go on.
+    fn of_file(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if index == NOBODY {
+            return Ok(());
+        }
+        let target = self.targets.get(index as usize);
+        if target.ok_or(ErrorKind::InvalidData)?.failure.is_some() {
+            return Ok(());
+        }
+        let error = match act(self) {
+            Err(e) if !is_of_all(&e) => e,
+            done => return done,
+        };
+        let what = error.to_string();
+        self.open.retain(|(open, _)| *open != index);
+        let target = &mut self.targets[index as usize];
+        // What came of it stays for the next attempt.
+        target.failure = Some(error);
+        match self.targets.iter().all(|target| target.failure.is_some()) {
+            true => Err(io::Error::other(what)),
+            false => Ok(()),
+        }
     }
 
     /// A hole is filled: what lies behind it is read back for its hash.
@@ -565,8 +711,10 @@ impl Writer {
             let (_, piece, inside) = self.plan.find(at).ok_or(ErrorKind::InvalidData)?;
             let n = (next.end - at).min(piece.to - inside);
             let n = buffer.len().min(n as usize);
-            self.file(piece.file)?
-                .read_exact_at(&mut buffer[..n], inside)?;
+            let now = &mut buffer[..n];
+            self.of_file(piece.file, |this| {
+                this.file(piece.file)?.read_exact_at(now, inside)
+            })?;
             self.hash(at, &buffer[..n])?;
         }
         self.ahead.trim_below(self.prefix);
@@ -653,6 +801,8 @@ impl Checkpoints {
     }
 }
 
+/// Index, in a plan, of a file that failed before the run: what comes for it is dropped.
+pub const NOBODY: u32 = u32::MAX;
 /// Files that are open at a time.
 const MOST_OPEN: usize = 8;
 /// Files of a copy that stay open and locked from its beginning to its end; of more than these each

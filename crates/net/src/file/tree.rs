@@ -165,6 +165,22 @@ impl Blocks {
         }
     }
 
+    /// True if `other` has all blocks that are known here, with the same digests.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let known = (0..self.count()).filter(|i| self.get(*i).is_some());
+        known.into_iter().all(|i| self.get(i) == other.get(i))
+    }
+
+    /// Forgets the blocks that `other` has not, or has with other digests.
+    pub fn keep_same(&mut self, other: &Self) {
+        self.current = None;
+        for (index, known) in (0..).zip(&mut self.known) {
+            if *known != other.get(index) {
+                *known = None;
+            }
+        }
+    }
+
     /// Reads and hashes `spans` of a file, whole blocks, as far as it goes.
     ///
     /// # Errors

@@ -66,7 +66,10 @@ impl<'a> Reach<'a> {
     fn take(&mut self, name: usize) -> io::Result<()> {
         self.cancel.check()?;
         self.entries = self.entries.checked_sub(1).ok_or_else(|| {
-            let what = format!("a copy has {MOST_ENTRIES} files and directories at most");
+            let what = format!(
+                "a copy has {MOST_ENTRIES} files and directories at most: copy its directories one \
+                 by one, or pack it first, as `tar` does"
+            );
             io::Error::new(ErrorKind::FileTooLarge, what)
         })?;
         let bytes = OF_ENTRY + 3 * name;

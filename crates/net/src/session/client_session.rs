@@ -190,10 +190,13 @@ impl ClientSession {
         self.stalled
     }
 
-    /// Says stop until the result is announced.
+    /// Says stop until the result is announced. What the server has been silent for by then counts,
+    /// but for a moment in which to take what is waiting here.
     pub fn stop(&mut self, now: Time) {
         if self.ended.is_none() {
+            let silent = now.saturating_since(self.last_received).min(SILENCE - LOOK);
             self.turn_to(now, Want::End);
+            self.last_received = Time::ZERO + now.saturating_since(Time::ZERO + silent);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a server tells whoever runs it: one line, or one object, per event.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 
 use fullpipe_units::{Bytes, Rate, Span};
@@ -137,11 +138,13 @@ pub enum Event {
 }
 
 impl Event {
-    pub(super) fn refused(peer: SocketAddr, reason: Reason) -> Self {
-        Self::Refused {
-            peer,
-            reason: reason.to_string(),
-        }
+    /// `error`: what is the matter with this host, if that is the reason.
+    pub(super) fn refused(peer: SocketAddr, reason: Reason, error: Option<&io::Error>) -> Self {
+        let reason = match error {
+            Some(error) => format!("no socket or thread for its test: {error}"),
+            None => reason.to_string(),
+        };
+        Self::Refused { peer, reason }
     }
 
     pub(super) fn finished(

@@ -6,7 +6,7 @@
 //! Lines that begin with `#` are the user's own.
 
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -98,14 +98,23 @@ impl KnownServers {
             let _ = DirBuilder::new().recursive(true).mode(0o700).create(dir);
         }
         let file = OpenOptions::new()
+            .read(true)
             .append(true)
             .create(true)
             .mode(0o600)
             .open(&self.path);
-        // One write: lines of two programs do not mix.
-        let line = format!("{name} {identity}\n");
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .map_err(|error| self.failed(error))
+        let added = file.and_then(|mut file| {
+            // The user's editor may have left the last line without its end.
+            let mut last = [b'\n'];
+            if file.metadata()?.len() > 0 {
+                file.seek(SeekFrom::End(-1))?;
+                file.read_exact(&mut last)?;
+            }
+            let end = if last == *b"\n" { "" } else { "\n" };
+            // One write: lines of two programs do not mix.
+            file.write_all(format!("{end}{name} {identity}\n").as_bytes())
+        });
+        added.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: io::Error) -> KnownError {
@@ -140,5 +149,16 @@ mod tests {
         assert_eq!(known.find("b:1").unwrap(), line(b, 3));
         let error = known.find("c:1").unwrap_err();
         assert!(error.to_string().contains("line 4"), "{error}");
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_stays_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let known = KnownServers::new(dir.path().join("known-servers"));
+        let (a, b) = (ServerId([1; 32]), ServerId([2; 32]));
+        std::fs::write(known.path(), format!("a:1 {a}")).unwrap();
+        known.add("b:1", &b).unwrap();
+        let text = std::fs::read_to_string(known.path()).unwrap();
+        assert_eq!(text, format!("a:1 {a}\nb:1 {b}\n"));
     }
 }

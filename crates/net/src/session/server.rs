@@ -7,7 +7,7 @@
 //! given to the gate.
 
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,6 +90,23 @@ struct Handle {
     thread: JoinHandle<()>,
 }
 
+/// Why a client is turned away.
+struct Refusal {
+    /// As the answer says it.
+    reason: Reason,
+    /// Of this host, which the client is not told.
+    error: Option<io::Error>,
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Self {
+            reason,
+            error: None,
+        }
+    }
+}
+
 /// Last log summary of unauthenticated datagrams; it limits the rate of logging.
 #[derive(Default)]
 struct LogSummary {
@@ -119,9 +136,10 @@ impl Server {
     /// # Errors
     /// The address is taken or not of this host; no random bytes.
     pub fn bind(config: Config, log: Log) -> io::Result<Self> {
-        // With `SO_REUSEPORT` alone two servers could share a port and steal each other's clients.
-        drop(UdpSocket::bind(config.listen)?);
-        let udp = bound(config.listen)?;
+        // With `SO_REUSEPORT` alone two servers could share a port and steal each other's clients,
+        // also where the system chooses it.
+        let free = UdpSocket::bind(config.listen)?.local_addr()?;
+        let udp = bound(free)?;
         let state = UdpSocketState::new((&udp).into())?;
         if state.gro_segments() > 1 {
             setsockopt(&udp, sockopt::UdpGroSegment, &false)?;
@@ -295,13 +313,14 @@ impl Server {
                 self.send(from, to, &answer);
             }
             GateOutput::Open(mut opened) => {
-                if let Err(reason) = self.admit(now, &mut opened, to) {
+                if let Err(refusal) = self.admit(now, &mut opened, to) {
+                    let Refusal { reason, error } = refusal;
                     if let Some(answer) = self.gate.refuse(&mut opened, reason) {
                         self.send(from, to, &answer);
                     }
                     self.summary.refusals += 1;
                     if self.summary.refusals <= MOST_REFUSALS {
-                        (self.log)(&Event::refused(from, reason));
+                        (self.log)(&Event::refused(from, reason, error.as_ref()));
                     }
                 }
             }
@@ -309,39 +328,44 @@ impl Server {
     }
 
     /// Opens a session, or says why not.
-    fn admit(&mut self, now: Time, opened: &mut Opened, to: Option<IpAddr>) -> Result<(), Reason> {
+    fn admit(&mut self, now: Time, opened: &mut Opened, to: Option<IpAddr>) -> Result<(), Refusal> {
         let ask = opened.ask;
         if self.stopping.load(Ordering::Relaxed) {
-            return Err(Reason::Stopping);
+            return Err(Reason::Stopping.into());
         }
         let kernel_tcp = ask.kind == TestKind::KernelTcp as u8;
         // What the kernels' TCP carries is not sealed.
         let options = if kernel_tcp { 0 } else { ENCRYPT };
         let known = kernel_tcp || ask.kind == TestKind::Udp as u8;
         if !known || ask.options & !options != 0 {
-            return Err(Reason::Unsupported);
+            return Err(Reason::Unsupported.into());
         }
         if self.only_encrypted && ask.options & ENCRYPT == 0 {
-            return Err(Reason::Unencrypted);
+            return Err(Reason::Unencrypted.into());
         }
         let busy = Reason::Busy(self.limits.max_tests);
         // A client that has just said goodbye comes again with its next question.
         self.reap();
         if self.live.len() >= self.limits.max_tests as usize {
-            return Err(busy);
+            return Err(busy.into());
         }
         let here = host(opened.from);
         let same = self.live.iter().filter(|h| host(h.peer) == here);
         if same.count() >= self.limits.max_tests_per_peer as usize {
-            return Err(Reason::BusyForPeer(self.limits.max_tests_per_peer));
+            return Err(Reason::BusyForPeer(self.limits.max_tests_per_peer).into());
         }
         let ip = to.unwrap_or(self.local.ip());
-        let here = SocketAddr::new(ip, self.local.port());
+        let here = reached_from(opened.from, ip, self.local.port());
+        // There is no other word for it in the answer; the log has the error.
+        let lacking = |error| Refusal {
+            reason: busy,
+            error: Some(error),
+        };
         let session = self.fresh_session().ok_or(busy)?;
-        let (udp, caught) = connected(here, opened.from).map_err(|_| busy)?;
+        let (udp, caught) = connected(here, opened.from).map_err(lacking)?;
         // A session that finds none later would end without a word.
         let spare: io::Result<Vec<UdpSocket>> = (0..SPARE).map(|_| udp.try_clone()).collect();
-        drop(spare.map_err(|_| busy)?);
+        drop(spare.map_err(lacking)?);
         let accepted = self.gate.accept(now, opened, session);
         let accepted = accepted.ok_or(Reason::Hurried(MOST_OF_HOST))?;
         self.tests += 1;
@@ -370,7 +394,7 @@ impl Server {
         let thread = thread::Builder::new()
             .name(format!("test-{}", self.tests))
             .spawn(move || session_thread::run(session_of_thread))
-            .map_err(|_| busy)?;
+            .map_err(lacking)?;
         (self.log)(&Event::Opened {
             test: self.tests,
             peer: opened.from,
@@ -489,6 +513,17 @@ fn transient(e: &io::Error) -> bool {
     e.kind() == ErrorKind::Interrupted || may_be_icmp(e)
 }
 
+/// An address of this host, as `peer` reaches it: one that is good on one link only is that of the
+/// link that the peer is on.
+fn reached_from(peer: SocketAddr, ip: IpAddr, port: u16) -> SocketAddr {
+    match (ip, peer) {
+        (IpAddr::V6(ip), SocketAddr::V6(peer)) if ip.is_unicast_link_local() => {
+            SocketAddrV6::new(ip, port, 0, peer.scope_id()).into()
+        }
+        _ => SocketAddr::new(ip, port),
+    }
+}
+
 /// A socket that shares its port with others of this process.
 fn bound(at: SocketAddr) -> io::Result<UdpSocket> {
     let family = match at {
@@ -532,6 +567,30 @@ fn connected(here: SocketAddr, peer: SocketAddr) -> io::Result<(UdpSocket, Caugh
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On the link of an interface, if this host has one with such an address.
+    #[test]
+    fn a_client_on_the_same_link_gets_a_socket() {
+        let interfaces = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+        // Address, index of the interface and scope, in hexadecimal digits.
+        let found = interfaces.lines().find_map(|line| {
+            let mut words = line.split_whitespace();
+            let address = u128::from_str_radix(words.next()?, 16).ok()?;
+            let index = u32::from_str_radix(words.next()?, 16).ok()?;
+            let address = Ipv6Addr::from(address);
+            address.is_unicast_link_local().then_some((address, index))
+        });
+        let Some((address, index)) = found else {
+            eprintln!("skipped: this host has no link-local address");
+            return;
+        };
+        let client = UdpSocket::bind(SocketAddrV6::new(address, 0, 0, index)).unwrap();
+        let client = client.local_addr().unwrap();
+        let (udp, _) = connected(reached_from(client, address.into(), 0), client).unwrap();
+        assert_eq!(udp.peer_addr().unwrap(), client);
+        let global: SocketAddr = "[2001:db8::1]:9".parse().unwrap();
+        assert_eq!(reached_from(client, global.ip(), 9), global);
+    }
 
     #[test]
     fn without_random_bytes_the_next_secret_is_still_one() {

@@ -85,7 +85,7 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
             }
             Err(failure)
         }
-        Ok(()) if failed.len() == 1 && summary.regular().count() == 1 => {
+        Ok(()) if failed.len() == 1 && summary.listed().count() == 1 => {
             Err(of_copy(&CopyError::Here(failed[0].clone())))
         }
         Ok(()) => {
@@ -93,12 +93,9 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
             failed.iter().for_each(|why| output::error(why));
             match failed.len() {
                 0 => Ok(Exit::Ok),
-                n => Err(Failure {
+                _ => Err(Failure {
                     hints: hint(&failed.join("\n")).into_iter().collect(),
-                    ..Failure::new(
-                        Exit::Environment,
-                        format!("{n} of {} files were not copied", summary.regular().count()),
-                    )
+                    ..Failure::new(Exit::Environment, summary.lacks())
                 }),
             }
         }
@@ -237,7 +234,7 @@ fn session(
     batch.agree(&mut asking(&mut client))?;
     let bytes = batch.bytes();
     if bytes > 0 {
-        let mut data = batch.begin(&mut spec)?;
+        let mut data = batch.begin(&mut spec, &mut asking(&mut client))?;
         let ran = run(args, way, live, &mut client, &spec, bytes, &mut data)?;
         summary.retransmits += retransmits(&ran);
         let arrived = batch
@@ -330,13 +327,7 @@ fn run(
         reverse: flow.reverse,
     };
     let shown = match args.format() {
-        Format::Ndjson => {
-            let interval = memory::span(
-                args.interval.as_deref().unwrap_or(memory::INTERVAL),
-                "--interval",
-            )?;
-            Shown::Objects(interval)
-        }
+        Format::Ndjson => Shown::Objects(memory::lines(args)?),
         _ => Shown::for_people(args.quiet || args.live.dashboard),
     };
     live.begin(LiveRun {
@@ -446,7 +437,12 @@ impl From<Broken> for Failure {
             .hint("wait for it to finish, or give the copy another name"),
             Broken::Ended(why) => Self::new(
                 Exit::Environment,
-                format!("the transfer was {}", why.text()),
+                match why {
+                    EndReason::Bytes | EndReason::Rate => {
+                        format!("the transfer was {}", why.text())
+                    }
+                    _ => format!("the transfer ended early: {}", why.text()),
+                },
             )
             .hint(again()),
             Broken::Time => {

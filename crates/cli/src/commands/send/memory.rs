@@ -136,14 +136,26 @@ fn path(d: &mut Document, rtt: Span) {
 }
 
 pub(super) fn interval(args: &Send) -> Result<String, Failure> {
-    let interval = span(args.interval.as_deref().unwrap_or(INTERVAL), "--interval")?;
+    let interval = lines(args)?;
     // A run shorter than a few intervals has shorter ones.
     let most = match &args.time {
         Some(time) => span(time, "--time")? / 4,
         None => interval,
     };
-    let interval = interval.min(most).max(Span::from_millis(10));
+    let interval = interval.min(most).max(SHORTEST);
     Ok(format!("{}ns", interval.as_nanos()))
+}
+
+/// Time between two lines on the terminal.
+pub(super) fn lines(args: &Send) -> Result<Span, Failure> {
+    let text = args.interval.as_deref().unwrap_or(INTERVAL);
+    match span(text, "--interval")? {
+        short if short < SHORTEST => {
+            let message = format!("--interval: `{text}` is less than {SHORTEST}");
+            Err(Failure::new(Exit::Usage, message).hint("write for example `1s` or `100ms`"))
+        }
+        interval => Ok(interval),
+    }
 }
 
 /// What of a flow is of its sender.
@@ -210,6 +222,8 @@ fn set(d: &mut Document, args: &Send) {
 /// Of `--bidir`, the flow from there.
 const BACK: &str = "back";
 /// Of what is told while a run lasts.
-pub const INTERVAL: &str = "1s";
+const INTERVAL: &str = "1s";
+/// The shortest of them: series have no rows that are closer.
+const SHORTEST: Span = Span::from_millis(10);
 /// Of a transfer that ends by itself.
 const LONG: &str = "24h";

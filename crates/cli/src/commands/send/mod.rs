@@ -19,6 +19,7 @@ use fullpipe_report::figure::asked::Kind;
 use fullpipe_results::history::{History, Moment};
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
+use fullpipe_results::store::StoreError;
 use fullpipe_run::Ground as _;
 use fullpipe_scenario::Scenario;
 use fullpipe_units::Span;
@@ -54,6 +55,11 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         false => usage(why),
     })?;
     // Everything that can be said about the flags is said before anybody is asked.
+    if let (Some(rate), []) = (&args.rate, &args.traffic[..]) {
+        let message = "`--rate` is that of cross traffic, and there is no `--traffic`";
+        let hint = format!("no flow exceeds `--bitrate {rate}`; `--traffic udp` sends datagrams");
+        return Err(usage(message.to_owned()).hint(hint));
+    }
     peer::honoured(&args.set, &["mtu", "rate"], &args.from)?;
     asked(args, &args.from, Span::from_millis(1))?;
     if args.live.dashboard {
@@ -122,9 +128,8 @@ fn watched(
     live: &Live,
     out: Option<&Path>,
 ) -> Result<Ran, Failure> {
-    let every = args.interval.as_deref();
-    let span = memory::span(every.unwrap_or(memory::INTERVAL), "--interval")?;
-    let shown = match (args.format(), every) {
+    let span = memory::lines(args)?;
+    let shown = match (args.format(), &args.interval) {
         (Format::Ndjson, _) => Shown::Objects(span),
         (_, Some(_)) if !args.quiet => Shown::Lines(span),
         _ => Shown::for_people(args.quiet || args.live.dashboard),
@@ -190,6 +195,12 @@ fn alone(error: RunError) -> Failure {
             Exit::Interrupted,
             "interrupted before anything was measured",
         ),
+        // There is nothing to resume, and nothing that a flag of this command would take away.
+        RunError::Store(error @ StoreError::OtherResult { .. }) => {
+            let message = error.to_string();
+            Failure::new(Exit::Usage, message)
+                .hint("name another directory with `--out`, or keep every run with `--history DIR`")
+        }
         error => error.into(),
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn agreed(job: &mut Job, batch: &mut Batch, reverse: bool, fault: Fau
     let mut carried = None;
     if sent > 0 {
         let (mut near, mut far) = (spec(reverse), spec(reverse));
-        let mut mine = batch.begin(&mut near).unwrap();
+        let mut mine = batch.begin(&mut near, &mut |q| Ok(job.ask(q))).unwrap();
         let mut theirs = job.begin(&mut far).unwrap();
         assert_eq!(near.flows[0].sender.transfer, far.flows[0].sender.transfer);
         match reverse {

@@ -30,6 +30,8 @@ struct Fake {
     /// Takes the batch's length, returns how many leave.
     takes: Box<dyn FnMut(usize) -> usize>,
     flushed: usize,
+    /// Changes a segment on the way.
+    changes: fn(&mut DataDatagram),
     receiver: Receiver,
     heard: Heard,
     /// First transmissions in the order in which they left.
@@ -71,6 +73,7 @@ impl Fake {
             batch: Vec::new(),
             takes: Box::new(takes),
             flushed: 0,
+            changes: |_| {},
             receiver: Receiver::new(
                 ReceiverConfig::preset(fullpipe_flow::Preset::Y2026).with(|c| c.acks.every = 1),
             ),
@@ -93,11 +96,12 @@ impl Fake {
         if header.kind == Kind::Ack {
             return self.log.borrow_mut().acked_at.push(self.now.get());
         }
-        let datagram = DataDatagram::decode(&header, bytes).unwrap();
-        let segment = datagram.segment;
-        if !segment.syn && !segment.retransmission {
-            self.left.push(segment.seq);
+        let mut datagram = DataDatagram::decode(&header, bytes).unwrap();
+        if !datagram.segment.syn && !datagram.segment.retransmission {
+            self.left.push(datagram.segment.seq);
+            (self.changes)(&mut datagram);
         }
+        let segment = datagram.segment;
         let at = self.now.get() + DELAY;
         let before = self.receiver.counts().delivered;
         let ack = self.receiver.handle_segment(at, &segment);
@@ -441,6 +445,25 @@ fn what_is_none_of_the_runs_is_ignored_and_counted() {
     let (outcome, log) = near(flow("main", 500), fake);
     assert_eq!(outcome.counts.ignored, count);
     assert_eq!((log.delivered, outcome.senders[0].totals.sent), (500, 500));
+}
+
+/// Of a clear run nothing guards the header: a bit of the nonce or of the number is changed on the
+/// way, also to a number that has not been sent.
+#[test]
+fn a_changed_header_does_not_end_a_flow() {
+    let changes: [fn(&mut DataDatagram); 4] = [
+        |d| d.nonce ^= u8::from(d.segment.seq == 50),
+        |d| d.segment.seq ^= u64::from(d.segment.seq == 50),
+        |d| d.segment.seq ^= u64::from(d.segment.seq == 50) << 6,
+        |d| d.segment.seq ^= u64::from(d.segment.seq == 50) << 9,
+    ];
+    for changes in changes {
+        let mut fake = Fake::new(peer(), |n| n);
+        fake.changes = changes;
+        let (outcome, log) = near(flow("main", 2000), fake);
+        assert_eq!(log.delivered, 2000);
+        assert!(outcome.senders[0].completed.is_some());
+    }
 }
 
 /// A transfer through a host that wakes up so late and takes so long for a batch.

@@ -129,6 +129,24 @@ fn an_address_that_hears_nothing_is_not_sent_a_result() {
     assert!(got < said + 270_000, "{got} for {said}");
 }
 
+/// The end of a run does not make a server that has vanished any younger.
+#[test]
+fn silence_goes_on_when_the_run_is_over() {
+    for heard in [0, 300] {
+        let (mut server, mut client) = running(false);
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        pass(at(heard), &mut client, &mut server);
+        client.stop(at(6000));
+        assert!(!client.is_silent(at(10_000)));
+        assert!(client.is_silent(at(10_301)));
+    }
+    // Nobody listened for a while: what has come meanwhile is still heard.
+    let (_, mut client) = running(false);
+    let late = Time::ZERO + Span::from_secs(60);
+    client.stop(late);
+    assert!(!client.is_silent(late + Span::from_millis(900)));
+}
+
 /// Seconds until the client gives up, if its server is there all the time; the flows bring a byte
 /// at these moments.
 fn given_up(until_complete: bool, begin: u64, moments: &[u64]) -> Option<u64> {

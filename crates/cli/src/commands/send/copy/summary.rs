@@ -65,6 +65,18 @@ impl State {
         }
     }
 
+    /// Of a copy that was not made.
+    fn would(self) -> &'static str {
+        match self {
+            Self::Sent => "would be sent",
+            Self::Skipped => "would be skipped",
+            Self::Resumed => "would be resumed",
+            Self::Repaired => "would be repaired",
+            Self::Failed => "would fail",
+            Self::Unfinished => "would be unfinished",
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -156,9 +168,26 @@ impl Summary {
 
     /// Files, without directories.
     pub fn regular(&self) -> impl Iterator<Item = &Fact> {
-        self.files
-            .iter()
-            .filter(|fact| fact.size.is_some() || fact.failure.is_some())
+        self.listed().filter(|fact| !fact.is_directory)
+    }
+
+    /// Files, and directories that could not be made.
+    pub fn listed(&self) -> impl Iterator<Item = &Fact> {
+        let is_told = |fact: &&Fact| fact.size.is_some() || fact.failure.is_some();
+        self.files.iter().filter(is_told)
+    }
+
+    /// How many files were not copied; of a copy that lacks directories only, how many of these.
+    pub fn lacks(&self) -> String {
+        let failed = |fact: &&Fact| fact.failure.is_some();
+        let all = self.regular().count();
+        match self.regular().filter(failed).count() {
+            0 => format!(
+                "{} directories could not be made",
+                self.listed().filter(failed).count()
+            ),
+            n => format!("{n} of {all} files were not copied"),
+        }
     }
 
     fn count(&self, state: State) -> usize {
@@ -232,20 +261,29 @@ impl Summary {
                 }
             }
             all => {
-                let counts = STATES
-                    .iter()
-                    .map(|state| (self.count(*state), state.word()));
+                let word = |state: &State| match self.dry_run {
+                    true => state.would(),
+                    false => state.word(),
+                };
+                let counts = STATES.iter().map(|state| (self.count(*state), word(state)));
                 let counts = counts.filter(|(n, _)| *n > 0);
                 let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
                 text += &format!("{} files: {}\n", whole(all.len() as u64), counts.join(", "));
             }
         }
-        for (bytes, what) in [
-            (self.before(), "bytes were there before"),
-            (
-                self.sum(|f| f.wrong + f.damaged),
+        let (before, damaged) = match self.dry_run {
+            true => (
+                "bytes are there already",
+                "bytes are damaged and would be sent again",
+            ),
+            false => (
+                "bytes were there before",
                 "bytes were damaged and sent again",
             ),
+        };
+        for (bytes, what) in [
+            (self.before(), before),
+            (self.sum(|f| f.wrong + f.damaged), damaged),
             (self.left_out.len() as u64, "left out of directories"),
         ] {
             if bytes > 0 {
@@ -261,7 +299,7 @@ impl Summary {
     fn csv(&self) -> String {
         let mut text =
             "name,bytes,state,bytes_before,bytes_sent,bytes_repaired,blake3,error\n".to_owned();
-        for fact in self.regular() {
+        for fact in self.listed() {
             let digest = fact
                 .digest
                 .map_or(String::new(), |d| d.to_hex().to_string());
@@ -280,7 +318,7 @@ impl Summary {
     }
 
     fn json(&self) -> Value {
-        let files: Vec<Value> = self.regular().map(|fact| self.file(fact)).collect();
+        let files: Vec<Value> = self.listed().map(|fact| self.file(fact)).collect();
         let mut object = json!({
             "fullpipe": env!("CARGO_PKG_VERSION"),
             "from": self.from,
@@ -360,5 +398,34 @@ fn cell(text: &str) -> String {
     match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_dry_run_all_is_yet_to_come() {
+        let fact = |name: &str, wrong| Fact {
+            name: name.to_owned(),
+            size: Some(100),
+            kept: 50 - wrong,
+            wrong,
+            ..Fact::default()
+        };
+        let mut summary = Summary {
+            dry_run: true,
+            ..Summary::default()
+        };
+        summary.add(vec![fact("a", 10), fact("b", 0)]);
+        let text = summary.text();
+        for said in [
+            "2 files: 1 would be resumed, 1 would be repaired\n",
+            "90 bytes are there already\n",
+            "10 bytes are damaged and would be sent again\n",
+        ] {
+            assert!(text.contains(said), "{text}");
+        }
     }
 }
