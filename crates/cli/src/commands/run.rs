@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::{self, Written};
@@ -50,6 +50,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     }
     let (scenarios, studies) = load(&args.scenarios, &overrides)?;
     let directories = directories(args, &scenarios, &studies)?;
+    writable(args)?;
     listen_for_interrupts(RUNS_FINISH)?;
     if let Some(address) = args.live.prometheus {
         let live = Arc::clone(&live);
@@ -131,18 +132,33 @@ fn exit(results: &[RunResult], own_path: bool) -> Exit {
     }
 }
 
+/// Tries the files that are written at the end, before what may take hours. One that is there stays
+/// as it is, one that is not is not left behind.
+fn writable(args: &Run) -> Result<(), Failure> {
+    for path in args.junit.iter().chain(&args.markdown) {
+        let is_new = !path.exists();
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        opened.map_err(|e| unwritable(path, &e))?;
+        if is_new {
+            fs::remove_file(path).map_err(|e| unwritable(path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+fn unwritable(path: &Path, e: &io::Error) -> Failure {
+    Failure::io(format_args!("cannot write {}", path.display()), e)
+}
+
 /// The files that continuous integration asked for.
 fn summaries(args: &Run, results: &[RunResult]) -> Result<(), Failure> {
-    let failed = |path: &Path, e: &io::Error| {
-        Failure::io(format_args!("cannot write {}", path.display()), e)
-    };
     if let Some(path) = &args.junit {
-        fs::write(path, view::junit(results)).map_err(|e| failed(path, &e))?;
+        fs::write(path, view::junit(results)).map_err(|e| unwritable(path, &e))?;
     }
     if let Some(path) = &args.markdown {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let written = file.and_then(|mut f| f.write_all(view::markdown(results).as_bytes()));
-        written.map_err(|e| failed(path, &e))?;
+        written.map_err(|e| unwritable(path, &e))?;
     }
     Ok(())
 }
@@ -166,6 +182,10 @@ pub fn load(
     names: &[String],
     overrides: &Overrides,
 ) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
+    if names.iter().filter(|name| *name == "-").count() > 1 {
+        let message = "`-` stands twice: standard input is read once";
+        return Err(Failure::new(Exit::Usage, message).hint("name it once"));
+    }
     let mut scenarios = Vec::new();
     let mut studies = Vec::new();
     let mut wrong = false;
@@ -549,17 +569,25 @@ pub fn listen_for_interrupts(until_then: &'static str) -> Result<(), Failure> {
     listening.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))
 }
 
-/// Stops as a Ctrl-C does; the second time at once, with exit code 130.
+/// Stops as a Ctrl-C does; the second time at once, with exit code 130. What follows within half a
+/// second is the same wish: `timeout` signals a program and then its group.
 pub fn interrupt() {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
     if INTERRUPT.swap(true, Ordering::Relaxed) {
+        if FIRST.get_or_init(Instant::now).elapsed() < SAME_WISH {
+            return;
+        }
         dashboard::leave();
         std::process::exit(Exit::Interrupted as i32);
     }
+    FIRST.get_or_init(Instant::now);
     let until_then = UNTIL_THEN.get().copied().unwrap_or(RUNS_FINISH);
     output::say(&format!(
         "interrupted: {until_then}; once more to stop at once"
     ));
 }
+
+const SAME_WISH: Duration = Duration::from_millis(500);
 
 /// What commands that make runs do when they are interrupted: no further one begins.
 pub const RUNS_FINISH: &str = "waiting for the runs in flight";

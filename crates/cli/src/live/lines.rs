@@ -80,20 +80,31 @@ fn draw(line: &str) {
     let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
 }
 
-/// `  4.5 s   941 Mbit/s   cwnd 1,250   rtt 80.2 ms   12 retransmits`, of all flows together.
+/// `  4.5 s   941 Mbit/s   cwnd 1,250   rtt 80.2 ms   12 retransmits`, of all flows together; of
+/// flows in both directions `941 up, 388 down Mbit/s`.
 fn line(before: &Snapshot, now: &Snapshot) -> String {
     let flows = &now.run.flows;
     let seconds = (now.at - before.at).as_secs_f64();
     let all = || now.flows.iter().zip(flows).enumerate();
     let earlier = |i: usize| before.flows.get(i).map_or(0, |f| f.delivered);
-    let bits: f64 = all()
-        .map(|(i, (f, named))| delivered(f.delivered, earlier(i), named))
-        .sum();
-    let mut line = format!(
-        "{:>7.1} s  {} Mbit/s",
-        (now.at - Time::ZERO).as_secs_f64(),
+    let rate = |is_in: &dyn Fn(&NamedFlow) -> bool| {
+        let those = all().filter(|(_, (_, named))| is_in(named));
+        let bits: f64 = those
+            .map(|(i, (f, named))| delivered(f.delivered, earlier(i), named))
+            .sum();
         number(bits / seconds / 1e6, 3)
-    );
+    };
+    let is_both = flows.iter().any(|f| f.reverse) && flows.iter().any(|f| !f.reverse);
+    let rates = match is_both {
+        true => format!(
+            "{} up, {} down",
+            rate(&|f| !f.reverse),
+            rate(&|f| f.reverse)
+        ),
+        false => rate(&|_| true),
+    };
+    let at = (now.at - Time::ZERO).as_secs_f64();
+    let mut line = format!("{at:>7.1} s  {rates} Mbit/s");
     let sizes: Option<u64> = flows.iter().map(|f| f.size).sum();
     if let Some(size) = sizes.filter(|n| *n > 0) {
         let bytes: u64 = all()
@@ -204,6 +215,24 @@ mod tests {
             line(&a, &b),
             "    2.0 s  20.0 Mbit/s  75.0 %  cwnd 1,250  rtt 80.0 ms  12 retransmits"
         );
+    }
+
+    #[test]
+    fn both_directions_are_told_apart() {
+        let (_, mut b) = snapshots();
+        let mut run = (*b.run).clone();
+        let back = NamedFlow {
+            reverse: true,
+            ..run.flows[0].clone()
+        };
+        run.flows.push(back);
+        b.flows.push(LiveFlow {
+            delivered: 1500,
+            ..LiveFlow::default()
+        });
+        b.run = Arc::new(run);
+        let line = line(&Snapshot::default(), &b);
+        assert!(line.contains("15.0 up, 7.50 down Mbit/s"), "{line}");
     }
 
     #[test]

@@ -230,13 +230,17 @@ fn machine() -> Vec<String> {
     all
 }
 
-/// Network namespaces in which any thread is.
+/// Network namespaces that any process is in, or holds open.
 fn namespaces() -> std::collections::BTreeSet<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let threads = processes.filter_map(|p| fs::read_dir(p.path().join("task")).ok());
-    let threads = threads.flat_map(Iterator::flatten);
-    let links = threads.filter_map(|t| fs::read_link(t.path().join("ns/net")).ok());
-    links.map(|l| l.display().to_string()).collect()
+    let links = processes.flat_map(|p| {
+        let open = fs::read_dir(p.path().join("fd")).into_iter().flatten();
+        let open = open.flatten().map(|fd| fd.path());
+        let of_process = open.chain([p.path().join("ns/net")]);
+        of_process.filter_map(|link| fs::read_link(link).ok())
+    });
+    let links = links.map(|l| l.display().to_string());
+    links.filter(|l| l.starts_with("net:[")).collect()
 }
 
 /// Two and a half minutes, and the machine must make no namespaces of its own meanwhile.

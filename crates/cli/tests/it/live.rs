@@ -286,16 +286,26 @@ fn a_server_s_dashboard_lists_the_tests_that_run() {
     terminal.shows(&["code 0", "listening on UDP"]);
 }
 
+/// Also what reads keys by itself, which would read a closed terminal for ever.
 #[test]
-fn a_dashboard_whose_terminal_is_closed_ends_with_its_program() {
+fn what_draws_ends_with_its_terminal() {
     let dir = tempfile::tempdir().unwrap();
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--dashboard"];
-    let Some(terminal) = Terminal::open("closed", &command(dir.path(), &serve)) else {
-        return eprintln!("skipped: no tmux");
-    };
-    terminal.shows(&["all tests, Mbit/s"]);
-    let program = format!("/proc/{}", terminal.program());
-    assert!(Path::new(&program).exists());
-    drop(terminal);
-    eventually("its end", || !Path::new(&program).exists());
+    let lines: [(&[&str], &str); 2] = [
+        (
+            &["serve", "--listen", "127.0.0.1:0", "--dashboard"],
+            "all tests, Mbit/s",
+        ),
+        (&["top", "--loopback"], "flows"),
+    ];
+    for (line, title) in lines {
+        let name = format!("closed-{}", line[0]);
+        let Some(terminal) = Terminal::open(&name, &command(dir.path(), line)) else {
+            return eprintln!("skipped: no tmux");
+        };
+        terminal.shows(&[title]);
+        let program = format!("/proc/{}", terminal.program());
+        assert!(Path::new(&program).exists());
+        drop(terminal);
+        eventually(line[0], || !Path::new(&program).exists());
+    }
 }

@@ -4,6 +4,7 @@ mod flows;
 mod picture;
 
 use std::io::{self, IsTerminal};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use super::observe::failed;
 use super::observe::policies::Policies;
 use crate::args::{Top, TopOrder};
 use crate::exit::{Exit, Failure};
+use crate::live::dashboard::{Heard, Keys};
 
 /// Runs the command.
 pub fn top(args: &Top) -> Result<Exit, Failure> {
@@ -38,10 +40,12 @@ pub fn top(args: &Top) -> Result<Exit, Failure> {
         picture: Picture::new(args.sort, interval),
         held: false,
     };
+    let keys = Keys::open().map_err(|e| broken(&e))?;
     let terminal = ratatui::try_init();
-    let mut terminal = terminal.map_err(|e| broken(&e))?;
-    let ended = session.live(&mut terminal);
-    ratatui::restore();
+    // Its end would say on a closed terminal what fails there, which is a panic.
+    let mut terminal = ManuallyDrop::new(terminal.map_err(|e| broken(&e))?);
+    let ended = session.live(&mut terminal, &keys);
+    let _ = ratatui::try_restore();
     ended.map(|()| Exit::Ok)
 }
 
@@ -65,7 +69,7 @@ struct Session {
 }
 
 impl Session {
-    fn live(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
+    fn live(&mut self, terminal: &mut DefaultTerminal, keys: &Keys) -> Result<(), Failure> {
         let begin = Instant::now();
         let mut due = Duration::ZERO;
         while !STOP.load(Ordering::Relaxed) {
@@ -84,13 +88,18 @@ impl Session {
             let drawn = terminal.draw(|frame| draw(frame, &mut self.picture));
             drawn.map_err(|e| broken(&e))?;
             let wait = due.saturating_sub(begin.elapsed()).min(GLANCE);
-            if event::poll(wait).map_err(|e| broken(&e))? {
+            match keys.wait(wait).map_err(|e| broken(&e))? {
+                Heard::Nothing => continue,
+                Heard::HangUp => break,
+                Heard::Something => {}
+            }
+            while event::poll(Duration::ZERO).map_err(|e| broken(&e))? {
                 let event = event::read().map_err(|e| broken(&e))?;
                 if let Event::Key(key) = event
                     && key.kind != KeyEventKind::Release
                     && !self.pressed(key, begin.elapsed())
                 {
-                    break;
+                    return Ok(());
                 }
             }
         }

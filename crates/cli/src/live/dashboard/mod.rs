@@ -26,7 +26,7 @@ use super::prometheus::server::Tally;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-pub use screen::leave;
+pub use screen::{Heard, Keys, leave};
 
 /// Refuses a dashboard where there is no terminal for it.
 ///

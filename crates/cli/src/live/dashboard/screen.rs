@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Stderr};
+use std::mem::ManuallyDrop;
 use std::os::fd::AsFd as _;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +21,48 @@ use ratatui::{Frame, Terminal};
 
 /// The terminal; it is given back with this value.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stderr>>,
-    /// The same terminal, to be waited for.
-    keys: File,
+    /// Never dropped: its end says what fails where nobody may be to hear it, which is a panic.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
+    keys: Keys,
+}
+
+/// The keys of the program's terminal.
+pub struct Keys(File);
+
+/// What has come of waiting for keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// None were pressed.
+    Nothing,
+    /// There may be some to read.
+    Something,
+    /// The terminal was closed.
+    HangUp,
+}
+
+impl Keys {
+    /// Of the terminal that the program belongs to.
+    pub fn open() -> io::Result<Self> {
+        File::open("/dev/tty").map(Self)
+    }
+
+    /// Waits for keys so long. What reads them for us reads a closed terminal for ever, so it is
+    /// asked only when there is something.
+    pub fn wait(&self, longest: Duration) -> io::Result<Heard> {
+        let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        let longest = PollTimeout::try_from(longest).unwrap_or(PollTimeout::ZERO);
+        match poll(&mut fds, longest) {
+            Ok(0) => return Ok(Heard::Nothing),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let found = fds[0].revents().unwrap_or(PollFlags::empty());
+        let closed = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        Ok(match found.intersects(closed) {
+            true => Heard::HangUp,
+            false => Heard::Something,
+        })
+    }
 }
 
 /// What a user has asked for, or what became of the terminal.
@@ -48,7 +88,7 @@ impl Screen {
                 printed(panic);
             }));
         });
-        let keys = File::open("/dev/tty")?;
+        let keys = Keys::open()?;
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::Release);
         let opened = execute!(io::stderr(), EnterAlternateScreen)
@@ -56,7 +96,10 @@ impl Screen {
         if opened.is_err() {
             leave();
         }
-        opened.map(|terminal| Self { terminal, keys })
+        opened.map(|terminal| Self {
+            terminal: ManuallyDrop::new(terminal),
+            keys,
+        })
     }
 
     /// Draws a picture.
@@ -72,17 +115,10 @@ impl Screen {
         let until = Instant::now() + wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            // What reads keys for us reads a closed terminal for ever.
-            let mut fds = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
-            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            match poll(&mut fds, left) {
-                Ok(0) => return Ok(Asked::Nothing),
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-            let found = fds[0].revents().unwrap_or(PollFlags::empty());
-            if found.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL) {
-                return Ok(Asked::Gone);
+            match self.keys.wait(left)? {
+                Heard::Nothing => return Ok(Asked::Nothing),
+                Heard::HangUp => return Ok(Asked::Gone),
+                Heard::Something => {}
             }
             while event::poll(Duration::ZERO)? {
                 if let Event::Key(key) = event::read()?
