@@ -179,7 +179,16 @@ impl Parser<'_> {
     fn product(&mut self) -> Result<Term, ExpressionError> {
         let mut term = self.factor()?;
         while let Some(sign) = self.take(&['*', '/']) {
-            term = Term::Binary(sign, Box::new([term, self.factor()?]));
+            self.peek();
+            let start = self.at;
+            let factor = self.factor()?;
+            // Without metrics it is known now.
+            if sign == '/' && factor.value(&mut |_| None) == Some(0.0) {
+                self.at = start;
+                let hint = "the divisor is zero whatever the metrics are".to_owned();
+                return Err(self.error("division by zero".to_owned(), Some(hint)));
+            }
+            term = Term::Binary(sign, Box::new([term, factor]));
         }
         Ok(term)
     }
@@ -274,7 +283,7 @@ impl Parser<'_> {
 }
 
 /// The metric that was probably meant: one that contains the word, or begins like it.
-fn nearest(name: &str) -> Option<&'static str> {
+pub fn nearest(name: &str) -> Option<&'static str> {
     if name.len() < 4 {
         return None;
     }
@@ -326,6 +335,24 @@ mod tests {
     }
 
     #[test]
+    fn a_divisor_that_is_always_zero_is_refused() {
+        for (text, at) in [
+            ("utilization / 0", 14),
+            ("1/ (2 - 2) + jain", 3),
+            ("1 / -0.0", 4),
+        ] {
+            let error = Expression::parse(text).unwrap_err();
+            assert_eq!(
+                (error.at, error.message.as_str()),
+                (at, "division by zero"),
+                "{text}"
+            );
+        }
+        assert!(Expression::parse("1 / (utilization - 1)").is_ok());
+        assert!(Expression::parse("utilization / 0.5").is_ok());
+    }
+
+    #[test]
     fn what_a_stranger_nests_is_refused_before_the_stack_ends() {
         for text in ["(", "-", "abs("] {
             let error = Expression::parse(&text.repeat(1000 / text.len())).unwrap_err();
@@ -358,7 +385,7 @@ mod tests {
     #[test]
     fn what_is_undefined_stays_so() {
         assert_eq!(value("jain + 1"), None);
-        assert_eq!(value("utilization / 0"), None);
+        assert_eq!(value("utilization / (rtt_inflation - 1.5)"), None);
         assert_eq!(value("sqrt(0 - 1)"), None);
     }
 

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use fullpipe_results::store::quantity;
 use fullpipe_scenario::{Overrides, builtin};
-use fullpipe_units::{Bytes, Fraction, Packets, Rate, Segments, Span};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -90,29 +90,4 @@ pub fn text(name: &str) -> PyResult<String> {
 #[pyo3(name = "quantity")]
 pub fn quantity_of(text: &str) -> Option<(f64, &'static str)> {
     quantity(text)
-}
-
-/// A quantity as scenario files write it: its value and the suffix of its unit (`s`, `mbps`,
-/// `bytes`, `packets`, `segments`; empty for a plain number or a part). `None`: it is none.
-pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
-    let plain = text.parse::<f64>().ok().filter(|x| x.is_finite());
-    plain
-        .map(|x| (x, ""))
-        .or_else(|| text.parse::<Span>().ok().map(|t| (t.as_secs_f64(), "s")))
-        .or_else(|| {
-            let rate = text.parse::<Rate>().ok()?;
-            Some((rate.as_mbps(), "mbps"))
-        })
-        .or_else(|| {
-            text.parse::<Bytes>()
-                .ok()
-                .map(|b| (b.get() as f64, "bytes"))
-        })
-        .or_else(|| {
-            text.parse::<Packets>()
-                .ok()
-                .map(|p| (p.0 as f64, "packets"))
-        })
-        .or_else(|| text.parse::<Segments>().ok().map(|s| (s.0, "segments")))
-        .or_else(|| text.parse::<Fraction>().ok().map(|f| (f.get(), "")))
 }

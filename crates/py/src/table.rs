@@ -7,13 +7,12 @@ use arrow_array::{
     ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
 };
 use arrow_schema::{DataType, Field, Schema};
-use fullpipe_results::store::{Column, Table as Columns};
+use fullpipe_results::store::{Column, Table as Columns, quantity, unit_of_all};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
 use crate::error::FullpipeError;
-use crate::scenario::quantity;
 
 /// A table: named columns of one length.
 #[pyclass(frozen, module = "fullpipe._native")]
@@ -142,16 +141,16 @@ pub fn add_axis(table: &mut Columns, name: &str) {
     let Some(texts) = table.text(name) else {
         return;
     };
-    let read: Option<Vec<_>> = texts.iter().map(|t| quantity(t)).collect();
-    let Some(read) = read.filter(|all| all.windows(2).all(|w| w[0].1 == w[1].1)) else {
+    let Some(unit) = unit_of_all(texts.iter()) else {
         return;
     };
-    let Some((_, unit)) = read.first() else {
-        return;
-    };
-    let unit = if unit.is_empty() { "number" } else { unit };
-    let column = Column::Float(read.iter().map(|(x, _)| Some(*x)).collect());
-    table.push(format!("{name}_{unit}"), column);
+    let numbers = texts.iter().map(|text| Some(quantity(text)?.0));
+    let column = Column::Float(numbers.collect());
+    let name = format!("{name}_{unit}");
+    // The table of a result has it already.
+    if table.column(&name).is_none() {
+        table.push(name, column);
+    }
 }
 
 fn failed(error: impl std::fmt::Display) -> PyErr {

@@ -10,6 +10,7 @@ mod assemble;
 pub mod builtin;
 mod case;
 pub mod diagnostic;
+mod differing;
 pub mod document;
 mod expect;
 pub mod faults;
@@ -30,6 +31,7 @@ mod world;
 
 pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
+pub use differing::differing_keys;
 pub use load::{Loaded, load, text};
 pub use places::Places;
 pub use scenario::{

@@ -19,7 +19,7 @@ pub mod write;
 pub use columns::{COLUMNS, ColumnSpec};
 pub use read::Trace;
 pub use recording::{Recording, Summary, Tap};
-pub use write::{Numbers, Resolution, TraceWriter};
+pub use write::{GROUND, Numbers, Resolution, SCENARIO, TraceWriter, VERSION};
 
 use serde::{Deserialize, Serialize};
 

@@ -351,23 +351,31 @@ fn schema(variables: &[String], resolution: Resolution, numbers: Numbers) -> Res
 
 /// All but the flows, which are known at the end.
 fn metadata(meta: &Meta) -> Vec<KeyValue> {
-    let pairs = [
-        (KEY, SCHEMA.to_string()),
-        (VERSION, meta.version.clone()),
-        (GROUND, meta.ground.clone()),
-        (SCENARIO, meta.scenario.clone()),
-        (CASE, meta.case.to_string()),
-        (SEED, meta.seed.to_string()),
-    ];
-    let pairs = pairs.into_iter();
+    let pairs = [(KEY, SCHEMA.to_string())].into_iter().chain(meta.origin());
     pairs.map(|(k, v)| KeyValue::new(k.to_owned(), v)).collect()
+}
+
+impl Meta {
+    /// Where a file of a run is from, as keys and values of its metadata.
+    pub fn origin(&self) -> [(&'static str, String); 5] {
+        [
+            (VERSION, self.version.clone()),
+            (GROUND, self.ground.clone()),
+            (SCENARIO, self.scenario.clone()),
+            (CASE, self.case.to_string()),
+            (SEED, self.seed.to_string()),
+        ]
+    }
 }
 
 /// Keys of the metadata.
 pub(crate) const KEY: &str = "fullpipe.trace";
-pub(crate) const VERSION: &str = "fullpipe.version";
-pub(crate) const GROUND: &str = "fullpipe.ground";
-pub(crate) const SCENARIO: &str = "fullpipe.scenario";
+/// Version of the program.
+pub const VERSION: &str = "fullpipe.version";
+/// Ground of a run.
+pub const GROUND: &str = "fullpipe.ground";
+/// Name of a scenario.
+pub const SCENARIO: &str = "fullpipe.scenario";
 pub(crate) const CASE: &str = "fullpipe.case";
 pub(crate) const SEED: &str = "fullpipe.seed";
 pub(crate) const FLOWS: &str = "fullpipe.flows";

@@ -48,6 +48,14 @@ pub struct PairAgreement {
     pub causes: Vec<Tried>,
 }
 
+impl PairAgreement {
+    /// True if no case is left to compare.
+    pub fn is_empty(&self) -> bool {
+        let c = &self.comparison;
+        !self.left_out.is_empty() && c.rows.is_empty() && c.distances.is_empty()
+    }
+}
+
 /// A known cause, switched.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tried {

@@ -184,6 +184,9 @@ fn defined_part(e: &Estimate, seeds: usize) -> f64 {
     }
 }
 
+/// Part of the values below which a difference is one of rounding.
+const NOISE: f64 = 1e-9;
+
 pub(super) fn verdict(
     [a, b]: [Option<f64>; 2],
     seen: &Difference,
@@ -193,7 +196,11 @@ pub(super) fn verdict(
     let holds_zero = seen
         .interval
         .is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high);
-    if seen.mean == Some(0.0) || (a.is_none() && b.is_none()) {
+    let size = a
+        .into_iter()
+        .chain(b)
+        .fold(0.0, |most: f64, x| most.max(x.abs()));
+    if seen.mean.is_some_and(|d| d.abs() <= NOISE * size) || (a.is_none() && b.is_none()) {
         Verdict::Same
     } else if holds_zero {
         Verdict::Indistinguishable

@@ -85,7 +85,7 @@ pub struct Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Equal.
+    /// Equal, but for rounding: to 1e-9 of the values.
     Same,
     /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or
     /// undefined in more of the seeds on one side than on the other.

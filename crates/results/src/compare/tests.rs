@@ -96,6 +96,16 @@ fn one_seed_is_judged_by_the_threshold() {
     assert!(compare(&a, &result(vec![case(1500, &[106.0])]), &loose).agree);
 }
 
+/// 0.1 + 0.2 is not 0.3 in binary: no difference of what ran.
+#[test]
+fn rounding_is_no_difference() {
+    let of = |x: f64| result(vec![case(1500, &[x, x])]);
+    let noise = compare(&of(0.3), &of(0.1 + 0.2), &Options::default());
+    assert_eq!(goodput(&noise, "1500").verdict, Verdict::Same);
+    let small = compare(&of(0.3), &of(0.3 + 1e-8), &Options::default());
+    assert_eq!(goodput(&small, "1500").verdict, Verdict::Within);
+}
+
 #[test]
 fn seeds_tell_noise_from_change() {
     let a = result(vec![case(1500, &[90.0, 100.0, 110.0])]);

@@ -18,7 +18,7 @@ use crate::run::{Bench, Options, RunError, Silent, is_random, seeds};
 use crate::store::{Cache, sha256};
 use search::Search;
 
-pub use verdict::{ExpectationTeeth, Falsification, Nearest, WorldEffect, WorldResult};
+pub use verdict::{ExpectationTeeth, Falsification, Nearest, Tighter, WorldEffect, WorldResult};
 pub use world::{NOT_THE_OTHER, World, worlds};
 
 /// A scenario beside its wrong worlds, ready to run.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fullpipe_run::Ground;
-use fullpipe_scenario::Case;
+use fullpipe_scenario::{Against, Case, HoldsFor};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,14 @@ pub struct ExpectationTeeth {
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
+    /// Worlds with a value outside of what is accepted, in which it passes only since the 95 %
+    /// interval of that value reaches in; absent if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub let_off: Vec<String>,
+    /// The end of a bound that it passes with as it is, and fails with in worlds in which it passes
+    /// now. Absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tighter: Option<Tighter>,
     /// Passes in the scenario as it is, in every case.
     pub passes: bool,
     /// In some case it passes as it is only since its interval reaches into the bound. Absent if
@@ -116,6 +124,18 @@ pub struct Nearest {
     pub world: String,
     /// The value there.
     pub value: f64,
+}
+
+/// A bound that leaves wrong worlds out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tighter {
+    /// `at_least` or `at_most`.
+    pub end: String,
+    /// Between these it holds as it is, and fails in a world: in all of `worlds` next to the value
+    /// as it is.
+    pub between: [f64; 2],
+    /// Those that fail first come first.
+    pub worlds: Vec<String>,
 }
 
 /// A world, and the expectations that notice it.
@@ -257,18 +277,28 @@ pub(super) fn judge(
             let judged = judged_at(e, *point, |i| cases.get(i)?.as_ref())?;
             Some((judged.observed, judged.pass))
         };
+        // What a bound has to leave out for the expectation to fail: the interval, or the value.
+        let decisive = |point: &Point, cases: &[Option<CaseResult>]| {
+            let judged = judged_at(e, *point, |i| cases.get(i)?.as_ref())?;
+            let interval = judged
+                .observed_ci95
+                .filter(|_| e.holds_for == HoldsFor::Overlap);
+            interval.or(judged.observed.map(|value| [value; 2]))
+        };
         let points = points(e);
         let here: Vec<_> = points.iter().map(|point| observed(point, real)).collect();
         let (mut caught, mut missed, mut tried) = (Vec::new(), Vec::new(), 0);
         let mut caught_in: Vec<&World> = Vec::new();
         let (mut values, mut elsewhere) = (Vec::new(), Vec::new());
+        let mut let_off = Vec::new();
+        let mut passing: Vec<(String, [f64; 2])> = Vec::new();
         // What is missing until it fails, and the world and value of it.
         let mut nearest: Option<((bool, f64), Nearest)> = None;
         values.extend(here.iter().flatten().filter_map(|(value, _)| *value));
         for (w, (world, other)) in results.iter_mut().zip(others).enumerate() {
             let place = |i: usize| (trial.places[0][i], trial.places[w + 1][i]);
             let (mut looked, mut moved, mut failed) = (false, false, false);
-            let mut seen = Vec::new();
+            let (mut seen, mut intervals) = (Vec::new(), Vec::new());
             for (point, here) in points.iter().zip(&here) {
                 let same = |i: usize| place(i).0 == place(i).1;
                 if same(point.0) && point.1.is_none_or(same) {
@@ -280,6 +310,7 @@ pub(super) fn judge(
                 };
                 looked = true;
                 seen.extend(there.0);
+                intervals.extend(decisive(point, other));
                 moved |= *here != there;
                 failed |= here.1 && !there.1;
             }
@@ -294,6 +325,12 @@ pub(super) fn judge(
                 world.effect = WorldEffect::Caught;
             } else if moved {
                 missed.push(world.about.clone());
+                let outside = |value: &f64| *value < e.bound.0 || *value > e.bound.1;
+                if e.against != Against::Agreement && seen.iter().any(outside) {
+                    let_off.push(world.about.clone());
+                }
+                let named = intervals.into_iter().map(|i| (world.about.clone(), i));
+                passing.extend(named);
                 let beyond = seen.iter().filter_map(|&value| {
                     let missing = missing(value, range(&values)?, e.bound)?;
                     Some((missing, value))
@@ -326,6 +363,11 @@ pub(super) fn judge(
             here: range(&values),
             elsewhere: range(&elsewhere),
             nearest: nearest.map(|(_, nearest)| nearest),
+            tighter: match e.against {
+                Against::Agreement => None,
+                _ => tighter(range(&values), &passing),
+            },
+            let_off,
             unclear: points.iter().any(unclear),
             passes: known.iter().all(|pass| *pass),
             toothless: caught.is_empty() && known.contains(&true),
@@ -364,6 +406,35 @@ fn missing(value: f64, [low, high]: [f64; 2], bound: (f64, f64)) -> Option<(bool
         true => (false, room),
         false => (true, -off),
     })
+}
+
+/// The end that a bound may have between the values as they are and what a world has to be left
+/// out with, on the side with more room: an upper bound may need a lower one beside it.
+fn tighter(here: Option<[f64; 2]>, passing: &[(String, [f64; 2])]) -> Option<Tighter> {
+    let [low, high] = here?;
+    let side = |end: &str, of: &dyn Fn(&[f64; 2]) -> (f64, f64)| {
+        let all = passing.iter().map(|(world, i)| (of(i), world));
+        let mut beyond: Vec<_> = all.filter(|((room, _), _)| *room > 0.0).collect();
+        beyond.sort_by(|(a, _), (b, _)| b.0.total_cmp(&a.0));
+        let (room, farthest) = beyond.first()?.0;
+        let mut worlds: Vec<String> = beyond.iter().map(|(_, world)| (*world).clone()).collect();
+        worlds.dedup();
+        let between = match end {
+            "at_least" => [farthest, low],
+            _ => [high, farthest],
+        };
+        let tighter = Tighter {
+            end: end.to_owned(),
+            between,
+            worlds,
+        };
+        Some((room, tighter))
+    };
+    let below = side("at_least", &|[_, to]| (low - to, *to));
+    let above = side("at_most", &|[from, _]| (from - high, *from));
+    let both = [below, above].into_iter().flatten();
+    let best = both.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, tighter)| tighter)
 }
 
 /// True if these are generated worlds, all of one kind.
@@ -445,4 +516,34 @@ fn estimates(case: &CaseResult) -> impl Iterator<Item = (&String, &Estimate)> {
     let traffic = case.traffic.iter().flat_map(|t| &t.metrics);
     let links = case.links.iter().flat_map(|l| &l.metrics);
     flows.chain(traffic).chain(links).chain(&case.metrics.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(passing: &[(&str, [f64; 2])]) -> Option<Tighter> {
+        let named = passing.iter().map(|(w, i)| ((*w).to_owned(), *i));
+        tighter(Some([0.15, 0.16]), &named.collect::<Vec<_>>())
+    }
+
+    /// Queues of 52 whose interval begins at 2 pass with at most 5, and fail with at most 1.
+    #[test]
+    fn a_tighter_bound_is_one_that_the_interval_fails() {
+        let (slow, queue) = (("slow", [0.0, 0.01]), ("queue", [2.0, 102.0]));
+        let (other, wide) = (("other", [0.5, 0.6]), ("wide", [-60.0, 160.0]));
+        let found = of(&[slow, other, queue, wide]).unwrap();
+        assert_eq!(
+            (found.end.as_str(), found.between),
+            ("at_most", [0.16, 2.0])
+        );
+        assert_eq!(found.worlds, ["queue", "other"]);
+        // On the other side if there is nothing on this one.
+        let found = of(&[slow, wide]).unwrap();
+        assert_eq!(
+            (found.end.as_str(), found.between),
+            ("at_least", [0.01, 0.15])
+        );
+        assert_eq!(of(&[wide]), None);
+    }
 }

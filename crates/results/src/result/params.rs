@@ -43,10 +43,14 @@ impl fmt::Display for Params {
     }
 }
 
-/// A parameter's value as people write it: strings without quotes, the rest as JSON.
+/// A parameter's value as people write it: strings without quotes, small numbers as `1e-5`, the
+/// rest as JSON, which would have 0.00001 beside 1e-6.
 pub fn scalar_text(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
+        Value::Number(n) if n.as_f64().is_some_and(|x| x != 0.0 && x.abs() < 1e-3) => {
+            format!("{:e}", n.as_f64().unwrap_or_default())
+        }
         other => other.to_string(),
     }
 }
@@ -62,5 +66,20 @@ mod tests {
         assert_eq!(serde_json::to_string(&p).unwrap(), text);
         assert_eq!(p.to_string(), "path.mtu=1500 flow.main.stack=reno b=true");
         assert_eq!(p.text("path.mtu").as_deref(), Some("1500"));
+    }
+
+    #[test]
+    fn small_numbers_have_one_notation() {
+        for (number, text) in [
+            ("0.000001", "1e-6"),
+            ("1e-5", "1e-5"),
+            ("0.00025", "2.5e-4"),
+            ("0.001", "0.001"),
+            ("0", "0"),
+            ("0.0", "0.0"),
+        ] {
+            let value: Value = serde_json::from_str(number).unwrap();
+            assert_eq!(scalar_text(&value), text);
+        }
     }
 }

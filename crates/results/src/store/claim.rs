@@ -8,7 +8,7 @@ use super::{Manifest, Other, StoreError, Unit};
 use super::{engine, files};
 use crate::result::{Params, VERSION};
 use fullpipe_run::Ground;
-use fullpipe_scenario::Scenario;
+use fullpipe_scenario::{Scenario, differing_keys};
 
 /// What becomes of an earlier result in the directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,8 +124,43 @@ impl Claim<'_> {
                 theirs: theirs.into_iter().collect(),
             }
         } else {
-            Other::Cases { runs: lost.len() }
+            let cases: BTreeSet<usize> = lost.iter().map(|(case, _)| *case).collect();
+            let known = |case: &usize| {
+                earlier
+                    .cases
+                    .get(*case)
+                    .is_some_and(|c| self.cases.contains(c))
+            };
+            let keys = match cases.iter().all(known) {
+                true => self.changed(earlier),
+                false => Vec::new(),
+            };
+            let runs = lost.len();
+            match keys.is_empty() {
+                true => Other::Cases { runs },
+                false => Other::Changed { runs, keys },
+            }
         })
+    }
+
+    /// What the same cases were made of, and are now: `duration: 60s -> 12s`.
+    fn changed(&self, earlier: &Manifest) -> Vec<String> {
+        let there = earlier.set.clone().unwrap_or_default();
+        let differing = differing_keys(
+            (&earlier.scenario_text, &there),
+            (&self.scenario.text, &self.scenario.set),
+        );
+        let value = |value: Option<String>| value.unwrap_or_else(|| "not set".to_owned());
+        let rows = differing.into_iter();
+        let mut keys: Vec<String> = rows
+            .map(|(key, there, here)| format!("{key}: {} -> {}", value(there), value(here)))
+            .collect();
+        if earlier.quick != self.scenario.quick {
+            let word = |quick| if quick { "with" } else { "without" };
+            let (there, here) = (word(earlier.quick), word(self.scenario.quick));
+            keys.push(format!("--quick: {there} -> {here}"));
+        }
+        keys
     }
 
     fn possible_keys(&self) -> BTreeSet<&String> {

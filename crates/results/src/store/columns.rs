@@ -6,10 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fullpipe_metrics as metrics;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -104,7 +106,12 @@ impl Table {
     /// # Errors
     /// If a column's name cannot be written.
     pub fn to_parquet(&self) -> Result<Vec<u8>> {
-        let mut writer = TableWriter::new(Vec::new(), self)?;
+        self.to_parquet_from(&[])
+    }
+
+    /// The same with where it is from in the file's metadata, and the units of its columns.
+    pub(super) fn to_parquet_from(&self, origin: &Origin) -> Result<Vec<u8>> {
+        let mut writer = TableWriter::new(Vec::new(), self, origin)?;
         let rows = self.rows();
         for from in (0..rows).step_by(ROWS_PER_GROUP) {
             writer.rows(self, from..rows.min(from + ROWS_PER_GROUP))?;
@@ -172,16 +179,60 @@ impl Table {
     }
 }
 
+/// Keys and values of a file's metadata.
+pub(super) type Origin = [(&'static str, String)];
+
+/// The units of columns as a JSON object, where their names are those of metrics or end in a unit.
+/// Parquet keeps metadata of files and none of columns.
+fn units(table: &Table) -> String {
+    let mut units = serde_json::Map::new();
+    for (name, column) in &table.columns {
+        let known = metrics::unit(name);
+        let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+        let unit = match column {
+            Column::Text(_) => continue,
+            _ if !known.is_empty() => known,
+            _ => ending.map_or("", |(_, unit)| *unit),
+        };
+        if !unit.is_empty() {
+            units.insert(name.clone(), unit.into());
+        }
+    }
+    serde_json::Value::Object(units).to_string()
+}
+
+/// Ends of the names of columns that are no metrics.
+const ENDINGS: [(&str, &str); 8] = [
+    ("_s", "s"),
+    ("_ms", "ms"),
+    ("_mbps", "Mbit/s"),
+    ("_bytes", "B"),
+    ("_packets", "packets"),
+    ("_segments", "segments"),
+    ("_bdp", "BDP"),
+    ("_number", "1"),
+];
+
+/// Key of the metadata.
+const UNITS: &str = "fullpipe.units";
+
 /// A Parquet file that is written group by group.
 pub(super) struct TableWriter<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> TableWriter<W> {
     /// For rows with the columns of `like`.
-    pub(super) fn new(out: W, like: &Table) -> Result<TableWriter<W>> {
+    pub(super) fn new(out: W, like: &Table, origin: &Origin) -> Result<TableWriter<W>> {
+        let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+        let mut metadata: Vec<KeyValue> = Vec::new();
+        if !origin.is_empty() {
+            metadata.extend(origin.iter().map(|(key, value)| pair(key, value.clone())));
+            metadata.push(pair(UNITS, units(like)));
+        }
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(format!("fullpipe {}", crate::result::VERSION))
             .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
             .build();
         let writer = SerializedFileWriter::new(out, like.schema()?, Arc::new(properties))?;
         Ok(TableWriter(writer))
@@ -320,6 +371,28 @@ mod tests {
         assert_eq!(bytes, t.to_parquet().unwrap());
         assert_eq!(&bytes[..4], b"PAR1");
         assert_eq!(Table::from_parquet(bytes).unwrap(), t);
+    }
+
+    #[test]
+    fn a_file_says_where_it_is_from_and_in_which_units() {
+        let mut t = table();
+        t.push("goodput_mbps", Column::Float(vec![None; 3]));
+        t.push("path.rtt_s", Column::Float(vec![None; 3]));
+        let bytes = t
+            .to_parquet_from(&[("fullpipe.seed", "7".to_owned())])
+            .unwrap();
+        let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+        let metadata = reader
+            .metadata()
+            .file_metadata()
+            .key_value_metadata()
+            .unwrap();
+        let pairs: Vec<(&str, &str)> = metadata
+            .iter()
+            .map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap()))
+            .collect();
+        let units = r#"{"goodput_mbps":"Mbit/s","path.rtt_s":"s"}"#;
+        assert_eq!(pairs, [("fullpipe.seed", "7"), ("fullpipe.units", units)]);
     }
 
     #[test]

@@ -114,6 +114,14 @@ pub enum Other {
         /// Number of these runs.
         runs: usize,
     },
+    /// It has finished runs of the same cases, made of other values.
+    #[error("{runs} finished run{} with {}", if *runs == 1 { "" } else { "s" }, list(keys))]
+    Changed {
+        /// Number of these runs.
+        runs: usize,
+        /// Keys with their value there and here: `duration: 60s -> 12s`.
+        keys: Vec<String>,
+    },
     /// It has a part of the runs that are asked for, and they were not to be taken over.
     #[error("other cases or seeds of this scenario")]
     Unresumed,
@@ -140,6 +148,12 @@ impl Other {
                     "finished runs are never taken away: ask for their cases too with `--resume`, let `--replace` drop them, or {elsewhere}"
                 )
             }
+            Other::Changed { .. } => {
+                format!(
+                    "finished runs are never taken away: set them as they were, let `--replace` \
+                     drop the runs, or {elsewhere}"
+                )
+            }
             Other::Unresumed => {
                 format!("add to it with `--resume`: its finished runs are kept; or {elsewhere}")
             }
@@ -148,9 +162,9 @@ impl Other {
 }
 
 /// `1, 2, 3`; of many the first ones.
-fn list(seeds: &[u64]) -> String {
-    let shown: Vec<String> = seeds.iter().take(SHOWN).map(u64::to_string).collect();
-    let more = if seeds.len() > SHOWN { ", ..." } else { "" };
+fn list(all: &[impl ToString]) -> String {
+    let shown: Vec<String> = all.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = if all.len() > SHOWN { ", ..." } else { "" };
     shown.join(", ") + more
 }
 

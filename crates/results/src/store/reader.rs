@@ -56,11 +56,13 @@ impl ResultDir {
             .collect()
     }
 
-    /// Writes a file that is made from results into `dir`: whole or not at all.
+    /// Writes a file that is made from results into `dir`: whole or not at all. A directory that is
+    /// missing is made.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write_beside(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+        files::make_dir(dir)?;
         let path = dir.join(name);
         files::write(&path, bytes)?;
         Ok(path)

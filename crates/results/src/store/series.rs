@@ -21,18 +21,19 @@ pub(super) fn files(
     trace: TraceMode,
 ) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
     let mut files = of_flows(outcome, meta, trace)?;
+    let origin = meta.origin();
     if trace != TraceMode::Off {
         let samples = samples::intervals(groups, metrics, outcome);
-        files.push((SeriesKind::Samples, samples.to_parquet()?));
+        files.push((SeriesKind::Samples, samples.to_parquet_from(&origin)?));
         if outcome.answered().next().is_some() {
-            let answers = samples::answers(&outcome.cross).to_parquet()?;
+            let answers = samples::answers(&outcome.cross).to_parquet_from(&origin)?;
             files.push((SeriesKind::Pings, answers));
         }
     }
     // Like the events they are results, not a trace.
     if !outcome.arrivals.is_empty() {
         let transfers = samples::transfers(&outcome.arrivals);
-        files.push((SeriesKind::Transfers, transfers.to_parquet()?));
+        files.push((SeriesKind::Transfers, transfers.to_parquet_from(&origin)?));
     }
     Ok(files)
 }
@@ -67,8 +68,10 @@ fn of_flows(
     meta: &Meta,
     trace: TraceMode,
 ) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
-    let events = (SeriesKind::Events, events(&outcome.flows).to_parquet()?);
-    let links = || links(&outcome.links).to_parquet();
+    let origin = meta.origin();
+    let events = events(&outcome.flows).to_parquet_from(&origin)?;
+    let events = (SeriesKind::Events, events);
+    let links = || links(&outcome.links).to_parquet_from(&origin);
     let series = |rows, numbers| flows(&outcome.flows, meta, rows, numbers);
     Ok(match trace {
         TraceMode::Off => vec![events],

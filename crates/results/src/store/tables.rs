@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::mem;
 
 use super::columns::TableWriter;
+use super::quantity::{quantity, unit_of_all};
 use super::{Column, StoreError, Table};
 use crate::result::RunResult;
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{Scope, Values};
+use fullpipe_trace::{GROUND, SCENARIO, VERSION};
 
 /// The runs of all cases, as often as they are asked for.
 pub(crate) trait AllRuns {
@@ -32,7 +34,12 @@ pub(super) fn write_table(
     scope: Scope,
 ) -> io::Result<()> {
     let mut rows = Rows::new(result, scope);
-    let mut writer = TableWriter::new(out, &rows.table).map_err(io::Error::other)?;
+    let origin = [
+        (VERSION, result.fullpipe.clone()),
+        (GROUND, result.ground.clone()),
+        (SCENARIO, result.scenario.clone()),
+    ];
+    let mut writer = TableWriter::new(out, &rows.table, &origin).map_err(io::Error::other)?;
     let mut failed = None;
     let read = runs.each(&mut |case, run| {
         rows.push(case, run);
@@ -50,7 +57,8 @@ pub(super) fn write_table(
         .map_err(io::Error::other)
 }
 
-/// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of
+/// One row per flow and traffic (or link), case and seed: parameters as text, quantities as numbers
+/// beside it, then every metric of
 /// the scope and, with the flows, of traffic and of the case. `kind` is `flow` or that of the
 /// traffic.
 struct Rows<'a> {
@@ -65,6 +73,8 @@ struct Rows<'a> {
 enum Of<'a> {
     Case,
     Param(&'a str),
+    /// The number of a parameter that is a quantity.
+    Number(&'a str),
     Seed,
     Name,
     Kind,
@@ -104,9 +114,17 @@ impl<'a> Rows<'a> {
             // A parameter may bear the name of a column of ours.
             let ours = ["case", "seed", "flow", "kind", "stack", "link"].contains(&key)
                 || metrics::scope_of(key).is_some();
-            match ours {
-                true => rows.column(&format!("param.{key}"), Of::Param(key)),
-                false => rows.column(key, Of::Param(key)),
+            let name = match ours {
+                true => format!("param.{key}"),
+                false => key.to_owned(),
+            };
+            rows.column(&name, Of::Param(key));
+            let texts = result
+                .cases
+                .iter()
+                .map(|c| c.params.text(key).unwrap_or_default());
+            if let Some(unit) = unit_of_all(texts) {
+                rows.column(&format!("{name}_{unit}"), Of::Number(key));
             }
         }
         rows.column("seed", Of::Seed);
@@ -190,6 +208,10 @@ impl<'a> Rows<'a> {
                     let params = &self.result.cases[row.case].params;
                     v.push(params.text(key).unwrap_or_default());
                 }
+                (Of::Number(key), Column::Float(v)) => {
+                    let text = self.result.cases[row.case].params.text(key);
+                    v.push(text.and_then(|text| Some(quantity(&text)?.0)));
+                }
                 (Of::Name, Column::Text(v)) => v.push(row.name.to_owned()),
                 (Of::Kind, Column::Text(v)) => v.push(row.kind.to_owned()),
                 (Of::Stack, Column::Text(v)) => v.push(row.stack.to_owned()),
@@ -220,7 +242,7 @@ impl Of<'_> {
         match self {
             Of::Case | Of::Seed => Column::Int(Vec::new()),
             Of::Param(_) | Of::Name | Of::Kind | Of::Stack => Column::Text(Vec::new()),
-            Of::Row(_) | Of::WholeCase(_) => Column::Float(Vec::new()),
+            Of::Number(_) | Of::Row(_) | Of::WholeCase(_) => Column::Float(Vec::new()),
         }
     }
 }
@@ -232,6 +254,31 @@ const ROWS_PER_GROUP: usize = 1 << 14;
 mod tests {
     use super::*;
     use fullpipe_metrics::{FlowMetrics, RunMetrics};
+
+    #[test]
+    fn an_axis_of_quantities_is_one_of_numbers_too() {
+        let case = |loss: &str| {
+            format!(
+                r#"{{"params":{{"path.loss":{loss},"path.buffer":"0.25BDP",
+                "flow.main.stack":"reno"}},"seeds":[1],"flows":[],"links":[],"metrics":{{}},
+                "simulated_s":1,"delivered_packets":1}}"#
+            )
+        };
+        let (a, b) = (case("0.00001"), case("1e-6"));
+        let result: RunResult = serde_json::from_str(&format!(
+            r#"{{"fullpipe":"","scenario":"","ground":"sim","cases":[{a},{b}],"expectations":[]}}"#
+        ))
+        .unwrap();
+        let table = runs_table(&result, &Many(1)).unwrap();
+        assert_eq!(table.text("path.loss").unwrap(), ["1e-5"]);
+        assert_eq!(table.float("path.loss_number").unwrap(), [Some(1e-5)]);
+        assert_eq!(table.float("path.buffer_bdp").unwrap(), [Some(0.25)]);
+        let heads = table.columns.iter().map(|(name, _)| name.as_str());
+        assert_eq!(
+            heads.filter(|name| name.starts_with("flow.main")).count(),
+            1
+        );
+    }
 
     struct Many(u64);
 
@@ -275,7 +322,11 @@ mod tests {
         // Up to a group the file is that of the whole table.
         let (few, mut bytes) = (Many(5), Vec::new());
         write_table(&mut bytes, &result, &few, Scope::Flow).unwrap();
-        let whole = runs_table(&result, &few).unwrap().to_parquet().unwrap();
-        assert_eq!(bytes, whole);
+        let whole = runs_table(&result, &few).unwrap();
+        let origin = [VERSION, GROUND, SCENARIO].map(|key| match key {
+            GROUND => (key, "sim".to_owned()),
+            _ => (key, String::new()),
+        });
+        assert_eq!(bytes, whole.to_parquet_from(&origin).unwrap());
     }
 }

@@ -6,6 +6,7 @@ mod compare;
 mod determinism;
 mod expect;
 mod falsify;
+mod history;
 mod metrics;
 mod precision;
 mod qlog;

@@ -196,6 +196,13 @@ fn a_refused_directory_says_what_it_holds_and_the_remedy() {
     let (error, hint) = refused("seeds = [1, 2]", "9000]", "3000]", true);
     assert!(error.ends_with("4 finished runs of other cases"), "{error}");
     assert!(hint.contains("their cases too"), "{hint}");
+    let (error, hint) = refused("seeds = [1, 2]", "\"4s\"", "\"5s\"", true);
+    let what = "finished runs with duration: 4s -> 5s";
+    assert!(error.ends_with(what), "{error}");
+    assert!(
+        hint.contains("`--replace`") && !hint.contains("their cases"),
+        "{hint}"
+    );
     let (error, hint) = refused("seeds = [1, 2, 3]", "", "", false);
     assert!(error.contains("other cases or seeds"), "{error}");
     assert!(hint.contains("add to it with `--resume`"), "{hint}");

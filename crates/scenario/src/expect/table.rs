@@ -60,10 +60,10 @@ impl<T> Referring<'_, T> {
         if name.contains(|c: char| " +-*/()".contains(c)) {
             return self.expression(reader, key, name);
         }
-        let names = metrics::names;
-        let hint = match nearest(name, names()) {
+        let near = nearest(name, metrics::names()).or_else(|| metrics::nearest(name));
+        let hint = match near {
             Some(near) => format!("did you mean \"{near}\"? see `fullpipe list metrics`"),
-            None => format!("known: {}", names().collect::<Vec<_>>().join(", ")),
+            None => "`fullpipe list metrics` shows all".to_owned(),
         };
         self.refuse(reader, key, "unknown metric", hint);
         None

@@ -62,9 +62,12 @@ pub(super) const SECTIONS: &[Section] = &[
     ("[path]", Path::KEYS),
     ("[[flow]]", Flow::KEYS),
     ("[[traffic]]", Traffic::KEYS),
+    ("[[link]]", Link::KEYS),
+    ("[[route]]", Route::KEYS),
     ("[measure]", Measures::KEYS),
     ("[[expect]]", Expect::KEYS),
     ("[[negative]]", Negative::KEYS),
+    ("[[report]]", Figures::KEYS),
 ];
 
 #[cfg(test)]

@@ -11,12 +11,26 @@ pub(super) fn unknown_key_hint(
     keys: &'static [Key],
     sections: &[Section],
 ) -> (String, Option<&'static str>) {
-    for (section, other) in sections {
-        if other.iter().any(|key| key.name == name) {
-            let hint = match *section {
-                "" => format!("`{name}` belongs at the top of the file, before the first table"),
-                section => format!("`{name}` belongs in {section}"),
+    let has = |(_, keys): &&Section| keys.iter().any(|key| key.name == name);
+    let homes: Vec<&str> = sections.iter().filter(has).map(|(home, _)| *home).collect();
+    match homes.split_last() {
+        None => {}
+        Some((&"", [])) => {
+            let hint = format!("`{name}` belongs at the top of the file, before the first table");
+            return (hint, None);
+        }
+        Some((only, [])) => return (format!("`{name}` belongs in {only}"), None),
+        Some((last, first)) => {
+            let name_of = |home: &&str| match *home {
+                "" => "the top of the file".to_owned(),
+                home => home.to_owned(),
             };
+            let first: Vec<String> = first.iter().map(name_of).collect();
+            let hint = format!(
+                "`{name}` belongs in {} or {}",
+                first.join(", "),
+                name_of(last)
+            );
             return (hint, None);
         }
     }

@@ -99,7 +99,27 @@ const CASES: &[(&str, &str, &str)] = &[
         "top+",
         "rate = \"1Gbit/s\"",
     ),
+    (
+        "unknown key, at home in several tables",
+        "top+",
+        "preset = \"2003\"",
+    ),
     ("unknown key, nothing near", "flow+", "xyzzy = 1"),
+    (
+        "a link of a path that is wrong",
+        "path",
+        "[path]\nrate = \"622Mbps\"\nrtt = \"80ms\"\n[[expect]]\nmetric = \"utilization\"\nat_least = 0.5",
+    ),
+    (
+        "expect: a divisor that is always zero",
+        "end",
+        "[[expect]]\nmetric = \"utilization / 0\"\nat_least = 0.5",
+    ),
+    (
+        "report: an unknown metric",
+        "end",
+        "[[report]]\nfigure = \"metric\"\ny = \"inflation\"",
+    ),
     ("unknown section", "end", "[mesure]\nwarmup = \"1s\""),
     (
         "a time without a unit",
