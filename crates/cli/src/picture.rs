@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fullpipe_report::figure::Style;
+use fullpipe_report::figure::{self, Style};
 #[cfg(feature = "png")]
-use fullpipe_report::figure::{self, FontError, RasterError};
+use fullpipe_report::figure::{FontError, RasterError};
 use fullpipe_results::store::ResultDir;
 
 use crate::exit::{Exit, Failure};
@@ -82,8 +82,10 @@ impl Picture {
         })
     }
 
-    /// Writes the picture in its form.
-    pub fn draw(&self, svg: &str, style: &Style) -> Result<(), Failure> {
+    /// Writes the picture in its form, with what it was made from.
+    pub fn draw(&self, svg: &str, style: &Style, origin: &str) -> Result<(), Failure> {
+        let origin = format!("{origin}; drawn by fullpipe {}", env!("CARGO_PKG_VERSION"));
+        let svg = &figure::described(svg, &origin);
         let bytes = match self.form {
             #[cfg(feature = "png")]
             Form::Png => figure::png(svg, PNG_SCALE, style).map_err(|e| refused(&e))?,

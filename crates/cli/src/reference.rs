@@ -5,8 +5,11 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap_complete::Shell;
 use fullpipe_cc::registry::{Kind, entries};
+use fullpipe_grounds::{Far, GROUNDS};
 use fullpipe_metrics as metrics;
+use fullpipe_results::agreement::MEASURES;
 use fullpipe_scenario::{Scenario, builtin, flow_keys};
 
 use crate::args::{Args, Completions, Man};
@@ -18,7 +21,112 @@ pub fn completions(args: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut knowing(), "fullpipe", &mut script);
     output::data(&String::from_utf8_lossy(&script))?;
+    if args.shell == Shell::Bash {
+        output::data(&beyond_words())?;
+    }
     Ok(Exit::Ok)
+}
+
+/// What the generated script of bash cannot do: its word ends at a `=`, a list in commas is one
+/// word to it, and it offers the words of every argument at once. This stands in front of it.
+fn beyond_words() -> String {
+    let schema = Scenario::json_schema();
+    let mut cases = String::new();
+    for (table, keys) in [
+        ("path", "path"),
+        ("flow", "flow/items"),
+        ("measure", "measure"),
+    ] {
+        let keys = schema.pointer(&format!("/properties/{keys}/properties"));
+        for (key, kind) in keys.and_then(|keys| keys.as_object()).into_iter().flatten() {
+            let mut words = Vec::new();
+            words_of(kind, &mut words);
+            if (table, key.as_str()) == ("flow", "stack") {
+                words = stacks();
+            }
+            if !words.is_empty() {
+                // Of a flow, by whatever name.
+                let named = match table {
+                    "flow" => format!("|flow.*.{key}"),
+                    _ => String::new(),
+                };
+                let words = words.join(" ");
+                // Writing to a string cannot fail.
+                let _ = writeln!(cases, "        {table}.{key}{named}) echo \"{words}\" ;;");
+            }
+        }
+    }
+    let grounds = GROUNDS.iter().filter(|g| g.far == Far::Here);
+    let grounds: Vec<&str> = grounds.map(|g| g.name).collect();
+    BEYOND_WORDS
+        .replace("VALUES\n", &cases)
+        .replace("GROUNDS", &grounds.join(" "))
+}
+
+/// The words that a schema accepts.
+fn words_of(kind: &serde_json::Value, words: &mut Vec<String>) {
+    if kind["type"] == "boolean" {
+        words.extend(["true", "false"].map(str::to_owned));
+    }
+    words.extend(kind["const"].as_str().map(str::to_owned));
+    for several in ["anyOf", "oneOf"] {
+        for one in kind[several].as_array().into_iter().flatten() {
+            words_of(one, words);
+        }
+    }
+}
+
+const BEYOND_WORDS: &str = r#"
+_fullpipe_values() {
+    case "$1" in
+VALUES
+    esac
+}
+
+_fullpipe_beyond_words() {
+    local line="${COMP_LINE:0:COMP_POINT}" word before IFS=$' \t\n'
+    word="${line##*[[:space:]]}"
+    before="${line%"$word"}"
+    case "$before" in
+        *[[:space:]]--set[[:space:]]|*[[:space:]]--where[[:space:]])
+            if [[ "$word" == *=* ]]; then
+                COMPREPLY=( $(compgen -W "$(_fullpipe_values "${word%%=*}")" -- "${word#*=}") )
+                return 0
+            fi
+            ;;
+        *[[:space:]]--grounds[[:space:]])
+            local listed=""
+            [[ "$word" == *,* ]] && listed="${word%,*},"
+            COMPREPLY=( $(compgen -P "$listed" -W "GROUNDS" -- "${word##*,}") )
+            return 0
+            ;;
+        *[[:space:]]figure[[:space:]]|*[[:space:]]compare[[:space:]]|*[[:space:]]report[[:space:]])
+            if [[ "$word" != -* ]]; then
+                IFS=$'\n'
+                COMPREPLY=( $(compgen -d -- "$word") )
+                compopt -o filenames 2>/dev/null
+                return 0
+            fi
+            ;;
+    esac
+    _fullpipe "$@"
+    # The value of a key follows without a blank.
+    [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace 2>/dev/null
+    return 0
+}
+
+if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
+    complete -F _fullpipe_beyond_words -o nosort -o bashdefault -o default fullpipe
+else
+    complete -F _fullpipe_beyond_words -o bashdefault -o default fullpipe
+fi
+"#;
+
+/// Stacks of a law or a model alone.
+fn stacks() -> Vec<String> {
+    let senders = |kind| matches!(kind, Kind::Law | Kind::Module | Kind::Model);
+    let stacks = entries().filter(|e| senders(e.kind));
+    stacks.map(|e| e.name.to_owned()).collect()
 }
 
 /// The command line with the names that its arguments can have, for shells to offer; a file is as
@@ -27,9 +135,7 @@ fn knowing() -> clap::Command {
     let owned = |names: Vec<&'static str>| names.into_iter().map(str::to_owned).collect();
     let scenarios: Vec<String> = owned(builtin::names().collect());
     let metrics: Vec<String> = owned(metrics::names().collect());
-    let senders = |kind| matches!(kind, Kind::Law | Kind::Module | Kind::Model);
-    let stacks = entries().filter(|e| senders(e.kind)).map(|e| e.name);
-    let stacks: Vec<String> = owned(stacks.collect());
+    let stacks = stacks();
     let flow: Vec<String> = flow_keys().map(|(key, _)| format!("{key}=")).collect();
     let schema = Scenario::json_schema();
     let keys = |table: &str| -> Vec<String> {
@@ -40,21 +146,35 @@ fn knowing() -> clap::Command {
         keys.map(|key| format!("{table}.{key}=")).collect()
     };
     let top = ["duration=", "seeds="].map(str::to_owned);
-    let set: Vec<String> = [keys("path"), keys("measure"), top.to_vec()].concat();
+    // Of the only flow; one among several has its name before the key.
+    let of_flow = flow.iter().map(|key| format!("flow.{key}")).collect();
+    let set: Vec<String> = [keys("path"), of_flow, keys("measure"), top.to_vec()].concat();
+    let thresholds = MEASURES.iter().copied().chain(metrics::names());
+    let thresholds: Vec<String> = thresholds.map(|name| format!("{name}=")).collect();
+    let grounds = GROUNDS.iter().filter(|g| g.far == Far::Here);
+    let grounds: Vec<String> = owned(grounds.map(|g| g.name).collect());
+    let components = entries().map(|e| e.name.to_owned()).collect();
+    let listed: Vec<String> = [components, scenarios.clone(), metrics.clone()].concat();
     let known = [
         ("run", "scenarios", &scenarios),
         ("run", "set", &set),
         ("agree", "scenario", &scenarios),
         ("agree", "set", &set),
+        ("agree", "grounds", &grounds),
         ("check", "scenarios", &scenarios),
+        ("check", "set", &set),
         ("falsify", "scenarios", &scenarios),
+        ("falsify", "set", &set),
+        ("list", "name", &listed),
         ("sweep", "scenario", &scenarios),
         ("emulate", "scenario", &scenarios),
         ("law", "stacks", &stacks),
         ("send", "stack", &stacks),
         ("send", "set", &flow),
         ("compare", "metrics", &metrics),
+        ("compare", "threshold", &thresholds),
         ("figure", "metric", &metrics),
+        ("figure", "only", &set),
         ("history", "metrics", &metrics),
     ];
     known
@@ -166,7 +286,10 @@ fn markdown(command: &clap::Command) -> String {
     let mut out = String::from(
         "# Command line\n\n<!-- Made by `fullpipe man --markdown`; a test compares the two. -->\n\n",
     );
-    out += "Data goes to stdout, words and progress to stderr.\n\n";
+    out += "Data goes to stdout, words and progress to stderr. A stdout that cannot be written to, as \
+            a full disk, is exit code 3. One that was closed before the start (`>&-`) goes unnoticed: \
+            Rust opens /dev/null in its place before `main`, and nothing tells that apart from a \
+            stdout that a parent sent there.\n\n";
     section(&mut out, command, "fullpipe");
     for sub in every(command) {
         let name = sub.get_bin_name().unwrap_or(sub.get_name());

@@ -1,5 +1,6 @@
 //! Plain-text tables: columns aligned by spaces, readable without colour and in a log file.
 
+use fullpipe_report::digits;
 use fullpipe_report::figure::Rows;
 
 /// Alignment of a column.
@@ -161,6 +162,16 @@ pub fn number(x: f64, digits: usize) -> String {
     grouped(&format!("{x:.decimals$}"))
 }
 
+/// `85.2 ±1.3`: the mean stops where its interval begins, which has two digits. Without an
+/// interval, or with one below a millionth of the mean, the mean alone with about `digits`
+/// significant digits.
+pub fn number_with(mean: f64, half: Option<f64>, digits: usize) -> String {
+    match half.and_then(|half| digits::with_interval(mean, half)) {
+        Some([mean, half]) => format!("{} ±{}", grouped(&mean), grouped(&half)),
+        None => number(mean, digits),
+    }
+}
+
 /// Groups the whole part of a decimal number in threes.
 fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |r| ("-", r));
@@ -209,6 +220,19 @@ mod tests {
             table.markdown(),
             "| stack | goodput Mbit/s |\n| :-- | --: |\n| a\\|b\\_c | 1,234 |\n| reno |  |\n"
         );
+    }
+
+    #[test]
+    fn a_mean_stops_where_its_interval_begins() {
+        for (mean, half, text) in [
+            (10_730.8, Some(23.4), "10,731 ±23"),
+            (100.1, Some(6.8e-7), "100.1"),
+            (3_573.7, Some(15_301.0), "3,574 ±15,000"),
+            (0.2907, Some(0.012), "0.291 ±0.012"),
+            (0.3, None, "0.3000"),
+        ] {
+            assert_eq!(number_with(mean, half, 4), text);
+        }
     }
 
     #[test]

@@ -53,6 +53,7 @@ fn page(dir: &Path, found: &Agreement) -> String {
 fn pair(pair: &PairAgreement) -> String {
     let c = &pair.comparison;
     let verdict = match c.agree {
+        _ if pair.is_empty() => "<b class=bad>nothing could be compared</b>",
         true => "they agree",
         false => "<b class=bad>they part</b>",
     };

@@ -11,11 +11,12 @@ use crate::page::data::{Falsified, Teeth, World};
 
 const JSON: &str = "falsification.json";
 
-/// Writes `falsification.html` and `falsification.json` into `dir`.
+/// Writes `falsification.html` and `falsification.json` into `dir`; `advice` is what each scenario
+/// is advised, in words.
 ///
 /// # Errors
 /// If they cannot be written.
-pub fn write(dir: &Path, all: &[Falsification]) -> Result<(), StoreError> {
+pub fn write(dir: &Path, all: &[Falsification], advice: &Advice<'_>) -> Result<(), StoreError> {
     let json = match all {
         [one] => one.to_json(),
         several => {
@@ -24,7 +25,7 @@ pub fn write(dir: &Path, all: &[Falsification]) -> Result<(), StoreError> {
         }
     };
     ResultDir::write_beside(dir, JSON, json.as_bytes())?;
-    ResultDir::write_beside(dir, "falsification.html", page(all).as_bytes())?;
+    ResultDir::write_beside(dir, "falsification.html", page(all, advice).as_bytes())?;
     Ok(())
 }
 
@@ -81,13 +82,21 @@ fn drawn(found: &Falsification) -> Falsified {
     }
 }
 
+/// What to do about what was found.
+pub type Advice<'a> = dyn Fn(&Falsification) -> String + 'a;
+
 /// The page.
-pub fn page(all: &[Falsification]) -> String {
+pub fn page(all: &[Falsification], advice: &Advice<'_>) -> String {
     let names: Vec<&str> = all.iter().map(|f| f.scenario.as_str()).collect();
     let title = format!("Can they fail? {}", text(&names.join(", ")));
     let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n{INTRODUCTION}");
     for found in all {
         out += &scenario(found);
+        match advice(found).trim() {
+            "" => {}
+            // Lines of the terminal, with what is to be pasted.
+            advice => out += &format!("<pre>{}</pre>\n", text(advice)),
+        }
     }
     out + "</html>\n"
 }
@@ -100,11 +109,12 @@ fn scenario(found: &Falsification) -> String {
         false => "",
     };
     let mut out = format!(
-        "<h2>{}</h2>\n<p>{} expectations, {} wrong worlds, {toothless} toothless, {weak} that fail \
-         only where one thing is wrong.{quick}</p>\n",
+        "<h2>{}</h2>\n<p>{}, {}, {toothless} toothless, {weak} that {} only where one thing is \
+         wrong.{quick}</p>\n",
         text(&found.scenario),
-        found.expectations.len(),
-        found.worlds.len(),
+        counted(found.expectations.len(), "expectation"),
+        counted(found.worlds.len(), "wrong world"),
+        if weak == 1 { "fails" } else { "fail" },
     );
     out += "<table><tr><th>expectation</th><th>accepted</th><th>as it is</th>\
             <th>in worlds it misses</th><th>fails in</th></tr>\n";
@@ -133,6 +143,12 @@ fn scenario(found: &Falsification) -> String {
         );
     }
     out
+}
+
+/// `1 expectation`, `2 expectations`.
+fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
 
 fn expectation(e: &ExpectationTeeth) -> String {
@@ -232,7 +248,8 @@ pub(crate) const HEAD: &str = "<!doctype html>\n<html lang=en><meta charset=utf-
 pub(crate) const STYLE: &str = "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:72em;margin:2em \
                      auto;padding:0 1em;color:#1a1a1a}table{border-collapse:collapse;margin:1em \
                      0;width:100%}td,th{border-top:1px solid #ccc;padding:.35em .6em;text-align:left;\
-                     vertical-align:top}small{color:#555;display:block}code{font-size:12px}.bad\
+                     vertical-align:top}small{color:#555;display:block}code{font-size:12px}\
+                     pre{white-space:pre-wrap}.bad\
                      {color:#b00020}</style>\n";
 const INTRODUCTION: &str = "<p>A wrong world is the scenario with something taken away or replaced: \
                             the stack, the losses, a traffic, a queue's limit. An expectation that \
@@ -256,6 +273,8 @@ mod tests {
             here: Some([47.81, 47.81]),
             elsewhere: Some([2.855, 47.81]),
             nearest: None,
+            let_off: Vec::new(),
+            tighter: None,
             passes: true,
             unclear: false,
             seed_decides: false,
@@ -293,7 +312,7 @@ mod tests {
         assert!(beside(here, "one", "abc").is_none());
         let other = Falsification::default();
         for all in [vec![found.clone()], vec![other, found]] {
-            write(here, &all).unwrap();
+            write(here, &all, &|_| String::new()).unwrap();
             for place in [here, &here.join("one")] {
                 let drawn = beside(place, "one", "abc").unwrap();
                 assert_eq!(drawn.expectations[1].caught, [0]);
@@ -327,7 +346,9 @@ mod tests {
             same_for_all_seeds: vec![Params::default()],
             ..Falsification::default()
         };
-        let page = page(std::slice::from_ref(&found));
+        let page = page(std::slice::from_ref(&found), &|_| {
+            "at_least < 2\n".to_owned()
+        });
         for part in [
             "a &lt;b&gt;",
             "none of 8: toothless",
@@ -337,6 +358,8 @@ mod tests {
             "dead: no number changes",
             "<b class=bad>nothing</b>",
             "and 2 more",
+            "<p>2 expectations, 2 wrong worlds, 1 toothless, 1 that fails only",
+            "<pre>at_least &lt; 2</pre>",
             "The seed changes nothing in 1 of the cases.",
         ] {
             assert!(page.contains(part), "{part}: {page}");

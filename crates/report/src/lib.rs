@@ -5,6 +5,7 @@
 //! judges nothing.
 
 pub mod agreement;
+pub mod digits;
 pub mod export;
 pub mod falsification;
 pub mod figure;

@@ -266,7 +266,8 @@ test("three widths in both themes: nothing is wider than the window, and axe fin
       assert.deepEqual(small, [], `${width}: words that shrink with their drawing`);
       await tab.evaluate(axe);
       const found = await tab.evaluate(async () => {
-        // A small multiple is named by its title; axe takes the numbers of its axes for a part of that.
+        // A small multiple is named by its title; axe takes the numbers of its axes for a part
+        // of that.
         const ran = await (globalThis as any).axe.run({ exclude: [".saw"] }, { resultTypes: ["violations"] });
         return ran.violations.map((v: any) => `${v.id}: ${v.nodes.map((n: any) => n.target.join(" ")).join(", ")}`);
       });

@@ -40,12 +40,35 @@ pub struct Law {
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
 
+    /// Panels of the picture [default: all]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PANEL,...",
+        value_delimiter = ',',
+        requires = "figure"
+    )]
+    pub panel: Vec<LawPanel>,
+
     #[command(flatten)]
     pub print: Print,
 
     /// Format on stdout
     #[arg(long, value_enum, default_value_t = LawFormat::Table)]
     pub format: LawFormat,
+}
+
+/// What a panel of the picture of `fullpipe law` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LawPanel {
+    /// Growth a(w), mean of a cycle
+    A,
+    /// Decrease b(w)
+    B,
+    /// Response function w(p)
+    Response,
+    /// Recovery from one loss
+    Recovery,
 }
 
 /// Format of `fullpipe law`.
@@ -82,7 +105,10 @@ const WINDOWS: [f64; 13] = [
 ];
 
 fn stack(text: &str) -> Result<StackSpec, String> {
-    StackSpec::parse(text).map_err(|e| e.to_string())
+    StackSpec::parse(text).map_err(|e| match e.hint() {
+        Some(hint) => format!("{e}\n\n  hint: {hint}"),
+        None => e.to_string(),
+    })
 }
 
 fn window(text: &str) -> Result<f64, String> {
@@ -104,5 +130,6 @@ const EXAMPLES: &str = "\
 Examples:
   fullpipe law highspeed
   fullpipe law reno highspeed scalable cubic --rate 10Gbit/s --rtt 100ms --figure laws.svg
+  fullpipe law reno highspeed --figure b.pdf --panel b --width 84mm --no-title
   fullpipe law 'cubic(beta=0.8)' --window 100,1000,83333 --rtt 20ms
   fullpipe law cubic cubic-linux --format csv > laws.csv";

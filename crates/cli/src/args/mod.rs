@@ -32,7 +32,7 @@ pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
 pub use figure::{Drawn, Figure, TableKind};
 pub use history::{History, HistoryFormat};
-pub use law::{Law, LawFormat};
+pub use law::{Law, LawFormat, LawPanel};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use live::LiveFlags;
 use lookup::CONFIG_ABOUT;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+use fullpipe_metrics::LOSS_TIME;
 use fullpipe_units::Span;
 
 /// A seed.
@@ -50,8 +51,24 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
 /// `[METRIC=]FRACTION`.
 pub(super) fn threshold(text: &str) -> Result<(Option<String>, f64), String> {
     match text.split_once('=') {
-        Some((metric, text)) => Ok((Some(metric.trim().to_owned()), fraction(text)?)),
-        None => Ok((None, fraction(text)?)),
+        // In round trips.
+        Some((metric, text)) if metric.trim() == LOSS_TIME => {
+            Ok((Some(LOSS_TIME.to_owned()), fraction(text)?))
+        }
+        Some((metric, text)) => Ok((Some(metric.trim().to_owned()), part(text)?)),
+        None => Ok((None, part(text)?)),
+    }
+}
+
+/// A fraction whose writer did not forget the percent sign.
+fn part(text: &str) -> Result<f64, String> {
+    let x = fraction(text)?;
+    match x > 1.0 && !text.ends_with('%') {
+        true => Err(format!(
+            "{text} is {} %\n\n  hint: write `{text}%`",
+            100.0 * x
+        )),
+        false => Ok(x),
     }
 }
 
@@ -97,6 +114,16 @@ mod tests {
         assert_eq!(fraction("0.05"), Ok(0.05));
         assert_eq!(fraction("5%"), Ok(0.05));
         assert_eq!(threshold("jain=1%"), Ok((Some("jain".to_owned()), 0.01)));
+        for text in ["5", "jain=5"] {
+            let refused = threshold(text).unwrap_err();
+            assert!(
+                refused.ends_with("5 is 500 %\n\n  hint: write `5%`"),
+                "{refused}"
+            );
+        }
+        assert_eq!(threshold("500%"), Ok((None, 5.0)));
+        assert_eq!(threshold("1"), Ok((None, 1.0)));
+        assert!(threshold("loss_time_rtt=2").is_ok());
         assert!(fraction("-1").is_err() && fraction("x%").is_err() && fraction("inf").is_err());
     }
 }

@@ -106,9 +106,12 @@ pub(super) const COMPARE_ABOUT: &str = "\
 Compare two result directories.
 
 Cases are matched by their parameters, flows and links by name. A difference counts as real when \
-the 95 % Welch interval of B - A excludes zero; with one seed on either side every difference \
-counts. The exit code is 1 when a real difference exceeds its threshold, or when a case, flow or \
-link exists on one side only.";
+the 95 % interval of B - A excludes zero: Student's over pairs of runs where both sides have the \
+same seeds, Welch's for two independent samples otherwise. With one seed on either side every \
+difference counts; below 1e-9 of the values there is none. The effect is the difference in \
+standard deviations: d_z in those of the pairs' differences, d in the pooled one of both samples \
+(Cohen 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, \
+flow or link exists on one side only.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

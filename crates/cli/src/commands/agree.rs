@@ -29,6 +29,16 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         let hint = "name two or more: `--grounds sim,kernel`";
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
+    if let Some(twice) =
+        (1..args.grounds.len()).find(|&i| args.grounds[..i].contains(&args.grounds[i]))
+    {
+        let message = format!(
+            "ground `{}` stands twice: it agrees with itself",
+            args.grounds[twice]
+        );
+        let hint = "name different ones: `--grounds sim,kernel`";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
     let scenario = scenario(args)?;
     let mut settings = ground::settings(args.kernel.clone(), &INTERRUPT);
     settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
@@ -136,8 +146,26 @@ fn beyond(comparison: &Comparison) -> impl Iterator<Item = &Row> {
     rows.filter(|r| r.judged && r.verdict == Verdict::Beyond)
 }
 
+/// Two grounds of which no case is left.
+fn not_compared(comparison: &Comparison) -> String {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let mut out = format!(
+        "nothing of {} on {} and {} could be compared\n",
+        a.scenario, a.ground, b.ground
+    );
+    for side in [a, b] {
+        if let Some(untrue) = &side.untrue {
+            out += &format!("{} is NOT VALID: {untrue}\n", side.ground);
+        }
+    }
+    out
+}
+
 fn pair(pair: &PairAgreement) -> String {
-    let mut out = compare::text(&pair.comparison, false);
+    let mut out = match pair.is_empty() {
+        true => not_compared(&pair.comparison),
+        false => compare::text(&pair.comparison, "", false),
+    };
     if !pair.left_out.is_empty() {
         let cases: Vec<String> = pair.left_out.iter().map(|p| format!("  {p}\n")).collect();
         out += &format!(
@@ -175,4 +203,44 @@ fn pair(pair: &PairAgreement) -> String {
         ]);
     }
     out + "\n" + &table.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_results::compare::{Side, View};
+    use fullpipe_results::result::Params;
+
+    use super::*;
+
+    #[test]
+    fn without_a_case_nothing_agrees() {
+        let side = |ground: &str, untrue: Option<&str>| Side {
+            fullpipe: String::new(),
+            scenario: "one".to_owned(),
+            ground: ground.to_owned(),
+            kernel: None,
+            untrue: untrue.map(str::to_owned),
+            test_bed: None,
+        };
+        let nothing = PairAgreement {
+            comparison: Comparison {
+                a: side("sim", None),
+                b: side("kernel", Some("2 of 2 runs")),
+                rows: Vec::new(),
+                distances: Vec::new(),
+                missing: Vec::new(),
+                view: View::Agreement,
+                agree: true,
+            },
+            left_out: vec![Params::default()],
+            causes: Vec::new(),
+        };
+        let text = pair(&nothing);
+        assert!(
+            text.starts_with("nothing of one on sim and kernel could be compared\n"),
+            "{text}"
+        );
+        assert!(text.contains("kernel is NOT VALID: 2 of 2 runs"), "{text}");
+        assert!(!text.contains("agree"), "{text}");
+    }
 }

@@ -68,7 +68,7 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
     if let Some(dir) = args.out.as_deref().filter(|_| !args.dry_run) {
         let made = std::fs::create_dir_all(dir);
         made.map_err(|e| Failure::io(dir.display(), &e))?;
-        falsification::write(dir, &all).map_err(RunError::from)?;
+        falsification::write(dir, &all, &view::advice).map_err(RunError::from)?;
         if dir.join(REPORT).exists() {
             // Results lie there: their report has a section for this.
             output::say(&super::report::beside(dir)?);

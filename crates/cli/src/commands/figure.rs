@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask};
+use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask, chosen};
 use fullpipe_report::figure::{Rows, Style};
-use fullpipe_results::store::ResultDir;
+use fullpipe_results::store::{Manifest, ResultDir};
 
 use crate::args::{Drawn, Figure, TableKind};
 use crate::exit::{Exit, Failure};
@@ -60,7 +60,20 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
         return picture.write(text.as_bytes());
     }
     let style = args.print.style();
-    picture.draw(&drawn.svg(&style).map_err(refused)?, &style)
+    let svg = drawn.svg(&style).map_err(refused)?;
+    picture.draw(&svg, &style, &origin(dir.manifest()))
+}
+
+/// Which result a picture shows, so that it can be found again.
+fn origin(manifest: &Manifest) -> String {
+    let files = manifest.files.iter();
+    let hashes = files.filter(|f| f.path == "result.json").map(|f| &f.sha256);
+    let hashes = hashes.map(|hash| format!(", result.json sha256 {hash}"));
+    let of = format!(
+        "scenario {} of fullpipe {}",
+        manifest.scenario, manifest.fullpipe
+    );
+    of + &hashes.collect::<String>()
 }
 
 fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
@@ -69,24 +82,25 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
         None => None,
     };
     let mut result = ResultDir::open(&args.dir)?.result()?;
-    for (key, value) in &args.only {
-        let ends = |k: &str| k == key || k.rsplit('.').next() == Some(key);
-        let fits = |params: &fullpipe_results::result::Params| {
-            let texts = params.texts();
-            texts.iter().any(|(k, v)| ends(k) && v == value)
-        };
-        result.cases.retain(|c| fits(&c.params));
-        result.expectations.retain(|e| fits(&e.params));
-    }
+    let all: Vec<_> = result.cases.iter().map(|c| c.params.texts()).collect();
+    let cases = chosen(&all, &args.only).map_err(refused)?;
+    result
+        .expectations
+        .retain(|e| cases.iter().any(|&i| result.cases[i].params == e.params));
+    let cases = cases.into_iter().map(|i| result.cases[i].clone());
+    result.cases = cases.collect();
     let (table, what) = match kind {
         TableKind::Traffic => (view::traffic_table(&result), "traffic"),
         TableKind::Expectations => (view::expectations_table(&result), "expectations"),
         TableKind::Table => (view::flows_table(&result), "flows"),
     };
     if table.is_empty() {
-        let message = format!("no {what} in `{}` as it is chosen", args.dir.display());
-        return Err(Failure::new(Exit::Usage, message)
-            .hint("`fullpipe figure DIR table` without --where shows all cases"));
+        let message = format!("`{}` has no {what}", args.dir.display());
+        let failure = Failure::new(Exit::Usage, message);
+        return Err(match args.only.is_empty() {
+            true => failure,
+            false => failure.hint("without `--where` all cases are looked at"),
+        });
     }
     match picture {
         None => output::data(&table.text()),

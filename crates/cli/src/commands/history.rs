@@ -54,7 +54,8 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
     }
     if let Some(picture) = &picture {
         let style = args.print.style();
-        picture.draw(&chart(&history, &metrics.judged).svg(&style), &style)?;
+        let svg = chart(&history, &metrics.judged).svg(&style);
+        picture.draw(&svg, &style, &format!("history in {}", args.dir.display()))?;
     }
     let worse = |j: &Judged| j.verdict == Verdict::Worse;
     Ok(match judged.iter().flatten().any(worse) {

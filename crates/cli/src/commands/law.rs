@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use clap::ValueEnum as _;
 use fullpipe_cc::StackSpec;
 use fullpipe_cc::response::{Conditions, Cycle, NoCycle, cycle};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
 use fullpipe_units::Rate;
 use serde_json::{Value, json};
 
-use crate::args::{Law, LawFormat};
+use crate::args::{Law, LawFormat, LawPanel};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::picture::{Form, Picture};
@@ -319,6 +320,28 @@ fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure>
             .collect(),
     };
     let window = "window (segments)";
+    let panel_of = |which: LawPanel| match which {
+        LawPanel::A => panel(
+            "increase a(w), mean of a cycle",
+            window,
+            "segments per RTT",
+            &|c| (c.window, c.increase_mean()),
+        ),
+        LawPanel::B => panel("decrease b(w)", window, "fraction of the window", &|c| {
+            (c.window, c.decrease)
+        }),
+        LawPanel::Response => panel(
+            "response function",
+            "loss rate p",
+            "mean window (segments)",
+            &|c| (c.loss_rate(), c.mean_window),
+        ),
+        LawPanel::Recovery => panel("recovery from one loss", window, "time (s)", &|c| {
+            (c.window, seconds(c, args))
+        }),
+    };
+    let all = LawPanel::value_variants().iter();
+    let chosen = all.filter(|p| args.panel.is_empty() || args.panel.contains(p));
     let chart = Chart {
         title: "What a loss does".to_owned(),
         stacked: false,
@@ -326,29 +349,12 @@ fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure>
             "one flow alone, a loss whenever the window is reached; RTT {}, segments of {} B, no queue",
             args.rtt, args.mss
         ),
-        panels: vec![
-            panel(
-                "increase a(w), mean of a cycle",
-                window,
-                "segments per RTT",
-                &|c| (c.window, c.increase_mean()),
-            ),
-            panel("decrease b(w)", window, "fraction of the window", &|c| {
-                (c.window, c.decrease)
-            }),
-            panel(
-                "response function",
-                "loss rate p",
-                "mean window (segments)",
-                &|c| (c.loss_rate(), c.mean_window),
-            ),
-            panel("recovery from one loss", window, "time (s)", &|c| {
-                (c.window, seconds(c, args))
-            }),
-        ],
+        panels: chosen.copied().map(panel_of).collect(),
     };
     let style = args.print.style();
-    picture.draw(&chart.svg(&style), &style)
+    let stacks: Vec<&str> = laws.iter().map(|law| law.stack.as_str()).collect();
+    let origin = format!("fullpipe law {}, RTT {}", stacks.join(" "), args.rtt);
+    picture.draw(&chart.svg(&style), &style, &origin)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fullpipe_results::falsify::{
-    ExpectationTeeth, Falsification, NOT_THE_OTHER, WorldEffect, WorldResult,
+    ExpectationTeeth, Falsification, NOT_THE_OTHER, Tighter, WorldEffect, WorldResult,
 };
 
 use super::expectations::bound_text;
@@ -106,7 +106,7 @@ fn worlds_table(found: &Falsification) -> String {
     out
 }
 
-fn advice(found: &Falsification) -> String {
+pub fn advice(found: &Falsification) -> String {
     let mut out = String::new();
     for e in found.toothless() {
         out += &what_to_do(found, e);
@@ -164,7 +164,17 @@ fn advice(found: &Falsification) -> String {
         );
     }
     if found.passed() && failing < found.expectations.len() {
-        let every = match failing {
+        let excused = found.expectations.iter();
+        let excused = excused
+            .filter(|e| e.toothless && e.excuse.is_some())
+            .count();
+        if excused > 0 {
+            out += &format!("{} toothless by intent\n", counted(excused, "expectation"));
+        }
+        if failing + excused >= found.expectations.len() {
+            return out;
+        }
+        let every = match failing + excused {
             0 => "every expectation can fail",
             _ => "every other expectation can fail",
         };
@@ -346,14 +356,7 @@ fn values(e: &ExpectationTeeth) -> String {
     format!("{of}{} is {here} as it is, {elsewhere}{nearest}", e.metric)
 }
 
-/// Values of wrong worlds that lie outside the bound and pass all the same, since their interval
-/// reaches into it.
-fn let_off(e: &ExpectationTeeth) -> bool {
-    let outside = |[low, high]: [f64; 2]| low < e.bound[0] || high > e.bound[1];
-    e.elsewhere.is_some_and(outside)
-}
-
-/// Where a toothless expectation stands, what was seen, and the three ways out.
+/// Where a toothless expectation stands, what was seen, and the ways out.
 fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     let mut out = format!(
         "`{}` (line {}) cannot fail: {}; accepted is {}.\n",
@@ -362,70 +365,89 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
         values(e),
         bound_text(e.bound)
     );
-    out += match (e.passes, let_off(e)) {
-        (false, _) => {
-            "  In some of its cases it fails as it is (`fullpipe run` says in which): mend that first. \
-             What fails\n  already tells no wrong world from yours.\n"
-        }
-        (true, false) => "",
-        (true, true) => {
-            "  Some of these lie outside and pass, since their 95 % interval reaches in: more seeds or a \
-             longer\n  run make it narrower, and holds_for = \"mean\" asks for the mean alone.\n"
-        }
+    if !e.passes {
+        out += "  In some of its cases it fails as it is (`fullpipe run` says in which): mend that first. \
+                What fails\n  already tells no wrong world from yours.\n";
+    } else if let Some(first) = e.let_off.first() {
+        // A tighter bound would only be let off again.
+        let these = match e.let_off.len() {
+            1 => format!("\"{first}\""),
+            n => format!("{n} of these worlds, such as \"{first}\","),
+        };
+        return out
+            + &format!(
+                "  In {these} the value lies outside and passes, since its 95 % interval reaches in:\n  \
+             - more seeds (for example --repeat 12) make it narrower, or\n  \
+             - holds_for = \"mean\" asks for the mean alone\n\n"
+            );
+    }
+    let negative = |(about, set): (String, String)| {
+        format!(
+            "\n\n        [[negative]]\n        about = {about:?}\n        set = {{ {set} }}\n\n    \
+             or\n"
+        )
     };
-    out += &match (e.missed.is_empty(), between(e)) {
-        (true, _) => "  - Expect a metric that follows from what you want to show, ".to_owned(),
-        (false, None) => {
-            "  - Choose a bound that leaves out the values of the wrong worlds, ".to_owned()
-        }
-        (false, Some(bound)) => {
-            format!("  - Choose a bound that leaves out values of the wrong worlds, {bound}, ")
-        }
+    let invented = || {
+        let about = "what this is about is switched off".to_owned();
+        (
+            about,
+            "\"a.key.of.this.scenario\" = \"another value\"".to_owned(),
+        )
     };
-    let (about, set) = suggestion(found, e);
-    out += &format!(
-        "or\n  - name a world in which it must fail, such as:\n\n        [[negative]]\n        about = \
-         {about:?}\n        set = {{ {set} }}\n\n    or\n  - if it is right as it is, write why into \
-         its [[expect]]: toothless = \"...\"\n\n"
-    );
-    out
+    out += &match (&e.tighter, e.missed.is_empty()) {
+        (Some(tighter), _) => {
+            let [from, to] = tighter.between;
+            let bound = format!(
+                "  - Choose a bound that leaves out values of the wrong worlds, `{}` between {} and {}",
+                tighter.end,
+                number(from, 4),
+                number(to, 4)
+            );
+            bound
+                + &match suggestion(found, e, tighter) {
+                    Some(world) => format!(
+                        ", and\n    keep a world in which it fails then:{}",
+                        negative(world)
+                    ),
+                    None => format!(
+                        ", or\n  - name a world in which it must fail, such as:{}",
+                        negative(invented())
+                    ),
+                }
+        }
+        (None, moved) => format!(
+            "  - {}, or\n  - name a world in which it must fail, such as:{}",
+            match moved {
+                true => "Expect a metric that follows from what you want to show",
+                false => "Expect a metric that the wrong worlds move further than chance",
+            },
+            negative(invented())
+        ),
+    };
+    out + "  - if it is right as it is, write why into its [[expect]]: toothless = \"...\"\n\n"
 }
 
-/// The end of a bound that holds as it is and fails in a wrong world, on the side on which they are
-/// further apart.
-fn between(e: &ExpectationTeeth) -> Option<String> {
-    let ([low, high], [least, most]) = (e.here?, e.elsewhere?);
-    let (key, [from, to]) = match low - least >= most - high {
-        true => ("at_least", [least, low]),
-        false => ("at_most", [high, most]),
-    };
-    let text = || format!("`{key}` between {} and {}", number(from, 4), number(to, 4));
-    (from < to).then(text)
-}
-
-/// A world that moves the expectation's value, by a key that the scenario has: that in which it is
+/// A world that fails with a tighter bound, by a key that the scenario has: that in which it is
 /// nearest to failing, or what is taken away rather than a stack replaced, unless stacks are
 /// compared. Its name, and its key with the value.
-fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
+fn suggestion(
+    found: &Falsification,
+    e: &ExpectationTeeth,
+    tighter: &Tighter,
+) -> Option<(String, String)> {
     // A [[negative]] is wrong in every case.
-    let moves = |w: &&WorldResult| {
-        e.missed.contains(&w.about) && w.line.is_none() && !w.about.ends_with(NOT_THE_OTHER)
+    let fails = |w: &&WorldResult| {
+        tighter.worlds.contains(&w.about) && w.line.is_none() && !w.about.ends_with(NOT_THE_OTHER)
     };
-    let all: Vec<&WorldResult> = found.worlds.iter().filter(moves).collect();
+    let all: Vec<&WorldResult> = found.worlds.iter().filter(fails).collect();
     let nearest = |w: &&&WorldResult| {
         w.set.len() == 1 && e.nearest.as_ref().is_some_and(|n| n.world == w.about)
     };
     let plain = |w: &&&WorldResult| w.set.len() == 1 && w.set[0].contains(".stack=") == e.ratio;
     let best = all.iter().find(nearest).or_else(|| all.iter().find(plain));
-    let best = best.or(all.first());
-    let pair = best.and_then(|w| Some((w.about.clone(), w.set.first()?.split_once('=')?)));
-    match pair {
-        Some((about, (key, value))) => (about, format!("{key:?} = {value}")),
-        None => (
-            "what this is about is switched off".to_owned(),
-            "\"a.key.of.this.scenario\" = \"another value\"".to_owned(),
-        ),
-    }
+    let best = best.or(all.first())?;
+    let (key, value) = best.set.first()?.split_once('=')?;
+    Some((best.about.clone(), format!("{key:?} = {value}")))
 }
 
 /// Generated worlds that change no number: what they take away has no part in the result.
@@ -496,6 +518,8 @@ mod tests {
             here: Some([1.08, 1.08]),
             elsewhere: Some([0.96, 1.14]),
             nearest: None,
+            let_off: vec!["main: standard TCP in its place".to_owned()],
+            tighter: None,
             passes: true,
             unclear: false,
             seed_decides: false,
@@ -524,8 +548,16 @@ mod tests {
         };
         let text = advice(&found(&e));
         assert!(text.contains("the ratio of goodput_mbps is 1.08"), "{text}");
-        assert!(text.contains("their 95 % interval reaches in"), "{text}");
-        assert!(text.contains("\"flow.main.stack\" = \"reno\""), "{text}");
+        assert!(text.contains("its 95 % interval reaches in"), "{text}");
+        assert!(
+            text.contains("--repeat 12") && text.contains("holds_for = \"mean\""),
+            "{text}"
+        );
+        // Neither a bound that would be let off again, nor a world that passes.
+        assert!(
+            !text.contains("[[negative]]") && !text.contains("at_least"),
+            "{text}"
+        );
         let passing = ExpectationTeeth {
             toothless: false,
             unclear: true,
@@ -547,17 +579,37 @@ mod tests {
             "{text}"
         );
         let inside = ExpectationTeeth {
-            ratio: false,
             elsewhere: Some([1.01, 1.14]),
+            let_off: Vec::new(),
             ..e
         };
         let text = advice(&found(&inside));
-        assert!(!text.contains("interval"), "{text}");
+        assert!(
+            !text.contains("interval") && text.contains("a.key.of.this"),
+            "{text}"
+        );
+        let tighter = |ratio| ExpectationTeeth {
+            ratio,
+            tighter: Some(Tighter {
+                end: "at_least".to_owned(),
+                between: [1.02, 1.08],
+                worlds: inside.missed.clone(),
+            }),
+            ..inside.clone()
+        };
+        let text = advice(&found(&tighter(true)));
+        assert!(
+            text.contains("`at_least` between 1.020 and 1.080"),
+            "{text}"
+        );
+        assert!(text.contains("\"flow.main.stack\" = \"reno\""), "{text}");
+        let text = advice(&found(&tighter(false)));
         assert!(text.contains("\"path.loss\" = 0"), "{text}");
         let failing = ExpectationTeeth {
             here: Some([0.9, 1.08]),
             elsewhere: Some([0.96, 1.14]),
             passes: false,
+            let_off: inside.missed.clone(),
             ..inside
         };
         let text = advice(&found(&failing));

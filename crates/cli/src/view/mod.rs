@@ -17,7 +17,7 @@ pub mod truth;
 use fullpipe_results::result::{CaseResult, RunResult};
 
 use crate::table::Table;
-pub use falsification::{falsification, falsifications};
+pub use falsification::{advice, falsification, falsifications};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use rows::csv;
@@ -112,7 +112,7 @@ fn spread(result: &RunResult) -> String {
 }
 
 /// What a mean without an interval is, where there are several seeds.
-const SAME: &str = "; without ±: the same with every seed";
+const SAME: &str = "; without ±: the same with every seed, or to a millionth";
 
 #[cfg(test)]
 mod tests {

@@ -2,29 +2,25 @@
 
 use fullpipe_results::result::Estimate;
 
-use crate::table::number;
+use crate::table::number_with;
 
-/// `85.2 ±1.3`, `85.2` where every seed has that value, or `-` where it is undefined.
+/// `85.2 ±1.3`, `85.2` where (nearly) every seed has that value, or `-` where it is undefined.
 pub(super) fn estimate_text(estimate: Estimate, digits: usize) -> String {
     let Some(mean) = estimate.mean else {
         return "-".to_owned();
     };
-    let text = if digits == 1 {
-        count_text(mean)
+    let digits = if digits == 1 {
+        digits_of_count(mean)
     } else {
-        number(mean, digits)
+        digits
     };
-    match estimate.ci95 {
-        Some([low, high]) if low == high => text,
-        Some([low, high]) => format!("{text} ±{}", number((high - low) / 2.0, 2)),
-        None => text,
-    }
+    let half = estimate.ci95.map(|[low, high]| (high - low) / 2.0);
+    number_with(mean, half, digits)
 }
 
 /// Counts of one run have no decimals; their means do.
-fn count_text(x: f64) -> String {
-    let digits = (x.abs().max(1.0).log10().floor() as usize) + if x.fract() == 0.0 { 1 } else { 2 };
-    number(x, digits)
+fn digits_of_count(x: f64) -> usize {
+    x.abs().max(1.0).log10().floor() as usize + if x.fract() == 0.0 { 1 } else { 2 }
 }
 
 /// A number as it was written, without the last bits of its binary form.

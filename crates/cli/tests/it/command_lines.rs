@@ -63,6 +63,7 @@ const LINES: &[&[&str]] = &[
     &["send", "localhost", "--traffic", "udp"],
     &["send", "localhost", "--traffic", "udp,rate"],
     &["send", "localhost", "--rate", "50Mbit/s"],
+    &["send", "localhost", "--interval", "0s"],
     &["send", "localhost", "--request", "10", "--size", "1MB"],
     &["send", "localhost", "--count", "10"],
     &["send", "localhost", "--mode", "fast"],
@@ -198,5 +199,23 @@ fn the_habits_of_iperf3_are_answered() {
         let line = [&["send", &server.address, "-t", "300ms"], args].concat();
         let ended = fullpipe(dir.path(), &line);
         assert_eq!(ended.code, 0, "{args:?}: {}", ended.stderr);
+    }
+}
+
+/// What stands twice would be run twice, and agree with itself.
+#[test]
+fn what_stands_twice_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, words) in [
+        (
+            &["agree", "first-run", "--grounds", "sim,sim", "--out", "o"][..],
+            "ground `sim` stands twice",
+        ),
+        (&["run", "-", "-"], "`-` stands twice"),
+    ] {
+        let ended = fullpipe(dir.path(), args);
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+        assert!(!dir.path().join("o").exists());
     }
 }

@@ -174,6 +174,10 @@ fn a_pdf_has_text_and_its_font() {
     assert!(
         text.starts_with("%PDF-") && text.contains("/FontFile2") && text.contains("/ToUnicode")
     );
+    assert!(
+        text.contains("/Title (study)") && text.contains("result.json sha256 "),
+        "a figure can be traced"
+    );
     // 84 mm are 238.11 points.
     let wide = text.split("/MediaBox [0 0 ").nth(1).unwrap();
     let wide: f64 = wide.split(' ').next().unwrap().parse().unwrap();
@@ -204,6 +208,20 @@ fn tables_are_printed_and_written() {
     assert_eq!(printed.code, 0);
     assert!(printed.stdout.starts_with("stack"), "{}", printed.stdout);
     let tex = drawn(dir, &["table", "--where", "stack=cubic"], "t.tex");
+    let spelled = [
+        "table",
+        "--where",
+        "main.stack=cubic()",
+        "--where",
+        "rtt=0.02s",
+    ];
+    let one = figure(dir, &spelled);
+    assert!(
+        !one.stdout.contains("reno") && !one.stdout.contains("40ms"),
+        "{}",
+        one.stdout
+    );
+    assert!(one.stdout.contains("cubic"), "{}", one.stderr);
     assert!(
         tex.starts_with("\\begin{tabular}{llr") && !tex.contains("reno"),
         "{tex}"
@@ -217,6 +235,77 @@ fn tables_are_printed_and_written() {
         "{matrix}"
     );
     assert!(drawn(dir, &["traffic"], "web.md").contains("web"));
+}
+
+/// Two flows whose stacks vary: every line says whose it is, and the panel whose stack it names.
+#[test]
+fn lines_of_two_competitors_name_their_flow_and_its_stack() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let pair = r#"name = "pair"
+duration = "3s"
+seeds = 1
+[path]
+rate = "5Mbit/s"
+rtt = "20ms"
+return_rate = "5Mbit/s"
+[[flow]]
+name = "a"
+stack = "reno"
+[[flow]]
+name = "b"
+stack = "reno"
+[matrix]
+"flow.a.stack" = ["reno", "cubic"]
+"flow.b.stack" = ["reno", "cubic"]
+"#;
+    write(dir, "pair.toml", pair);
+    let run = fullpipe(dir, &["run", "pair.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let svg = drawn(dir, &["window"], "w.svg");
+    for words in [
+        "b: reno",
+        "b: cubic",
+        "a: reno",
+        "a: cubic",
+        "b against cubic",
+    ] {
+        assert!(svg.contains(&format!(">{words}<")), "{words}: {svg}");
+    }
+    assert!(!svg.contains(">reno, b<"), "{svg}");
+    let csv = drawn(dir, &["window"], "w.csv");
+    // Panel, then flow, opponent and its own stack.
+    let line = "\"b: cubic, b against reno: cubic\",";
+    assert!(csv.lines().any(|l| l.starts_with(line)), "{csv}");
+    assert!(csv.lines().any(|l| l.starts_with("\"b: cubic, a: reno\",")));
+    let one = drawn(dir, &["goodput", "--where", "flow.b.stack=cubic"], "g.svg");
+    assert!(one.contains(">b against reno: cubic<"), "{one}");
+    // Of two links the bottleneck is meant, as in an expectation; a missing directory is made.
+    let of = |args: &[&str], file: &str| drawn(dir, &[&["matrix"], args].concat(), file);
+    let usual = of(&["--metric", "utilization"], "new/below/u.csv");
+    let named = of(&["--metric", "utilization", "--of", "bottleneck"], "n.csv");
+    assert!(usual.lines().count() == 5 && usual == named, "{usual}");
+    // What differs in the settings is said above the numbers.
+    let again = [
+        "run",
+        "pair.toml",
+        "--set",
+        "path.rtt=40ms",
+        "--out",
+        "s",
+        "-q",
+    ];
+    assert_eq!(fullpipe(dir, &again).code, 0);
+    let compared = fullpipe(
+        dir,
+        &["compare", "r", "s", "--metric", "2 * utilization", "--all"],
+    );
+    assert!(
+        compared.stdout.contains("\npath.rtt: 20ms -> 40ms\n"),
+        "{}",
+        compared.stdout
+    );
+    assert!(!compared.stdout.contains("()"), "{}", compared.stdout);
 }
 
 /// An own metric is what its parts say: 2 x goodput, from the same seeds, with its interval.
@@ -301,7 +390,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
         ),
         (
             &["table", "--where", "rtt=30ms"],
-            "without --where shows all cases",
+            "no case has `rtt = 30ms`: `path.rtt` is 20ms, 40ms",
         ),
     ] {
         let ended = figure(dir, args);

@@ -103,6 +103,25 @@ fn the_picture_names_every_stack() {
 }
 
 #[test]
+fn one_panel_can_be_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "reno",
+        "--window",
+        "20,200",
+        "--figure",
+        "new/b.svg",
+        "--panel",
+        "b",
+    ];
+    let ended = law_in(dir.path(), &args);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let svg = std::fs::read_to_string(dir.path().join("new/b.svg")).unwrap();
+    assert!(svg.contains(">decrease b(w)<") && !svg.contains(">response function<"));
+    assert_eq!(law(&["reno", "--panel", "b"]).code, 2, "without a picture");
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_a_remedy() {
     for (args, words) in [
         (&["bbr"][..], "it sets a rate from what it measures"),
@@ -115,6 +134,8 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         (&["reno", "--rtt", "0s"], "from 1us to 60s"),
         (&["reno", "--rate", "10kbit/s"], "4 to 10,000,000 segments"),
         (&["cubik"], "unknown stack component `cubik`"),
+        (&["cubci"], "hint: did you mean `cubic`? known: "),
+        (&["cubic(bta=0.8)"], "hint: did you mean `beta`? known: "),
         (&["westwood", "--window", "60"], "takes nothing off"),
     ] {
         let ended = law(args);

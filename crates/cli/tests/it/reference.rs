@@ -38,6 +38,8 @@ fn completions_know_scenarios_stacks_metrics_and_keys() {
             "path.rtt=",
             "scalable",
             "delayed_ack=",
+            "flow.stack=",
+            "goodput_mbps=",
             "first-run",
         ] {
             // fish completes the values of flags only.
@@ -48,6 +50,56 @@ fn completions_know_scenarios_stacks_metrics_and_keys() {
             );
         }
     }
+}
+
+/// What bash offers at the end of a line, as readline splits it.
+#[test]
+fn bash_offers_what_stands_behind_a_sign_and_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = fullpipe(dir.path(), &["completions", "bash"]).stdout;
+    std::fs::write(dir.path().join("script"), script).unwrap();
+    for name in ["r1", "rm", "other"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let offered = |line: &str, split: &str| -> Vec<String> {
+        let program = format!(
+            "type compgen > /dev/null || exit 9\n. ./script\nCOMP_LINE={line:?}\n\
+             COMP_POINT=${{#COMP_LINE}}\nCOMP_WORDS=({split})\n\
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
+             _fullpipe_beyond_words fullpipe \"${{COMP_WORDS[COMP_CWORD]#=}}\" \
+             \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
+        );
+        let ended = std::process::Command::new("bash")
+            .args(["--norc", "--noprofile", "-c", &program])
+            .current_dir(dir.path())
+            .output();
+        let text = String::from_utf8(ended.unwrap().stdout).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(
+        offered("fullpipe figure r", "fullpipe figure r"),
+        ["r1", "rm"]
+    );
+    let kinds = offered("fullpipe figure r1 re", "fullpipe figure r1 re");
+    assert_eq!(kinds, ["response"]);
+    let queues = offered(
+        "fullpipe run x --set path.queue=co",
+        "fullpipe run x --set path.queue = co",
+    );
+    assert!(queues.contains(&"codel".to_owned()), "{queues:?}");
+    let stack = "fullpipe run x --set flow.main.stack=";
+    let stacks = offered(stack, "fullpipe run x --set flow.main.stack =");
+    assert!(stacks.contains(&"cubic".to_owned()), "{stacks:?}");
+    let flow = offered("fullpipe run x --set flow.", "fullpipe run x --set flow.");
+    assert!(flow.contains(&"flow.stack=".to_owned()), "{flow:?}");
+    let list = "fullpipe agree x --grounds sim,k";
+    assert_eq!(offered(list, list), ["sim,kernel"]);
+    let listed = offered("fullpipe list metrics util", "fullpipe list metrics util");
+    assert_eq!(listed, ["utilization"]);
+    let threshold = "fullpipe compare a b --threshold goodp";
+    assert_eq!(offered(threshold, threshold), ["goodput_mbps="]);
 }
 
 #[test]

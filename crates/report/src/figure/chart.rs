@@ -63,4 +63,7 @@ pub struct Line {
     pub dots: bool,
     /// Drawn without a line between the points.
     pub loose: bool,
+    /// Drawn this far to the right, in units of the drawing, so that intervals of several lines do
+    /// not cover one another.
+    pub shift: f64,
 }

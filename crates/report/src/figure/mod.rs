@@ -31,7 +31,7 @@ pub use chart::{Axis, Chart, Line, Panel, Scale};
 pub use draw::pdf;
 #[cfg(feature = "png")]
 pub use draw::{FontError, RasterError, png};
-pub use draw::{OVERVIEW_PANELS, overview_svg};
+pub use draw::{OVERVIEW_PANELS, described, overview_svg};
 pub use folder::Written;
 pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};

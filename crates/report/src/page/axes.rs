@@ -87,7 +87,7 @@ fn numbers(values: &[String]) -> Option<(Vec<f64>, &'static str)> {
 }
 
 /// A value of the matrix as a number of a base unit.
-fn quantity(text: &str) -> Option<(f64, &'static str)> {
+pub(crate) fn quantity(text: &str) -> Option<(f64, &'static str)> {
     if let Ok(x) = text.parse::<f64>() {
         return x.is_finite().then_some((x, "1"));
     }

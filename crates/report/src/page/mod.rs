@@ -16,6 +16,7 @@ mod pack;
 pub(crate) mod transfers;
 mod values;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -24,6 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::falsification;
 use curves::{Drawn, Grid};
 use data::{Axis, CasePart, Completions, Curve, Curves, Figure, Page, ScenarioPart};
+use fullpipe_metrics::Expression;
+use fullpipe_results::compare::Runs;
 use fullpipe_results::label;
 use fullpipe_results::result::{RunResult, VERSION};
 pub use fullpipe_results::store::REPORT;
@@ -198,6 +201,11 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
             completions,
         });
     }
+    let mut tables = values::tables(result);
+    let expressions = file.expressions(result);
+    if !expressions.is_empty() {
+        values::add_expressions(&mut tables, &expressions, &Runs::of(dir)?);
+    }
     Ok(ScenarioPart {
         name: result.scenario.clone(),
         about: file.about,
@@ -218,7 +226,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
             .collect(),
         axes,
         cases,
-        tables: values::tables(result),
+        tables,
         expectations: values::expectations(result),
         falsification: falsification::beside(
             dir.path(),
@@ -256,6 +264,14 @@ pub(crate) struct File {
 impl File {
     pub(crate) fn of(text: &str) -> File {
         toml::from_str(text).unwrap_or_default()
+    }
+
+    /// Expressions over metrics that its figures and expectations are about.
+    fn expressions(&self, result: &RunResult) -> BTreeSet<String> {
+        let figures = self.report.iter().flat_map(|f| f.metric.iter().chain(&f.y));
+        let expectations = result.expectations.iter().map(|e| &e.metric);
+        let all = figures.chain(expectations);
+        all.filter(|m| Expression::is_one(m)).cloned().collect()
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::data::{Estimates, Expected, Metric, Table};
 use super::pack;
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::Better;
+use fullpipe_metrics::{Better, Expression, Scope};
+use fullpipe_results::compare::Runs;
 use fullpipe_results::result::{CaseResult, Estimate, RunResult, TrafficResult};
 
 /// One table per scope that has values.
@@ -102,20 +103,9 @@ fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Tabl
         .map(|m| m.name)
         .collect();
     let others = present.iter().copied().filter(|n| !listed.contains(n));
-    let estimates = |name: &str| -> Vec<Estimate> {
-        let value = |r: &Row<'_>| r.values.get(name).copied().unwrap_or_default();
-        rows.iter().map(value).collect()
-    };
     let column = |name: &str| {
-        let e = estimates(name);
-        let end = |i: usize| pack::f64s(e.iter().map(|e| e.ci95.map(|c| c[i])));
-        let with_ends = e.iter().any(|e| e.ci95.is_some());
-        Estimates {
-            metric: name.to_owned(),
-            mean: pack::f64s(e.iter().map(|e| e.mean)),
-            low: with_ends.then(|| end(0)),
-            high: with_ends.then(|| end(1)),
-        }
+        let value = |r: &Row<'_>| r.values.get(name).copied().unwrap_or_default();
+        estimates(name, &rows.iter().map(value).collect::<Vec<_>>())
     };
     Table {
         scope,
@@ -123,6 +113,17 @@ fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Tabl
         name: rows.iter().map(|r| r.name.to_owned()).collect(),
         kind: rows.iter().map(|r| r.kind.to_owned()).collect(),
         columns: listed.iter().copied().chain(others).map(column).collect(),
+    }
+}
+
+fn estimates(metric: &str, rows: &[Estimate]) -> Estimates {
+    let end = |i: usize| pack::f64s(rows.iter().map(|e| e.ci95.map(|c| c[i])));
+    let with_ends = rows.iter().any(|e| e.ci95.is_some());
+    Estimates {
+        metric: metric.to_owned(),
+        mean: pack::f64s(rows.iter().map(|e| e.mean)),
+        low: with_ends.then(|| end(0)),
+        high: with_ends.then(|| end(1)),
     }
 }
 
@@ -145,12 +146,45 @@ pub(super) fn expectations(result: &RunResult) -> Vec<Expected> {
     result.expectations.iter().filter_map(expected).collect()
 }
 
+/// Adds a column for each of these expressions over metrics, from the values of single runs.
+pub(super) fn add_expressions(tables: &mut [Table], expressions: &BTreeSet<String>, runs: &Runs) {
+    for text in expressions {
+        let Some(scope) = metrics::scope(text) else {
+            continue;
+        };
+        let Some(table) = tables.iter_mut().find(|t| t.scope == scope.word()) else {
+            continue;
+        };
+        let of_row = |(case, name): (&usize, &String)| {
+            let name = Some(name.as_str()).filter(|_| scope != Scope::Case);
+            let values = runs.values(*case, scope, name, text);
+            let values: Vec<Option<f64>> = values.into_iter().map(|(_, value)| value).collect();
+            Estimate::of(&values)
+        };
+        let of_rows: Vec<Estimate> = table.case.iter().zip(&table.name).map(of_row).collect();
+        table.columns.push(estimates(text, &of_rows));
+    }
+}
+
 /// The entries of the metrics that any of the tables has.
 pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Metric> {
     let present: BTreeSet<(&str, &str)> = tables
         .into_iter()
         .flat_map(|t| t.columns.iter().map(|c| (t.scope, c.metric.as_str())))
         .collect();
+    let computed = present
+        .iter()
+        .filter(|(_, name)| Expression::is_one(name))
+        .map(|&(scope, name)| Metric {
+            name: name.to_owned(),
+            scope,
+            unit: "",
+            count: false,
+            better: "neither",
+            about: "an expression of the scenario's",
+            formula: "",
+            source: "",
+        });
     metrics::METRICS
         .iter()
         .filter(|m| present.contains(&(m.scope.word(), m.name)))
@@ -168,5 +202,6 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
             formula: m.formula,
             source: m.source,
         })
+        .chain(computed)
         .collect()
 }

@@ -72,6 +72,38 @@ fn a_page_has_the_numbers_of_its_result_and_the_same_bytes_each_time() {
     assert!(part["cases"][0]["curves"]["data"].is_string());
 }
 
+#[test]
+fn a_figure_of_an_expression_has_its_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let twice = "2 * goodput_mbps";
+    let figure = format!(
+        "[[report]]\nfigure = \"matrix\"\nmetric = \"{twice}\"\n\
+         x = \"path.mtu\"\ny = \"flow.main.stack\"\n"
+    );
+    run(&scenario(&format!("{MATRIX}\n{figure}")), &out);
+    write(&out).unwrap();
+    let data = data(&fs::read_to_string(out.join(REPORT)).unwrap());
+    let columns = data["scenarios"][0]["tables"][0]["columns"]
+        .as_array()
+        .unwrap();
+    let of = |metric: &str, what: &str| {
+        let column = columns.iter().find(|c| c["metric"] == metric).unwrap();
+        numbers(&column[what])
+    };
+    for what in ["mean", "low", "high"] {
+        let pairs = of(twice, what).into_iter().zip(of("goodput_mbps", what));
+        let (mut some, mut same) = (0, true);
+        for (double, single) in pairs {
+            some += 1;
+            same &= (double - 2.0 * single).abs() < 1e-9 * double.abs();
+        }
+        assert!(some > 3 && same, "{what}");
+    }
+    let metrics = data["metrics"].as_array().unwrap();
+    assert!(metrics.iter().any(|m| m["name"] == twice));
+}
+
 /// MIT asks for holder and permission in every copy, and a report is one.
 #[test]
 fn a_written_page_carries_the_licences_of_the_packages_in_it() {

@@ -5,6 +5,7 @@ mod agreement;
 use std::path::Path;
 
 use fullpipe_metrics::{Expression, METRICS};
+use fullpipe_report::digits::with_interval;
 use fullpipe_report::figure;
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_results::compare::{
@@ -12,13 +13,14 @@ use fullpipe_results::compare::{
 };
 use fullpipe_results::label;
 use fullpipe_results::result::{Params, scalar_text};
-use fullpipe_results::store::ResultDir;
+use fullpipe_results::store::{Manifest, ResultDir};
+use fullpipe_scenario::differing_keys;
 
 use crate::args::{Compare, ShortFormat};
 use crate::commands::list::unknown;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::table::{Align, Table, number};
+use crate::table::{Align, Table, number, number_with};
 
 /// Runs the command.
 pub fn compare(args: &Compare) -> Result<Exit, Failure> {
@@ -42,7 +44,10 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let agree = comparisons.iter().all(|c| c.agree);
     match args.format {
         ShortFormat::Table => {
-            let texts: Vec<String> = comparisons.iter().map(|c| text(c, args.all)).collect();
+            let both = comparisons.iter().zip(&pairs);
+            let texts =
+                both.map(|(c, (a, b))| text(c, &settings([a.manifest(), b.manifest()]), args.all));
+            let texts: Vec<String> = texts.collect();
             output::data(&texts.join("\n"))?;
         }
         ShortFormat::Json => {
@@ -129,8 +134,34 @@ pub fn kernel_text(kernel: Option<&str>) -> String {
     kernel.map_or(String::new(), |kernel| format!(": {kernel}"))
 }
 
-/// Both sides, their tables and the last line.
-pub fn text(comparison: &Comparison, all: bool) -> String {
+/// A line for each key of the scenario in which the two differ, as far as they are few.
+fn settings(of: [&Manifest; 2]) -> String {
+    let [a, b] = of.map(|m| {
+        (
+            m.scenario_text.as_str(),
+            m.set.as_deref().unwrap_or_default(),
+        )
+    });
+    let differing = differing_keys(a, b);
+    let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
+    let mut out = String::new();
+    for (key, a, b) in differing.iter().take(MOST_KEYS) {
+        out += &format!("{key}: {} -> {}\n", said(a), said(b));
+    }
+    if differing.len() > MOST_KEYS {
+        out += &format!("and {} more keys differ\n", differing.len() - MOST_KEYS);
+    }
+    if of[0].quick != of[1].quick {
+        out += &format!("{} with --quick\n", if of[0].quick { "A" } else { "B" });
+    }
+    out
+}
+
+/// Of two scenarios that are not the same at all nearly every key differs.
+const MOST_KEYS: usize = 8;
+
+/// Both sides, the settings in which they differ, their tables and the last line.
+pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         out += &format!(
@@ -147,6 +178,7 @@ pub fn text(comparison: &Comparison, all: bool) -> String {
             out += &format!("{name} is NOT VALID: {untrue}\n");
         }
     }
+    out += settings;
     let agreement = comparison.view == View::Agreement;
     if agreement {
         out.push('\n');
@@ -211,7 +243,8 @@ pub fn table(comparison: &Comparison, rows: &[&Row]) -> String {
         let of = row.flow.as_ref().or(row.link.as_ref());
         cells.push(of.map_or("case".to_owned(), Clone::clone));
         cells.push(match row.unit {
-            "1" => row.metric.clone(),
+            // An own metric has no unit.
+            "1" | "" => row.metric.clone(),
             unit => format!("{} ({unit})", row.metric),
         });
         cells.extend([
@@ -227,28 +260,32 @@ pub fn table(comparison: &Comparison, rows: &[&Row]) -> String {
 }
 
 fn number_text(n: &Number) -> String {
-    match (n.mean, n.ci95) {
-        (Some(mean), Some([low, high])) => {
-            format!("{} ±{}", number(mean, 5), number((high - low) / 2.0, 2))
-        }
-        (Some(mean), None) => number(mean, 5),
-        (None, _) => "undefined".to_owned(),
-    }
+    let half = n.ci95.map(|[low, high]| (high - low) / 2.0);
+    let text = |mean| number_with(mean, half, 5);
+    n.mean.map_or("undefined".to_owned(), text)
 }
 
 fn difference(row: &Row) -> String {
     let half = row.difference_ci95.map(|[low, high]| (high - low) / 2.0);
     match (row.relative, row.difference) {
         (Some(relative), _) => {
-            let spread = half.zip(row.a.mean).map(|(half, a)| 100.0 * half / a.abs());
-            let spread = spread.map_or(String::new(), |s| format!(" ±{}", number(s, 2)));
-            format!("{:+.2}{spread} %", 100.0 * relative)
+            let half = half.zip(row.a.mean).map(|(half, a)| 100.0 * half / a.abs());
+            let percent = 100.0 * relative;
+            match half.and_then(|half| with_interval(percent, half)) {
+                Some(_) => signed(number_with(percent, half, 3), percent) + " %",
+                None => format!("{percent:+.2} %"),
+            }
         }
-        (None, Some(difference)) => {
-            let spread = half.map_or(String::new(), |s| format!(" ±{}", number(s, 2)));
-            format!("{difference:+}{spread}")
-        }
+        (None, Some(difference)) => signed(number_with(difference, half, 5), difference),
         (None, None) => "-".to_owned(),
+    }
+}
+
+/// With the sign of what is added.
+fn signed(text: String, value: f64) -> String {
+    match value > 0.0 {
+        true => format!("+{text}"),
+        false => text,
     }
 }
 

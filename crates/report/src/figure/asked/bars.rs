@@ -25,7 +25,8 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         ..Rows::default()
     };
     let mut panels = Vec::new();
-    for Part { title, members } in view.parts(lines, &inner) {
+    let words = |axis: &data::Axis, value: &str| view.words(axis, value);
+    for Part { title, members } in view.parts(lines, &inner, &words) {
         let mut panel = Panel {
             title: title.clone(),
             x: axis_of(along),
@@ -86,6 +87,10 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             both.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
             (line.points, line.intervals) = both.into_iter().unzip();
         }
+        let middle = (panel.lines.len() as f64 - 1.0) / 2.0;
+        for (i, line) in panel.lines.iter_mut().enumerate() {
+            line.shift = APART * (i as f64 - middle);
+        }
         panels.push(panel);
     }
     Ok(Drawn {
@@ -99,6 +104,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         tidy,
     })
 }
+
+/// Distance of the error bars of two lines, units of the drawing.
+const APART: f64 = 7.0;
 
 /// Numbers over more than a decade are laid out by their logarithm.
 fn axis_of(along: Option<&data::Axis>) -> Axis {

@@ -34,11 +34,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             let count = samples.len();
             for (i, (of, mut values, all)) in samples.into_iter().enumerate() {
                 values.sort_by(f64::total_cmp);
-                let name = match (member.name.as_str(), count) {
-                    ("", _) => of,
-                    (name, 1) => name.to_owned(),
-                    (name, _) => format!("{name}, {of}"),
-                };
+                let name = view.line_name(member, &of, count);
                 let points = steps(&values, all);
                 for v in &values {
                     let (low, high) = ends.unwrap_or((*v, *v));

@@ -20,7 +20,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         .filter(|a| !is(a, row_axis) && !is(a, first));
     // The outer levels first: a competitor's opponents stand together.
     let columns: Vec<&Axis> = rest.chain(first).collect();
-    let parts = view.parts(row_axis, &columns);
+    let parts = view.parts(row_axis, &columns, &words);
     let row_values: Vec<String> = match row_axis {
         Some(axis) => axis.values.iter().map(|v| words(axis, v)).collect(),
         None => vec![String::new()],

@@ -18,6 +18,8 @@ use super::draw::{self, Matrix};
 use super::{Chart, Figure, Rows, Style};
 use view::View;
 
+pub use view::chosen;
+
 macro_rules! kinds {
     ($($kind:ident $word:literal $about:literal)*) => {
         /// What can be drawn of a result.

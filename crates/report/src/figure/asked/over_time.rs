@@ -72,11 +72,7 @@ pub(super) fn draw(
             let of_case = lines(view, asked, quantity, member.case)?;
             let count = of_case.len();
             for (i, (of, points)) in of_case.into_iter().enumerate() {
-                let name = match (member.name.as_str(), count) {
-                    ("", _) => of,
-                    (name, 1) => name.to_owned(),
-                    (name, _) => format!("{name}, {of}"),
-                };
+                let name = view.line_name(member, &of, count);
                 let head = match part.title.as_str() {
                     "" => name.clone(),
                     title => format!("{title}, {name}"),

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use fullpipe_cc::StackSpec;
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Expression, Scope};
 use fullpipe_results::compare::Runs;
@@ -11,7 +12,7 @@ use fullpipe_results::store::ResultDir;
 
 use super::{Asked, AskedError};
 use crate::page::File;
-use crate::page::axes::axes;
+use crate::page::axes::{axes, quantity};
 use crate::page::data::Axis;
 
 /// The cases that are drawn.
@@ -49,18 +50,7 @@ impl<'a> View<'a> {
     pub fn new(dir: &'a ResultDir, asked: &Asked) -> Result<View<'a>, AskedError> {
         let result = dir.result()?;
         let all: Vec<_> = result.cases.iter().map(|c| c.params.texts()).collect();
-        let mut cases: Vec<usize> = (0..all.len()).collect();
-        for (key, value) in &asked.only {
-            let full = full_key(&all, key);
-            let fits = |i: &usize| {
-                full.is_some_and(|full| label::find(&all[*i], full) == Some(value.as_str()))
-            };
-            let left: Vec<usize> = cases.iter().copied().filter(fits).collect();
-            if left.is_empty() {
-                return Err(no_case(&all, &cases, key, full, value));
-            }
-            cases = left;
-        }
+        let cases = chosen(&all, &asked.only)?;
         let params: Vec<_> = cases.iter().map(|&i| all[i].clone()).collect();
         let axes = axes(&params, &File::of(&dir.manifest().scenario_text).matrix);
         Ok(View {
@@ -102,9 +92,24 @@ impl<'a> View<'a> {
         pairs.next()
     }
 
+    /// A value of an axis, and whose it is where several stacks vary: `b: htcp`.
+    pub fn words(&self, axis: &Axis, value: &str) -> String {
+        let of_stack = |a: &&Axis| a.key.ends_with(".stack");
+        let whose = axis.flow.as_ref().or(axis.traffic.as_ref());
+        match whose.filter(|_| of_stack(&axis) && self.axes.iter().filter(of_stack).count() > 1) {
+            Some(whose) => format!("{whose}: {value}"),
+            None => words(axis, value),
+        }
+    }
+
     /// Every combination of the values of `inner` is a part, in the order of the cases; within it
-    /// each value of `lines` is a member.
-    pub fn parts(&self, lines: Option<&Axis>, inner: &[&Axis]) -> Vec<Part> {
+    /// each value of `lines` is a member. `words` is how a value is called.
+    pub fn parts(
+        &self,
+        lines: Option<&Axis>,
+        inner: &[&Axis],
+        words: &dyn Fn(&Axis, &str) -> String,
+    ) -> Vec<Part> {
         let mut parts: Vec<(Vec<&str>, Part)> = Vec::new();
         for (i, &case) in self.cases.iter().enumerate() {
             let at: Vec<&str> = inner.iter().map(|a| self.value(i, a)).collect();
@@ -133,7 +138,7 @@ impl<'a> View<'a> {
     pub fn panels(&self) -> Result<Vec<Part>, AskedError> {
         let lines = self.competitors();
         let others: Vec<&Axis> = self.axes.iter().filter(|a| !a.competes).collect();
-        let parts = self.parts(lines, &others);
+        let parts = self.parts(lines, &others, &|axis, value| self.words(axis, value));
         if parts.len() > PANELS {
             return Err(AskedError::TooMany {
                 count: parts.len(),
@@ -141,6 +146,28 @@ impl<'a> View<'a> {
             });
         }
         Ok(parts)
+    }
+
+    /// Name of the line of a flow, traffic or link, one of `count` in a case. A flow whose own
+    /// stack does not compete says against what it runs, and which stack it has.
+    pub fn line_name(&self, member: &Member, of: &str, count: usize) -> String {
+        let case = self.case(member.case);
+        let flow = case.flows.iter().find(|f| f.name == of);
+        let axis = self.competitors().filter(|a| a.key.ends_with(".stack"));
+        let competitor = axis.and_then(|a| a.flow.as_deref());
+        match (member.name.as_str(), flow, competitor) {
+            ("", ..) => of.to_owned(),
+            (name, ..) if count == 1 => name.to_owned(),
+            (name, Some(flow), Some(other)) => {
+                let name = name.rsplit_once(": ").map_or(name, |(_, stack)| stack);
+                match other == of {
+                    true => format!("{of}: {name}"),
+                    false => format!("{of} against {name}: {}", flow.stack),
+                }
+            }
+            (name, Some(flow), None) => format!("{name}, {of}: {}", flow.stack),
+            (name, None, _) => format!("{name}, {of}"),
+        }
     }
 
     /// What all cases have in common, in words.
@@ -198,7 +225,8 @@ impl<'a> View<'a> {
         Ok(values.map(|(_, value)| value).collect())
     }
 
-    /// Checks the metric and whom it is taken of: the first flow where two compete.
+    /// Checks the metric and whom it is taken of: the first flow where two compete, the bottleneck
+    /// where there are several links, as in an expectation.
     pub fn metric(
         &self,
         asked: &Asked,
@@ -226,10 +254,12 @@ impl<'a> View<'a> {
             let mut cases = self.cases.iter();
             cases.any(|&c| self.estimate(c, &metric, of).is_some())
         };
-        let of = match (&asked.of, self.pair()) {
-            (Some(of), _) => Some(of.clone()),
-            (None, Some((first, _))) if !has(None) => first.flow.clone(),
-            (None, _) => None,
+        let first = self.pair().and_then(|(first, _)| first.flow.clone());
+        let usual = || first.into_iter().chain([BOTTLENECK.to_owned()]);
+        let of = match &asked.of {
+            Some(of) => Some(of.clone()),
+            None if has(None) => None,
+            None => usual().find(|of| has(Some(of))),
         };
         if has(of.as_deref()) {
             return Ok((metric, of));
@@ -310,14 +340,52 @@ fn listed<'b>(axes: impl Iterator<Item = &'b Axis>) -> String {
     all.join(", ")
 }
 
+/// Indices of the cases that have all of these parameters.
+///
+/// # Errors
+/// If no case has one of them.
+pub fn chosen(
+    all: &[Vec<(String, String)>],
+    only: &[(String, String)],
+) -> Result<Vec<usize>, AskedError> {
+    let mut cases: Vec<usize> = (0..all.len()).collect();
+    for (key, value) in only {
+        let full = full_key(all, key);
+        let has =
+            |full| move |i: &usize| label::find(&all[*i], full).is_some_and(|v| same(v, value));
+        let left: Vec<usize> = match full {
+            Some(full) => cases.iter().copied().filter(has(full)).collect(),
+            None => Vec::new(),
+        };
+        if left.is_empty() {
+            return Err(no_case(all, &cases, key, full, value));
+        }
+        cases = left;
+    }
+    Ok(cases)
+}
+
 /// The key that is meant: itself, or the only one that ends in it.
 fn full_key<'b>(all: &'b [Vec<(String, String)>], key: &str) -> Option<&'b str> {
     let keys = || all.first().into_iter().flatten().map(|(k, _)| k.as_str());
-    let ends = |k: &&str| k.rsplit('.').next() == Some(key);
+    let ends = |k: &&str| k.strip_suffix(key).is_some_and(|head| head.ends_with('.'));
     keys().find(|k| *k == key).or_else(|| {
         let mut ending = keys().filter(ends);
         ending.next().filter(|_| ending.next().is_none())
     })
+}
+
+/// True of two spellings of one value: `1e-5` and `0.00001`, `0.5BDP` and `0.50BDP`.
+fn same(a: &str, b: &str) -> bool {
+    let stack = |text: &str| Some(StackSpec::parse(text).ok()?.to_string());
+    match (quantity(a), quantity(b)) {
+        // 0.7 % is not the nearest double to 0.007.
+        (Some((x, unit)), Some((y, other))) => {
+            unit == other && (x - y).abs() <= 1e-12 * x.abs().max(y.abs())
+        }
+        (None, None) => a == b || stack(a).is_some_and(|a| stack(b) == Some(a)),
+        _ => false,
+    }
 }
 
 fn no_case(
@@ -352,6 +420,9 @@ fn no_case(
     }
 }
 
+/// The link of `[path]`.
+const BOTTLENECK: &str = "bottleneck";
+
 /// Panels that fit into a picture.
 const PANELS: usize = 16;
 
@@ -371,5 +442,43 @@ mod tests {
             assert_eq!(metric_words(name, None), words);
         }
         assert_eq!(metric_words("jain", Some("a")), "a: jain");
+    }
+
+    #[test]
+    fn a_value_is_chosen_by_any_of_its_spellings() {
+        for (a, b) in [
+            ("0.00001", "1e-5"),
+            ("0.001", "0.1%"),
+            ("0.007", "0.7%"),
+            ("0.5BDP", "0.50BDP"),
+            ("1Gbit/s", "1000Mbit/s"),
+            ("cubic(beta=0.7)", "cubic( beta = 0.7 )"),
+            ("with a loss", "with a loss"),
+        ] {
+            assert!(same(a, b), "{a} {b}");
+        }
+        for (a, b) in [
+            ("1e-5", "1e-6"),
+            ("20ms", "20"),
+            ("reno", "cubic"),
+            ("1", "one"),
+        ] {
+            assert!(!same(a, b), "{a} {b}");
+        }
+    }
+
+    /// A key is known by any number of its last parts.
+    #[test]
+    fn a_key_is_chosen_by_its_end() {
+        let case = |a: &str, b: &str| {
+            let stacks = [("flow.a.stack", a), ("flow.b.stack", b)];
+            stacks.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec()
+        };
+        let all = [case("reno", "cubic"), case("cubic", "cubic")];
+        let only = |key: &str| chosen(&all, &[(key.to_owned(), "reno".to_owned())]);
+        assert_eq!(only("a.stack").unwrap(), [0]);
+        assert!(only("b.stack").is_err(), "no case has it");
+        assert!(only("stack").is_err(), "two keys end in it");
+        assert!(only(".stack").is_err() && only("w.a.stack").is_err());
     }
 }

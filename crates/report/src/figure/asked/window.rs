@@ -87,8 +87,7 @@ fn figure(
             let name = match (member.name.as_str(), case.flows.len()) {
                 ("", 1) => flow.stack.clone(),
                 ("", _) => format!("{}: {}", flow.name, flow.stack),
-                (name, 1) => name.to_owned(),
-                (name, _) => format!("{name}, {}", flow.name),
+                _ => view.line_name(member, &flow.name, case.flows.len()),
             };
             curves.push(Curve {
                 name,

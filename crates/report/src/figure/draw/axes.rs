@@ -33,8 +33,41 @@ pub(super) struct Axes<'a> {
     pub(super) y_label: Option<&'a str>,
     /// Wanted number of ticks, horizontally and vertically.
     pub(super) ticks: (usize, usize),
-    /// The label of the vertical axis stands closer.
-    pub(super) narrow: bool,
+    /// How far left of its axis the label of the vertical one stands, see [`beside`].
+    pub(super) beside: f64,
+}
+
+/// How far left of a vertical axis its label stands: beside the widest of its numbers, at `least`
+/// so far.
+pub(super) fn beside(numbers: impl Iterator<Item = String>, least: f64) -> f64 {
+    let widths = numbers.map(|text| text_width(&text, 12.0));
+    (widths.fold(0.0, f64::max) + 14.0).max(least)
+}
+
+/// Room left of a vertical axis whose label stands so far from it.
+pub(super) fn room_left(beside: f64) -> f64 {
+    beside + 15.0
+}
+
+/// How far the numbers below a horizontal axis reach beyond its right end: each is in the middle
+/// below its part of the width.
+pub(super) fn overhang(numbers: impl Iterator<Item = (f64, String)>, width: f64) -> f64 {
+    let beyond =
+        |(part, text): (f64, String)| text_width(&text, 12.0) / 2.0 + 4.0 - (1.0 - part) * width;
+    numbers.map(beyond).fold(0.0, f64::max)
+}
+
+/// The numbers of an axis of windows that ends there.
+pub(super) fn numbers(end: f64, wanted: usize) -> impl Iterator<Item = String> {
+    ticks(end, wanted).into_iter().map(thousands)
+}
+
+/// The numbers of an axis of time, and their parts of it.
+pub(super) fn times(end: f64, wanted: usize) -> impl Iterator<Item = (f64, String)> {
+    let all = end * time_unit(end).0;
+    let part = move |tick| if all > 0.0 { tick / all } else { 0.0 };
+    let ticks = ticks(all, wanted).into_iter();
+    ticks.map(move |tick| (part(tick), thousands(tick)))
 }
 
 pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
@@ -92,7 +125,7 @@ pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
             label
         };
         out.rotated(
-            frame.left - if axes.narrow { 50.0 } else { 58.0 },
+            frame.left - axes.beside,
             frame.top + frame.height / 2.0,
             13.0,
             INK,

@@ -1,10 +1,10 @@
 //! A [`Chart`] as SVG text.
 
-use super::axes::ticks;
+use super::axes::{beside, overhang, room_left, ticks};
 use super::headline;
 use super::style::{AXIS_STROKE, GREY, INK};
 use super::svg::{PathText, Svg};
-use super::text::{fit, text_width, thousands, wrap};
+use super::text::{fit, named, text_width, thousands, wrap};
 use crate::figure::Style;
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
@@ -17,30 +17,43 @@ impl Chart {
             _ if self.stacked => 1,
             _ => ((total / PANEL_WIDTH) as usize).clamp(1, COLUMNS),
         };
+        let rows = self.panels.len().div_ceil(columns).max(1);
+        // Many rows of a narrow column would not fit on a page.
+        let ratio = if rows > 2 { 0.42 } else { 0.62 };
         let height_of_row = match (style.is_paper(), self.stacked) {
             (true, true) => (0.3 * total).max(0.7 * PAPER_ROW) + FOOT,
-            (true, false) => (0.62 * total / columns as f64).max(PAPER_ROW) + FOOT,
+            (true, false) => (ratio * total / columns as f64).max(PAPER_ROW) + FOOT,
             (false, true) => 0.72 * ROW,
             (false, false) => ROW,
         };
-        let named = self.panels.iter().any(|p| !p.title.is_empty());
+        let headed = self.panels.iter().any(|p| !p.title.is_empty());
         let heading = |out: &mut Svg| {
             let y = headline(out, (&self.title, &self.subtitle), total, style);
             self.names(out, (style.margin_left(), total - style.margin_right()), y)
         };
         // Drawn once for its height, which the document's own depends on.
-        let top = heading(&mut Svg::new(0.0, 0.0, "", style)) + if named { 14.0 } else { 0.0 };
-        let rows = self.panels.len().div_ceil(columns).max(1);
-        let height = top + rows as f64 * height_of_row;
-        let label = format!("{}: {}", self.title, self.subtitle);
+        let top = heading(&mut Svg::new(0.0, 0.0, "", style)) + if headed { 14.0 } else { 0.0 };
+        let draft = (total - style.margin_right()) / columns as f64 - style.margin_left();
+        let more = self.panels.iter().map(|p| p.more(draft));
+        let more = more.fold(0.0, f64::max);
+        let height = top + rows as f64 * (height_of_row + more);
+        let label = named(&self.title, &self.subtitle);
         let mut out = Svg::new(total, height, &label, style);
         heading(&mut out);
-        let margin = style.margin_left();
-        let width = (total - style.margin_right()) / columns as f64 - margin;
+        let beside = self
+            .panels
+            .iter()
+            .map(|p| p.beside(height_of_row, style))
+            .fold(0.0, f64::max);
+        let margin = style.margin_left().max(room_left(beside));
+        let width_of = |right: f64| (total - right) / columns as f64 - margin;
+        let over = self.panels.iter().map(|p| p.overhang(draft));
+        let width = width_of(over.fold(style.margin_right(), f64::max));
         for (i, panel) in self.panels.iter().enumerate() {
             let left = margin + (i % columns) as f64 * (width + margin);
-            let top = top + (i / columns) as f64 * height_of_row;
-            panel.draw(&mut out, (left, top), (width, height_of_row), style);
+            let top = top + (i / columns) as f64 * (height_of_row + more);
+            let size = (width, height_of_row);
+            panel.draw(&mut out, (left, top), size, (beside, more), style);
         }
         out.finish()
     }
@@ -77,36 +90,79 @@ impl Chart {
 }
 
 impl Panel {
+    /// Height of the heading.
+    fn head(&self) -> f64 {
+        if self.title.is_empty() { 6.0 } else { 22.0 }
+    }
+
+    /// Height of the axes in a row.
+    fn height(&self, row: f64, style: &Style) -> f64 {
+        let foot = FOOT - if style.is_paper() { 12.0 } else { 0.0 };
+        row - self.head() - foot
+    }
+
+    /// The horizontal axis.
+    fn across(&self, width: f64) -> Layout {
+        Layout::of(&self.x, self.drawn().map(|p| p.0), width / 66.0)
+    }
+
+    /// The vertical axis.
+    fn up(&self, height: f64) -> Layout {
+        let intervals = self.lines.iter().flat_map(|l| &l.intervals);
+        let ends = intervals.flatten().flatten().copied();
+        let all = self.drawn().map(|p| p.1).chain(ends);
+        Layout::of(&self.y, all, height / 36.0)
+    }
+
+    /// How far left of its axis the vertical label stands.
+    fn beside(&self, row: f64, style: &Style) -> f64 {
+        let ticks = self.up(self.height(row, style)).ticks();
+        beside(ticks.into_iter().map(|t| t.1), style.label_beside())
+    }
+
+    /// Height that names below the axis take beyond two lines each: where one does not fit, all are
+    /// written aslant.
+    fn more(&self, width: f64) -> f64 {
+        let Scale::Names(names) = &self.x.scale else {
+            return 0.0;
+        };
+        let room = width / names.len().max(1) as f64;
+        let fits = |name: &String| {
+            let lines = wrap(name, room, 12.0);
+            lines.len() <= 2 && lines.iter().all(|line| name.contains(line.as_str()))
+        };
+        if names.iter().all(fits) {
+            return 0.0;
+        }
+        let widths = names.iter().map(|name| text_width(name, 12.0));
+        let widest = widths.fold(0.0, f64::max).min(rising_room(room));
+        (widest * SLOPE - 16.0).max(1.0)
+    }
+
+    /// How far the numbers below the axes reach beyond their right end; names have lines of their
+    /// own width.
+    fn overhang(&self, width: f64) -> f64 {
+        let x = self.across(width);
+        let named = matches!(x, Layout::Names(_));
+        let ticks = x.ticks().into_iter().filter(|_| !named);
+        overhang(ticks.map(|(tick, text)| (x.part(tick), text)), width)
+    }
+
     fn draw(
         &self,
         out: &mut Svg,
         (left, top): (f64, f64),
         (width, row): (f64, f64),
+        (beside, more): (f64, f64),
         style: &Style,
     ) {
-        let head = if self.title.is_empty() { 6.0 } else { 22.0 };
         let title = fit(&self.title, width, 14.0);
         if !title.is_empty() {
             out.text(left, top + 12.0, "start", 14.0, INK, &title);
         }
-        let narrow = style.is_paper();
-        let foot = FOOT - if narrow { 12.0 } else { 0.0 };
-        let (top, height) = (top + head, row - head - foot);
+        let (top, height) = (top + self.head(), self.height(row, style));
         let bottom = top + height;
-        let ends = |l: &Line| {
-            l.intervals
-                .clone()
-                .into_iter()
-                .flatten()
-                .flatten()
-                .collect::<Vec<_>>()
-        };
-        let x = Layout::of(&self.x, self.drawn().map(|p| p.0), width / 66.0);
-        let all_y = self
-            .drawn()
-            .map(|p| p.1)
-            .chain(self.lines.iter().flat_map(ends));
-        let y = Layout::of(&self.y, all_y, height / 36.0);
+        let (x, y) = (self.across(width), self.up(height));
         let place = |p: (f64, f64)| (left + width * x.part(p.0), bottom - height * y.part(p.1));
         for (tick, text) in y.ticks() {
             let at = bottom - height * y.part(tick);
@@ -120,6 +176,11 @@ impl Panel {
             let at = left + width * x.part(tick);
             out.line(at, bottom, at, bottom + 5.0, AXIS_STROKE);
             let lines = match names {
+                true if more > 0.0 => {
+                    let name = fit(&text, rising_room(room), 12.0);
+                    out.rising(at + 4.0, bottom + 14.0, 12.0, GREY, &name);
+                    continue;
+                }
                 true => wrap(&text, room, 12.0),
                 false => vec![text],
             };
@@ -130,12 +191,16 @@ impl Panel {
         }
         out.line(left, bottom, left + width, bottom, AXIS_STROKE);
         out.line(left, top, left, bottom, AXIS_STROKE);
-        let (middle, under) = (left + width / 2.0, if names { 46.0 } else { 36.0 });
+        let middle = left + width / 2.0;
+        let under = if names { 46.0 + more } else { 36.0 };
         out.text(middle, bottom + under, "middle", 13.0, INK, &self.x.label);
-        let beside = left - if narrow { 50.0 } else { 62.0 };
         let label = fit(&self.y.label, height + 40.0, 13.0);
-        out.rotated(beside, top + height / 2.0, 13.0, INK, &label);
+        out.rotated(left - beside, top + height / 2.0, 13.0, INK, &label);
         for line in &self.lines {
+            let place = |p| {
+                let (px, py) = place(p);
+                (px + line.shift, py)
+            };
             self.draw_line(out, line, (&x, &y), &place);
         }
     }
@@ -268,6 +333,14 @@ impl Layout {
     }
 }
 
+/// Length of a name aslant that does not leave the picture on the left.
+fn rising_room(room: f64) -> f64 {
+    (room / 2.0 + 60.0) / SLOPE
+}
+
+/// Sine and cosine of the slope of names.
+const SLOPE: f64 = std::f64::consts::FRAC_1_SQRT_2;
+
 /// A power of ten: in digits where they are few.
 fn number(x: f64) -> String {
     match (1e-3..1e7).contains(&x) {
@@ -364,6 +437,95 @@ mod tests {
         assert_eq!(x0, Style::default().margin_left());
         assert!((x1 - x0 - (x2 - x1)).abs() < 0.2 && (y0 - y1 - (y1 - y2)).abs() < 0.2);
         assert!(y0 > y2);
+    }
+
+    /// On a column of a journal every number is on the paper, and the label beside its numbers.
+    #[test]
+    fn no_number_is_cut_off() {
+        let paper = Style {
+            width_mm: Some(84.0),
+            size_pt: 8.0,
+            title: false,
+            ..Style::default()
+        };
+        let mut wide = chart(vec![(10.0, 1e6), (100_000.0, 20.0)]);
+        wide.panels.truncate(1);
+        let svg = wide.svg(&paper);
+        let part = |line: &str, before: &str| {
+            let (_, rest) = line.split_once(before)?;
+            Some(rest.split(['"', ' ', '<']).next()?.to_owned())
+        };
+        let number = |line: &str, before: &str| part(line, before)?.parse::<f64>().ok();
+        let rotated = svg.lines().find_map(|l| number(l, "translate(")).unwrap();
+        let mut seen = 0;
+        for line in svg.lines().filter(|l| l.starts_with("<text x=")) {
+            let (x, words) = (number(line, " x=\"").unwrap(), part(line, ">").unwrap());
+            let width = text_width(&words, 12.0);
+            match part(line, "anchor=\"").unwrap().as_str() {
+                "middle" => assert!(x + width / 2.0 <= paper.width(0.0), "{line}"),
+                "end" => assert!(x - width > rotated + 3.0, "{line}: {rotated}"),
+                _ => continue,
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 5 + 6 + 1, "{svg}");
+    }
+
+    /// Names that do not fit side by side are written aslant and whole.
+    #[test]
+    fn no_name_is_cut_where_there_is_room_below() {
+        let names = |names: &[&str]| {
+            let mut all = chart(vec![(0.0, 1.0)]);
+            all.panels.truncate(1);
+            let names = names.iter().map(|n| (*n).to_owned());
+            all.panels[0].x.scale = Scale::Names(names.collect());
+            let width_mm = Some(84.0);
+            all.svg(&Style {
+                width_mm,
+                ..Style::default()
+            })
+        };
+        let many = [
+            "scalable",
+            "highspeed",
+            "westwood",
+            "illinois",
+            "hybla",
+            "cubic",
+        ];
+        let svg = names(&many);
+        assert!(
+            many.iter().all(|n| svg.contains(&format!(">{n}<"))),
+            "{svg}"
+        );
+        assert!(svg.contains("rotate(-45)"));
+        assert!(!names(&many[..2]).contains("rotate(-45)"));
+    }
+
+    /// Several lines of error bars stand beside one another.
+    #[test]
+    fn a_shifted_line_lies_beside_the_others() {
+        let mut both = chart(vec![(1.0, 1.0), (10.0, 10.0)]);
+        both.panels.truncate(1);
+        let shifted = Line {
+            group: 1,
+            shift: 7.0,
+            ..both.panels[0].lines[0].clone()
+        };
+        both.panels[0].lines.push(shifted);
+        let svg = both.svg(&Style::default());
+        let starts: Vec<f64> = svg
+            .lines()
+            .filter_map(|l| {
+                l.strip_prefix("<path d=\"M")?
+                    .split(' ')
+                    .next()?
+                    .parse()
+                    .ok()
+            })
+            .collect();
+        assert_eq!(starts.len(), 2);
+        assert!((starts[1] - starts[0] - 7.0).abs() < 0.01, "{starts:?}");
     }
 
     #[test]

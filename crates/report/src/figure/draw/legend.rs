@@ -48,10 +48,10 @@ pub(super) fn legend(
     for (group, name, band) in &groups[..shown] {
         let look = out.look(*group);
         // In several figures a flow's stack may differ.
-        let name = if figures.len() > 1 {
-            name.split(": ").next().unwrap_or(name)
-        } else {
-            name
+        let same = curves().all(|c| c.group != *group || c.name == *name);
+        let name = match same {
+            true => name,
+            false => name.split(": ").next().unwrap_or(name),
         };
         place(out, name, &mut |out, x, y| {
             let style = format!("stroke=\"{}\" {}", look.colour, look.line(*band, 2.2));

@@ -3,6 +3,7 @@
 use super::style::{GREY, INK};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands, wrap};
+use crate::digits::with_interval;
 use crate::figure::{Rows, Style};
 
 /// A table of one metric.
@@ -155,6 +156,11 @@ impl Matrix {
                 true => 0,
                 false => (2 - size).clamp(0, 6) as usize,
             };
+            // The mean stops where its interval begins, and after three digits.
+            let half = cell.half.and_then(|half| with_interval(cell.mean, half));
+            let places = |t: &String| t.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            let plain = half.as_ref().filter(|[_, half]| !half.contains('e'));
+            let decimals = plain.map_or(decimals, |[_, half]| decimals.min(places(half)));
             let value = thousands(
                 format!("{:.decimals$}", cell.mean)
                     .parse()
@@ -165,9 +171,10 @@ impl Matrix {
                 (0, _) | (_, false) => value,
                 _ => format!("{:.decimals$}", cell.mean),
             };
-            let half = cell.half.map_or_else(String::new, |h| {
+            let half = half.map_or_else(String::new, |[_, half]| {
+                let h: f64 = half.parse().unwrap_or(0.0);
                 let least = 10_f64.powi(-(decimals as i32));
-                match h > 0.0 && h < least / 2.0 {
+                match h < least / 2.0 {
                     true => format!("±< {least:.decimals$}"),
                     false => format!("± {h:.decimals$}"),
                 }
@@ -299,6 +306,19 @@ mod tests {
                 assert!(contrast > 4.0, "{colour} {ink} {contrast}");
             }
         }
+    }
+
+    #[test]
+    fn a_mean_stops_where_its_interval_begins() {
+        let printed = |mean: f64, half: f64| {
+            let half = Some(half);
+            let cells = vec![vec![Some(MatrixCell { mean, half })]];
+            let one = Matrix { cells, ..matrix(1) };
+            one.printed().rows[0][1].clone()
+        };
+        assert_eq!(printed(8.014, 2.1), "8.0 ± 2.1");
+        assert_eq!(printed(0.2907, 0.12), "0.29 ± 0.12");
+        assert_eq!(printed(17.0, 1e-9), "17.0");
     }
 
     #[test]

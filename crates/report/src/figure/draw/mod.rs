@@ -16,12 +16,12 @@ mod text;
 
 use super::Style;
 use super::picture::{Curve, Figure};
-use axes::{Axes, Frame, axes};
+use axes::{Axes, Frame, axes, beside, numbers, overhang, room_left, times};
 use curve::{thinned, threshold_path, window_path};
 use legend::legend;
 use style::{Detail, GREY, INK, WARMUP, level_stroke};
 use svg::Svg;
-use text::{text_width, wrap};
+use text::{named, text_width, wrap};
 
 pub use matrix::{Matrix, MatrixCell};
 pub use overview::{OVERVIEW_PANELS, overview_svg};
@@ -29,6 +29,7 @@ pub use overview::{OVERVIEW_PANELS, overview_svg};
 pub use pdf::pdf;
 #[cfg(feature = "png")]
 pub use png::{FontError, RasterError, png};
+pub use svg::described;
 
 pub(super) use text::thousands;
 
@@ -47,7 +48,7 @@ impl Figure {
             true => head + PAPER_RATIO * width + MARGIN_BOTTOM,
             false => HEIGHT,
         };
-        let label = format!("{}: {}", self.title, self.subtitle);
+        let label = named(&self.title, &self.subtitle);
         let mut out = Svg::new(width, height, &label, style);
         self.head(&mut out, width, &detail, style);
         let labels = self
@@ -56,21 +57,22 @@ impl Figure {
             .filter(|_| detail.level_labels)
             .map(|l| text_width(&l.label, 12.0) + 10.0);
         let right = labels.fold(style.margin_right(), f64::max).min(width / 4.0);
-        let left = style.margin_left();
+        let high = height - MARGIN_BOTTOM - head;
+        let wide = width - style.margin_left() - right;
+        let ticks = match style.is_paper() {
+            true => ((wide / 50.0) as usize, (high / 32.0) as usize),
+            false => (10, 7),
+        };
+        let beside = beside(numbers(self.top(), ticks.1), style.label_beside());
+        let left = style.margin_left().max(room_left(beside));
+        let right = right.max(overhang(times(self.duration, ticks.0), wide));
         let frame = Frame {
             left,
             top: head,
             width: width - left - right,
-            height: height - MARGIN_BOTTOM - head,
+            height: high,
             x_end: self.duration,
             y_end: self.top(),
-        };
-        let ticks = match style.is_paper() {
-            true => (
-                (frame.width / 50.0) as usize,
-                (frame.height / 32.0) as usize,
-            ),
-            false => (10, 7),
         };
         axes(
             &mut out,
@@ -79,7 +81,7 @@ impl Figure {
                 x_label: true,
                 y_label: Some(&self.window_unit),
                 ticks,
-                narrow: style.is_paper(),
+                beside,
             },
         );
         self.draw(&mut out, &frame, &detail);
@@ -308,6 +310,36 @@ mod tests {
             png(&draw(), 1.0, &Style::default()).unwrap(),
             png(&draw(), 1.0, &Style::default()).unwrap()
         );
+    }
+
+    /// A picture in a paper leads back to its result.
+    #[test]
+    fn every_form_says_where_it_comes_from() {
+        let svg = figure(vec![]).svg(&Style::default());
+        let svg = described(&svg, "result a<b, sha256 1f");
+        assert!(
+            svg.contains("\n<desc>result a&lt;b, sha256 1f</desc>\n"),
+            "{svg}"
+        );
+        #[cfg(feature = "png")]
+        {
+            let png = png(&svg, 1.0, &Style::default()).unwrap();
+            let text = String::from_utf8_lossy(&png);
+            assert!(text.contains("Description\0\0\0\0\0result a<b, sha256 1f"));
+            assert!(text.contains("Title\0\0\0\0\0first-run: flow.main.stack = reno"));
+            // The chunks are whole: what reads them finds the same picture.
+            resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
+        }
+        #[cfg(feature = "pdf")]
+        {
+            let pdf = pdf(&svg, &Style::default()).unwrap();
+            let text = String::from_utf8_lossy(&pdf);
+            assert!(
+                text.contains("/Title (first-run: flow.main.stack = reno)"),
+                "{text}"
+            );
+            assert!(text.contains("/Subject (result a<b, sha256 1f)"));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! All cases of a scenario in one picture.
 
-use super::axes::{Axes, Frame, axes};
+use super::axes::{Axes, Frame, axes, beside, numbers, overhang, room_left, times};
 use super::headline;
 use super::legend::legend;
 use super::style::{Detail, GREY, INK};
@@ -21,8 +21,18 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
     };
     let columns = columns.min((total / PANEL_WIDTH) as usize).max(1);
     let rows = shown.len().div_ceil(columns).max(1);
-    let (left, right, gap_x, foot) = (style.margin_left(), 24.0, 32.0, 10.0);
-    let panel_width = (total - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
+    let x_end = shown.iter().map(|f| f.duration).fold(0.0, f64::max);
+    let y_end = shown.iter().map(Figure::top).fold(0.0, f64::max);
+    let (gap_x, foot) = (32.0, 10.0);
+    let of_panels = |room: f64| (room - gap_x * (columns as f64 - 1.0)) / columns as f64;
+    let height_of = |width: f64| (width * 0.62).clamp(130.0, 300.0);
+    let ticks_of = |width: f64| ((width / 70.0) as usize, (height_of(width) / 36.0) as usize);
+    // The numbers beside the axes are known once these are nearly as large as they will be.
+    let draft = of_panels(total - style.margin_left() - 24.0);
+    let beside = beside(numbers(y_end, ticks_of(draft).1), style.label_beside());
+    let left = style.margin_left().max(room_left(beside));
+    let right = overhang(times(x_end, ticks_of(draft).0), draft).max(24.0);
+    let panel_width = of_panels(total - left - right);
     let names: Vec<Vec<String>> = shown
         .iter()
         .map(|f| {
@@ -33,7 +43,7 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
         })
         .collect();
     let head = 17.0 + 17.0 * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
-    let panel_height = (panel_width * 0.62).clamp(130.0, 300.0);
+    let panel_height = height_of(panel_width);
     let detail = Detail {
         budget: OVERVIEW_COLUMNS / shown.len().max(1) as f64,
         level_labels: false,
@@ -49,8 +59,6 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
     let height = top + rows as f64 * (head + panel_height + foot) + 46.0;
     let mut out = Svg::new(total, height, title, style);
     heading(&mut out);
-    let x_end = shown.iter().map(|f| f.duration).fold(0.0, f64::max);
-    let y_end = shown.iter().map(Figure::top).fold(0.0, f64::max);
     let unit = match shown.as_slice() {
         [first, rest @ ..] if rest.iter().all(|f| f.window_unit == first.window_unit) => {
             first.window_unit.as_str()
@@ -71,11 +79,8 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
         let axes_of = Axes {
             x_label: last_row,
             y_label: (column == 0).then_some(unit),
-            ticks: (
-                (panel_width / 70.0) as usize,
-                (panel_height / 36.0) as usize,
-            ),
-            narrow: style.is_paper(),
+            ticks: ticks_of(panel_width),
+            beside,
         };
         axes(&mut out, &frame, &axes_of);
         for (line, up) in names[i].iter().rev().zip(0..) {

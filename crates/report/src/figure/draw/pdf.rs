@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use pdf_writer::types::{
     CidFontType, FontFlags, LineCapStyle, LineJoinStyle, SystemInfo, UnicodeCmap,
 };
-use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str};
+use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 use resvg::usvg::{self, fontdb, tiny_skia_path::PathSegment};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, GlyphId, MetadataProvider as _, Tag};
 use subsetter::GlyphRemapper;
 
 use super::png::{FontError, RasterError, fonts, options};
+use super::svg::named_and_described;
 use crate::figure::Style;
 
 /// The PDF of an SVG that this module drew for the style: one page of its size.
@@ -35,7 +36,7 @@ pub fn pdf(svg: &str, style: &Style) -> Result<Vec<u8>, RasterError> {
     page.content
         .transform([scale, 0.0, 0.0, -scale, 0.0, height]);
     page.group(tree.root());
-    page.finish(width, height)
+    page.finish((width, height), named_and_described(svg))
 }
 
 /// The page being written.
@@ -199,12 +200,26 @@ impl Page<'_> {
         Some(self.faces.len() - 1)
     }
 
-    fn finish(self, width: f32, height: f32) -> Result<Vec<u8>, RasterError> {
+    fn finish(
+        self,
+        (width, height): (f32, f32),
+        [title, subject]: [Option<String>; 2],
+    ) -> Result<Vec<u8>, RasterError> {
         let mut refs = (1..).map(Ref::new);
         let mut next = || refs.next().expect("endless");
         let (catalog, pages, page, content) = (next(), next(), next(), next());
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(pages);
+        // Without a date: the same drawing gives the same bytes.
+        let mut info = pdf.document_info(next());
+        if let Some(title) = &title {
+            info.title(TextStr(title));
+        }
+        if let Some(subject) = &subject {
+            info.subject(TextStr(subject));
+        }
+        info.producer(TextStr("fullpipe"));
+        info.finish();
         pdf.pages(pages).kids([page]).count(1);
         let names: Vec<(String, Ref)> = (0..self.faces.len())
             .map(|at| (font_name(at), next()))

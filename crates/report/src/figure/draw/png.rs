@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use resvg::usvg::{self, fontdb};
 
+use super::svg::named_and_described;
 use crate::figure::Style;
 
 /// The SVG could not be turned into a PNG or PDF.
@@ -46,10 +47,32 @@ pub fn png(svg: &str, scale: f32, style: &Style) -> Result<Vec<u8>, RasterError>
         tiny_skia::Transform::from_scale(scale, scale),
         &mut pixels.as_mut(),
     );
-    pixels
-        .encode_png()
-        .map_err(|e| RasterError::Svg(e.to_string()))
+    let bytes = pixels.encode_png();
+    let bytes = bytes.map_err(|e| RasterError::Svg(e.to_string()))?;
+    Ok(with_words(bytes, named_and_described(svg)))
 }
+
+/// A PNG with its title and description, as international text (PNG 3rd edition, 11.3.3.4) behind
+/// the header.
+fn with_words(mut png: Vec<u8>, words: [Option<String>; 2]) -> Vec<u8> {
+    let mut chunks = Vec::new();
+    for (keyword, text) in ["Title", "Description"].into_iter().zip(words) {
+        let Some(text) = text else { continue };
+        // Not compressed, no language, no translated keyword.
+        let body = format!("iTXt{keyword}\0\0\0\0\0{text}");
+        let mut sum = flate2::Crc::new();
+        sum.update(body.as_bytes());
+        let length = (body.len() - 4) as u32;
+        chunks.extend(length.to_be_bytes());
+        chunks.extend(body.as_bytes());
+        chunks.extend(sum.sum().to_be_bytes());
+    }
+    png.splice(AFTER_HEADER..AFTER_HEADER, chunks);
+    png
+}
+
+/// Length of the signature and of the chunk IHDR.
+const AFTER_HEADER: usize = 8 + 25;
 
 /// Settings under which text becomes outlines: these fonts, and their sans-serif for a family that
 /// is missing.

@@ -57,18 +57,19 @@ impl Look {
             true => (4.0 * width, " stroke-opacity=\".35\""),
             false => (width, ""),
         };
+        // A band is told by its breadth.
         let dash = match self.dash {
-            "" => String::new(),
+            dash if band || dash.is_empty() => String::new(),
             dash => format!(" stroke-dasharray=\"{dash}\""),
         };
         format!("stroke-width=\"{width}\"{pale}{dash}")
     }
 }
 
-/// Colour by group; a second round through the palette is dashed, so that colour is not the only
-/// difference. In grey each shade has four kinds of dashes.
+/// Colour and dashes by group, so that colour is not the only difference: a picture is printed in
+/// grey, and lines lie on one another. The first line is solid, and a second round through the
+/// palette gives every colour other dashes. In grey each shade has four kinds of dashes.
 pub(super) fn look(group: usize, grey: bool) -> Look {
-    const DASHES: [&str; 3] = ["", "7 3", "2 3"];
     if grey {
         return Look {
             colour: GREYS[group % GREYS.len()],
@@ -77,9 +78,20 @@ pub(super) fn look(group: usize, grey: bool) -> Look {
     }
     Look {
         colour: PALETTE[group % PALETTE.len()],
-        dash: DASHES[group / PALETTE.len() % DASHES.len()],
+        dash: DASHES[(group + group / PALETTE.len()) % DASHES.len()],
     }
 }
+
+/// As many as there are colours.
+const DASHES: [&str; 7] = [
+    "",
+    "8 3",
+    "2 2.5",
+    "8 3 2 3",
+    "14 3",
+    "8 2.5 2 2.5 2 2.5",
+    "4 2",
+];
 
 /// Greys that paper keeps apart.
 const GREYS: [&str; 2] = ["#000000", "#8f8f8f"];
@@ -88,6 +100,11 @@ impl Style {
     /// Room for an axis on the left.
     pub(super) fn margin_left(&self) -> f64 {
         if self.is_paper() { 66.0 } else { MARGIN_LEFT }
+    }
+
+    /// How far left of its axis a label stands at least, beside the numbers.
+    pub(super) fn label_beside(&self) -> f64 {
+        if self.is_paper() { 50.0 } else { 58.0 }
     }
 
     /// Room for half of a number on the right.
@@ -115,5 +132,28 @@ pub(super) fn level_stroke(kind: LevelKind) -> &'static str {
         LevelKind::Bdp => "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"",
         LevelKind::WithBuffer => "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"6 3\"",
         LevelKind::Cap => "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"8 3 1 3\"",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two groups never look alike in colour, and the first seven not even without colour.
+    #[test]
+    fn dashes_tell_lines_apart_without_their_colours() {
+        let of = |group| look(group, false);
+        assert_eq!(of(0).dash, "");
+        for a in 0..21 {
+            for b in 0..a {
+                assert_ne!(
+                    (of(a).colour, of(a).dash),
+                    (of(b).colour, of(b).dash),
+                    "{a} {b}"
+                );
+                assert!(a > 6 || of(a).dash != of(b).dash, "{a} {b}");
+            }
+        }
+        assert_eq!(of(1).line(true, 1.0).matches("dasharray").count(), 0);
     }
 }

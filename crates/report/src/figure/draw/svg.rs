@@ -81,6 +81,16 @@ impl Svg {
         ));
     }
 
+    /// Words that end here and rise to it.
+    pub(super) fn rising(&mut self, x: f64, y: f64, size: f64, colour: &str, words: &str) {
+        let size = self.letters.unwrap_or(size);
+        let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
+        self.put(&format!(
+            "<text transform=\"translate({x} {y}) rotate(-45)\" text-anchor=\"end\" font-size=\"{size}\" \
+             fill=\"{colour}\">{words}</text>"
+        ));
+    }
+
     pub(super) fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, style: &str) {
         let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
         self.put(&format!(
@@ -189,6 +199,34 @@ impl Svg {
         self.text.push_str("</svg>\n");
         self.text
     }
+}
+
+/// A drawing of this module that says where it comes from, as its PNG and PDF do then.
+pub fn described(svg: &str, origin: &str) -> String {
+    match svg.split_once('\n') {
+        Some((head, rest)) => format!("{head}\n<desc>{}</desc>\n{rest}", escape(origin)),
+        None => svg.to_owned(),
+    }
+}
+
+/// What a drawing is called, and where it comes from: as far as it says so.
+#[cfg(feature = "png")]
+pub(super) fn named_and_described(svg: &str) -> [Option<String>; 2] {
+    let between = |before: &str, after: &str| {
+        let (_, rest) = svg.split_once(before)?;
+        let (text, _) = rest.split_once(after)?;
+        let plain = [
+            ("&lt;", "<"),
+            ("&gt;", ">"),
+            ("&quot;", "\""),
+            ("&amp;", "&"),
+        ];
+        let text = plain
+            .iter()
+            .fold(text.to_owned(), |t, (name, c)| t.replace(name, c));
+        Some(text).filter(|t| !t.is_empty())
+    };
+    [between("aria-label=\"", "\""), between("<desc>", "</desc>")]
 }
 
 /// Text of a path: absolute points to a tenth of a pixel, points on top of each other written once.

@@ -47,6 +47,14 @@ pub(super) fn wrap(text: &str, width: f64, size: f64) -> Vec<String> {
     lines.iter().map(|l| fit(l, width, size)).collect()
 }
 
+/// Title and subtitle in one line.
+pub(super) fn named(title: &str, subtitle: &str) -> String {
+    match subtitle.is_empty() {
+        true => title.to_owned(),
+        false => format!("{title}: {subtitle}"),
+    }
+}
+
 /// A number with a separator every three digits, and no more decimals than it has.
 pub(crate) fn thousands(x: f64) -> String {
     let text = format!("{:.3}", x.abs());
