@@ -83,8 +83,8 @@ impl Outlet {
 }
 
 /// Segments beyond those that were sent of which an ACK may speak: a number that was changed on the
-/// way is at its receiver for good.
-const CHANGED: u64 = 1 << 16;
+/// way is at its receiver for good. No more than 16 kB of sums are kept for them.
+const CHANGED: u64 = 1 << 12;
 
 /// An ACK has arrived; `None` if it is of an earlier flow, acknowledges data that was never sent or
 /// does not prove that it was received, else as the sender sees it.

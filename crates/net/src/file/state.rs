@@ -47,12 +47,11 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Of an open file.
+    /// As `statx` has it now, without asking the server of a network file system.
     ///
     /// # Errors
     /// As the system says.
     pub fn of(file: &File) -> io::Result<Self> {
-        // What has been written need not reach the server of a network file system for this.
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let stat = statx(file, c"", flags, StatxFlags::BASIC_STATS)?;
         let times = [stat.stx_mtime, stat.stx_ctime].map(|time| (time.tv_sec, time.tv_nsec));
