@@ -83,12 +83,6 @@ fn join(
     let classes = classes.map(|((a, near), far)| join_classes(&a.template, near, far));
     let cross = near.cross.into_iter().zip(far.cross);
     let cross = cross.map(|(near, far)| join_cross(near, far, exact));
-    // What was on its way when the near host was stopped has arrived, and took its time.
-    let arrives_there = spec.flows.iter().any(|f| !f.reverse);
-    let ended = match arrives_there {
-        true => near.ended.max(far.ended),
-        false => near.ended,
-    };
     Ok(HostOutcome {
         senders: [near.senders, far.senders].concat(),
         receivers: [near.receivers, far.receivers].concat(),
@@ -97,7 +91,7 @@ fn join(
         interfaces: [near.interfaces, far.interfaces].concat(),
         capture: [near.capture, far.capture].concat(),
         counts: near.counts.plus(far.counts),
-        ended,
+        ended: near.ended,
         lateness: near.lateness,
     })
 }
