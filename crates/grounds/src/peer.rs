@@ -187,7 +187,7 @@ impl<'a> Peer<'a> {
         if done.far.is_some() {
             client.close();
         }
-        let outcome = outcome(&spec, done)?;
+        let outcome = done.merge(&spec)?;
         outcome
             .flows
             .iter()
@@ -218,14 +218,6 @@ fn none_arrived(flow: &FlowOutcome) -> Option<String> {
             flow.name, t.sent, flow.packet
         )
     })
-}
-
-/// The result of both sides; a run that ended when it was done lasted only so long.
-fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
-    let lasted = done.near.ended.saturating_since(Time::ZERO);
-    let mut outcome = done.merge(spec)?;
-    outcome.duration = outcome.duration.min(lasted.max(spec.interval));
-    Ok(outcome)
 }
 
 /// A run that ends by itself may last a day or a second: its series have rows for either.

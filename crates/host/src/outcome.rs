@@ -5,7 +5,7 @@ use fullpipe_run::{
     ArrivalOutcome, CaptureRow, CrossOutcome, Fidelity, FlowOutcome, FlowSpec, FlowTotals,
     LinkOutcome, Outcome, RunSpec, Series,
 };
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use crate::report::{HostOutcome, ReceiverReport, SenderReport};
 
@@ -79,6 +79,7 @@ fn join(
         same_number(what, near, specified)?;
         same_number(what, far, specified)?;
     }
+    let ended = last_arrivals(&near, &far);
     let classes = spec.arrivals.iter().zip(near.classes).zip(far.classes);
     let classes = classes.map(|((a, near), far)| join_classes(&a.template, near, far));
     let cross = near.cross.into_iter().zip(far.cross);
@@ -91,9 +92,19 @@ fn join(
         interfaces: [near.interfaces, far.interfaces].concat(),
         capture: [near.capture, far.capture].concat(),
         counts: near.counts.plus(far.counts),
-        ended: near.ended,
+        ended,
         lateness: near.lateness,
     })
+}
+
+/// Until when what the near host sent could arrive, and was counted. Of a run that is cut there, a
+/// queue full is still on its way: it counts, so its time does. All of that arrives within a round
+/// trip; if the other host went on for longer, the word of the end was late.
+fn last_arrivals(near: &HostOutcome, far: &HostOutcome) -> Time {
+    let sending = near.senders.iter().filter(|s| s.completed.is_none());
+    let round_trip = sending.filter_map(|s| s.record.rtt.max()).max();
+    let latest = near.ended + round_trip.unwrap_or(Span::ZERO);
+    near.ended.max(far.ended.min(latest))
 }
 
 fn join_classes(f: &FlowSpec, near: ArrivalOutcome, far: ArrivalOutcome) -> ArrivalOutcome {
@@ -291,4 +302,46 @@ fn conserve(name: &str, sent: u64, arrived: u64, dropped: u64) -> Result<(), Str
     Err(format!(
         "{name}: sent {sent} is less than arrived {arrived} + dropped {dropped}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_run::SenderRecord;
+
+    use super::*;
+
+    fn ends(completed: bool, far_ms: u64) -> u64 {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut record = SenderRecord::default();
+        record.rtt.record(Span::from_millis(64));
+        let near = HostOutcome {
+            senders: vec![SenderReport {
+                flow: 0,
+                totals: FlowTotals::default(),
+                offered: 0,
+                record,
+                started: Time::ZERO,
+                completed: completed.then_some(at(1900)),
+                acked: 0,
+            }],
+            ended: at(2000),
+            ..HostOutcome::default()
+        };
+        let far = HostOutcome {
+            ended: at(far_ms),
+            ..HostOutcome::default()
+        };
+        last_arrivals(&near, &far).as_nanos() / 1_000_000
+    }
+
+    #[test]
+    fn the_time_of_what_was_on_its_way_counts_with_it() {
+        assert_eq!(ends(false, 2050), 2050);
+        // Stopped by a word that was sent again; by a host whose clock began later, or that lies.
+        assert_eq!(ends(false, 2500), 2064);
+        assert_eq!(ends(false, 1990), 2000);
+        assert_eq!(ends(false, u64::MAX / 2_000_000), ends(false, 2500));
+        // Nothing was on its way.
+        assert_eq!(ends(true, 2050), 2000);
+    }
 }

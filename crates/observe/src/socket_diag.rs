@@ -408,8 +408,9 @@ mod tests {
             assert_eq!((found.local, found.remote), ends);
             let other = SocketAddr::new(ends.1.ip(), 1);
             assert_eq!(diag.connection(ends.0, other).unwrap(), None);
-            // The channel goes on as before.
-            assert!(diag.connections().unwrap().contains(&found));
+            // The channel goes on as before. What the kernel counts of it may have gone on too.
+            let all = diag.connections().unwrap();
+            assert!(all.iter().any(|socket| socket.cookie == found.cookie));
         }
     }
 

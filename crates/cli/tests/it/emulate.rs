@@ -43,6 +43,27 @@ fn the_far_host_is_a_round_trip_away() {
     }
 }
 
+/// A full queue is on its way when the client is interrupted: what arrives of it is worth a seventh
+/// of the run, and so is the time it takes.
+#[test]
+fn a_test_that_is_cut_shows_no_more_than_the_path_carries() {
+    let serve = format!("{PROGRAM} serve --open");
+    let args = ["--rate", "20Mbit/s", "--rtt", "20ms", "--buffer", "300 ms"];
+    let args = [&args[..], &["--far", &serve]].concat();
+    let send = format!(
+        "timeout -s INT 2 {PROGRAM} send $FULLPIPE_FAR --time 30s --window '300 segments' --format json"
+    );
+    let Some(ended) = emulate(&args, &send) else {
+        return;
+    };
+    let found: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let case = &found["cases"][0];
+    assert_eq!(case["partial"], "interrupted");
+    let throughput = case["flows"][0]["throughput_mbps"].as_f64().unwrap();
+    // The slack is for a path that hands out in the moment what it owes.
+    assert!((12.0..20.4).contains(&throughput), "{throughput}");
+}
+
 #[test]
 fn the_command_sees_a_host_of_its_own_and_its_status_is_passed_on() {
     let line = "cat /proc/net/dev; ls -d /proc/[0-9]*; exit 7";
