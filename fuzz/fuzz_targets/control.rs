@@ -16,13 +16,14 @@ use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::client::{Done, Report};
 use fullpipe_net::session::client_session::ClientSession;
 use fullpipe_net::session::control::{ClientMessage, EndReason, PART, ServerMessage};
-use fullpipe_net::session::control_port::{ControlChannel, Shaper, Traffic};
+use fullpipe_net::session::control_port::{ControlChannel, Traffic};
 use fullpipe_net::session::cookie::{COOKIE, Cookie};
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::message::{Ask, ENCRYPT, Nonce, OPEN_BYTES, Open};
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::seal::End;
 use fullpipe_net::session::server_session::{ServerSession, SessionState};
+use fullpipe_net::session::shaper::Shaper;
 use fullpipe_net::session::{Directions, Secrets};
 use fullpipe_net::wire::SessionId;
 use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
@@ -296,6 +297,7 @@ fn merge(bytes: &[u8]) {
         far: Some(outcome),
         why: EndReason::Over,
         cut: None,
+        notes: Vec::new(),
     };
     if let Ok(outcome) = done.merge(&spec()) {
         assert_eq!(outcome.flows.len(), 2);

@@ -304,7 +304,7 @@ fn client(script: &mut Script<'_>) {
     }
     let mut carried = None;
     if (1..MOST).contains(&batch.bytes())
-        && let Ok(mut begun) = batch.begin(&mut spec(reverse))
+        && let Ok(mut begun) = batch.begin(&mut spec(reverse), &mut answers)
     {
         carry(&mut begun, many);
         carried = Some(begun);

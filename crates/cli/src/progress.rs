@@ -1,11 +1,12 @@
 //! Progress on stderr: a bar with the time left on a terminal, an occasional line elsewhere.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fullpipe_results::run::{self, RunFinished};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::args::ShowProgress;
 use crate::output;
@@ -80,7 +81,8 @@ impl run::Progress for Progress {
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
             // The template is a constant of this file: a test reads it.
             let style = ProgressStyle::with_template(TEMPLATE)
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .with_key("left", left);
             bar.set_style(style.progress_chars("=> "));
             bar.set_prefix(self.name.clone());
             bar.set_position(reused as u64);
@@ -157,7 +159,16 @@ pub fn clock(span: Duration) -> String {
     }
 }
 
-const TEMPLATE: &str = "{prefix} [{bar:40}] {pos}/{len} runs, {elapsed} gone, {eta} left";
+/// Nobody knows it before the first run is done.
+fn left(state: &ProgressState, out: &mut dyn fmt::Write) {
+    let eta = state.eta();
+    if eta >= Duration::from_secs(1) {
+        // A terminal that is gone has no use for it.
+        let _ = write!(out, ", about {} left", clock(eta));
+    }
+}
+
+const TEMPLATE: &str = "{prefix} [{bar:40}] {pos}/{len} runs, {elapsed} gone{left}";
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

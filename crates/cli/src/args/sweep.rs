@@ -84,8 +84,8 @@ flow, case and seed, under the hash of what decides its content. A sweep that is
 makes only the files that are missing; their bytes do not depend on where they were made. A \
 directory holds one sweep: another one in its place needs --replace.
 
-It needs the Python package of fullpipe on this host and on the workers (`pip install fullpipe`); \
-FULLPIPE_PYTHON names the interpreter [default: python3].";
+It needs the Python package of fullpipe on this host and on the workers (`pip install \
+./crates/py` in its sources); FULLPIPE_PYTHON names the interpreter [default: python3].";
 
 const EXAMPLES: &str = "\
 Examples:

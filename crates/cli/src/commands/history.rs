@@ -130,7 +130,11 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
         out += &table(&runs, metrics).text();
         if let Some(judged) = judged {
             out.push('\n');
-            out += &verdicts(judged.iter().filter(|j| j.kind == kind)).text();
+            let mut of_kind = judged.iter().filter(|j| j.kind == kind).peekable();
+            out += &match of_kind.peek() {
+                Some(_) => verdicts(of_kind).text(),
+                None => "nothing to compare: no run of these is whole and valid\n".to_owned(),
+            };
         }
     }
     out

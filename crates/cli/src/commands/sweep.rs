@@ -21,7 +21,7 @@ pub fn sweep(args: &Sweep) -> Result<Exit, Failure> {
         Ok(status) if status.success() => {}
         Ok(_) => {
             let message = format!("{shown} has no package fullpipe");
-            let hint = "`pip install fullpipe`, or from its sources `pip install ./crates/py`; \
+            let hint = "`pip install ./crates/py` in its sources installs it; \
                         FULLPIPE_PYTHON names another interpreter";
             return Err(Failure::new(Exit::Environment, message).hint(hint));
         }

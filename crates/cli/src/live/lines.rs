@@ -128,7 +128,8 @@ fn line(before: &Snapshot, now: &Snapshot) -> String {
     }
     let again: u64 = now.flows.iter().filter_map(|f| f.retransmits).sum();
     if all().any(|(_, (f, _))| f.retransmits.is_some()) {
-        line += &format!("  {} retransmits", number(again as f64, 1));
+        let plural = if again == 1 { "" } else { "s" };
+        line += &format!("  {} retransmit{plural}", number(again as f64, 1));
     }
     line
 }

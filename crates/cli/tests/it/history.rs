@@ -1,10 +1,15 @@
 //! `send --history` and `fullpipe history`.
 
 use std::fs;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::process::fullpipe;
+use crate::process::{command, finished, fullpipe};
 use crate::schema::holds;
 use crate::server::Server;
 
@@ -100,6 +105,22 @@ fn runs_are_kept_under_their_time_listed_drawn_and_compared() {
     let of = |i: usize| printed["runs"][i]["dir"].as_str().unwrap();
     let two = fullpipe(dir, &["compare", of(0), of(5), "--metric", "goodput_mbps"]);
     assert!([0, 1].contains(&two.code), "{}", two.stderr);
+
+    // Of runs that were cut short there is nothing to say, and that is said.
+    let line = ["send", &to, "--time", "30s", "--bitrate", "3Mbit/s"];
+    let mut sending = command(dir, &[&line[..], &["--history", "h"]].concat());
+    let sending = sending.stderr(Stdio::piped()).spawn().unwrap();
+    sleep(Duration::from_millis(1500));
+    kill(Pid::from_raw(sending.id() as i32), Signal::SIGINT).unwrap();
+    let cut = finished(sending.wait_with_output().unwrap());
+    assert_eq!(cut.code, 130, "{}", cut.stderr);
+    let only = fullpipe(dir, &[&goodput[..], &["--only", "3Mbit/s"]].concat());
+    assert!(
+        only.stdout.contains("nothing to compare"),
+        "{}{}",
+        only.stdout,
+        only.stderr
+    );
 }
 
 #[test]
