@@ -91,7 +91,7 @@ calibrate: ## Compare the simulator with Linux: build kernels, run every cell, r
 web: ## Build and test the report page (needs node 20, chromium, a built fullpipe)
 	cd web && npm ci --ignore-scripts && npm run --silent check && npm run --silent build && npm test --silent && npm run --silent test:page
 
-lint: ## Check format, prose, circles of files, docs/published.md, lints, licences
+lint: ## Check format, prose, circles of files, docs/published.md, lints, fuzz targets, licences
 	$(CARGO) fmt --all --check
 	scripts/lint.py
 	python3 -B scripts/published_test.py
@@ -99,6 +99,7 @@ lint: ## Check format, prose, circles of files, docs/published.md, lints, licenc
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@for f in '' registry linux guests serde; do echo "check fullpipe-cc with features '$$f' alone"; \
 	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done
+	$(CARGO) check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
 	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
 

@@ -136,10 +136,11 @@ impl Receiver {
         self.measures_one_way = true;
     }
 
-    /// The next ACK echoes this stamp.
+    /// The next ACK echoes this stamp, unless an earlier arrival had a later one (RFC 7323 section
+    /// 4.3).
     #[inline]
     fn note_stamp(&mut self, now: Time, stamp: Time) {
-        self.echo = stamp;
+        self.echo = self.echo.max(stamp);
         if self.measures_one_way {
             self.one_way = now.saturating_since(stamp);
         }

@@ -177,6 +177,7 @@ impl<C: Controller> Sender<C> {
         // Copies: a reference would keep all of `d` in memory.
         let predicted = advanced && opening.steady && ack.sacks.is_empty() && !ack.ece;
         let Some((seq, sent)) = d.newest else {
+            self.delivery.on_unknown_delivered(now, d.acked + d.sacked);
             let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
             event.predicted = predicted;
             event.ece = ack.ece && self.ecn.is_on();

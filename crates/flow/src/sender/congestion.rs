@@ -49,30 +49,29 @@ impl<C: Controller> Sender<C> {
             event.lost = losses.all();
             let begins = !self.recovery.is_reducing();
             self.reduce(now, CongestionKind::Loss, losses.all(), &mut event);
-            if begins {
-                self.release_fast_retransmit();
-            }
+            self.release_fast_retransmit(begins);
         } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
             let event = self.event_without_ack(now);
             if self.reduce_for_lost_retransmission(now, losses.all(), &event) {
-                self.release_fast_retransmit();
+                self.release_fast_retransmit(true);
             }
         } else if losses.retransmissions > 0 && self.recovery.recovers_from_loss() {
             let mut event = self.event_without_ack(now);
             event.lost = losses.retransmissions;
             self.reduce(now, CongestionKind::Loss, event.lost, &mut event);
-            self.release_fast_retransmit();
+            self.release_fast_retransmit(true);
         }
     }
 
-    /// PRR's quota of a reduction that no ACK began: one segment leaves.
-    fn release_fast_retransmit(&mut self) {
+    /// PRR's quota after the reordering timer; `begins`: of a reduction that has just begun.
+    fn release_fast_retransmit(&mut self, begins: bool) {
         let flight = self.board.flight();
-        self.recovery.replace_prr(PrrStart {
+        let start = PrrStart {
             ssthresh: self.cc.ssthresh() as u64,
             outstanding: flight - self.board.sacked_out().min(flight),
             window: self.board.pipe() + 1,
-        });
+        };
+        self.recovery.release_without_ack(begins, start);
     }
 
     /// One reduction per window of data: on loss into recovery, on a mark, a local drop or an

@@ -182,14 +182,28 @@ impl Delivery {
         self.app_limited_until != 0
     }
 
-    /// `n` segments were delivered; returns how many since `newest`, the most recently sent of
-    /// them, left. Low 32 bits of the count suffice: fewer than 2^32 segments are ever outstanding.
+    /// `n` segments were delivered, nobody knows which: duplicates without SACK (Linux
+    /// `tcp_add_reno_sack`, `tcp_rate_gen`).
+    pub(super) fn on_unknown_delivered(&mut self, now: Time, n: u64) {
+        self.count(n);
+        if let Some(sampler) = self.sampler.as_mut().filter(|_| n > 0) {
+            sampler.delivered_time = now;
+        }
+    }
+
     #[inline]
-    pub(super) fn on_delivered(&mut self, n: u64, newest: &Sent) -> u64 {
+    fn count(&mut self, n: u64) {
         self.delivered += n;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
+    }
+
+    /// `n` segments were delivered; returns how many since `newest`, the most recently sent of
+    /// them, left. Low 32 bits of the count suffice: fewer than 2^32 segments are ever outstanding.
+    #[inline]
+    pub(super) fn on_delivered(&mut self, n: u64, newest: &Sent) -> u64 {
+        self.count(n);
         u64::from((self.delivered as u32).wrapping_sub(newest.delivered))
     }
 
@@ -266,6 +280,20 @@ mod tests {
             let flight = if seq < 50 { 0 } else { 50 };
             assert_eq!(rate.interval, ms(300 + seq) - ms(flight), "{seq}");
         }
+    }
+
+    /// Duplicates without SACK count, and begin the interval of what is sent after them.
+    #[test]
+    fn what_nobody_can_name_was_delivered_too() {
+        let mut d = Delivery::new(true);
+        d.on_sent(ms(0), 0, out(0));
+        d.on_unknown_delivered(ms(50), 3);
+        d.on_sent(ms(60), 1, out(1));
+        let newest = Sent::new(ms(60), 3);
+        let since = d.on_delivered(1, &newest);
+        assert_eq!((since, d.delivered()), (1, 4));
+        let rate = d.sample(ms(160), (1, newest), since, Span::ZERO);
+        assert_eq!(rate.unwrap().interval, ms(160) - ms(50));
     }
 
     #[test]

@@ -65,6 +65,42 @@ fn a_late_original_behind_a_retransmission_is_discarded() {
     assert_eq!(arrive(false, 58.9), (6, 0));
 }
 
+/// `tcp_rack_advance`: the round trip is that of the segment which is processed last, and of an ACK
+/// that acknowledges and SACKs at once that is the highest one acknowledged: 161.5 ms old here, so
+/// that 20, 81.5 ms old, is no loss yet. By RFC 8985 it is that of the newest: 80.5 ms.
+#[test]
+fn rack_takes_the_round_trip_of_what_is_processed_last() {
+    for (by, resent) in [(SpuriousRule::Linux, false), (SpuriousRule::Rfc, true)] {
+        let mut h = Host::new(linux(by), 20.0);
+        h.ack_at(80.0, &ack(1, 0.0));
+        h.ack_at(81.0, &ack(5, 0.0));
+        h.ack_at(161.5, &sack(20, &[(21, 25)]));
+        assert_eq!(h.s.counts().retransmits > 0, resent, "{by:?}");
+    }
+}
+
+/// RFC 7323 section 4.3: a stamp older than the one of an earlier arrival is not echoed.
+#[test]
+fn the_echo_never_goes_back() {
+    let preset = ReceiverConfig::preset(Preset::Linux);
+    let mut r = Receiver::new(preset);
+    let echoes = [(0, 10.0), (1, 9.0), (2, 11.0)].map(|(seq, stamp)| {
+        let segment = Segment {
+            seq,
+            syn: false,
+            retransmission: false,
+            stamp: ms(stamp),
+            ect: false,
+            ce: false,
+            cwr: false,
+            push: false,
+        };
+        let ack = r.handle_segment(ms(50.0 + seq as f64), &segment);
+        ack.unwrap().echo
+    });
+    assert_eq!(echoes, [ms(10.0), ms(10.0), ms(11.0)]);
+}
+
 /// `tcp_may_raise_cwnd`: seven segments are more than `tcp_reordering`, three.
 #[test]
 fn the_window_may_grow_on_sacks_once_reordering_is_high() {

@@ -2,7 +2,7 @@
 //! (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`).
 
 use fullpipe_flow::{
-    Ack, AckCompression, Detector, LossWindow, Preset, Receiver, ReceiverConfig, Reduction,
+    Ack, AckCompression, Detector, LossWindow, Phase, Preset, Receiver, ReceiverConfig, Reduction,
     RttSample, Segment, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
@@ -77,6 +77,47 @@ fn prr_releases_in_proportion_to_the_window() {
             .collect::<Vec<_>>()
     };
     assert_ne!(windows(Reduction::PrrWindow), windows(Reduction::Prr));
+}
+
+/// `tcp_rack_reo_timeout`: the timer that begins a recovery counts as its first delivery, and the
+/// divisor is the window, so that the second SACK after it releases a segment. Where it counts as
+/// none and 20 are outstanding it is the third.
+#[test]
+fn the_reordering_timer_counts_as_a_delivery() {
+    let released = |reduction| {
+        let mut h = Host::new(linux().with(|c| c.recovery.reduction = reduction), 20.0);
+        h.ack_at(80.0, &ack(2, 0.0));
+        h.ack_at(80.0, &sack(2, &[(3, 4)]));
+        assert_eq!(h.wait(100.0), [R(2)]);
+        (1..=6)
+            .map(|n| h.ack_at(100.0 + n as f64, &sack(2, &[(3, 4 + n)])).len())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(released(Reduction::PrrWindow), [0, 1, 0, 1, 0, 1]);
+    assert_eq!(released(Reduction::Prr), [0, 0, 1, 0, 1, 0]);
+}
+
+/// Without SACK nothing tells the duplicates of the last recovery from those of a new loss: it is
+/// held until something above it is acknowledged (`tcp_is_non_sack_preventing_reopen`).
+#[test]
+fn a_recovery_without_sack_is_held_beyond_its_point() {
+    let ended = |reduction| {
+        let cfg = linux().with(|c| {
+            c.recovery.detector = Detector::NewReno;
+            c.recovery.reduction = reduction;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        for i in 0..17 {
+            h.ack_at(100.0 + i as f64, &ack(0, 0.0));
+        }
+        // Limited Transmit sent two more before the recovery began.
+        h.ack_at(220.0, &ack(22, 110.0));
+        let at = h.s.phase();
+        h.ack_at(221.0, &ack(23, 120.0));
+        (at, h.s.phase())
+    };
+    assert_eq!(ended(Reduction::PrrWindow), (Phase::Recovery, Phase::Open));
+    assert_eq!(ended(Reduction::Prr), (Phase::Open, Phase::Open));
 }
 
 /// An ACK for two segments sent 10 ms apart: SRTT takes the older, the controller the newer.

@@ -280,6 +280,11 @@ impl Recovery {
             let newest = d.newest.filter(|(_, sent)| is_certain(sent));
             if let Some((seq, newest)) = newest.or(d.certain) {
                 self.rack.advance(ir.now, seq, &newest);
+                if self.cfg.reordering_by == SpuriousRule::Linux
+                    && let Some(xmit) = d.processed_last()
+                {
+                    self.rack.time(ir.now, xmit);
+                }
             }
             if let Some(lowest) = d.reordered {
                 // How far is measured against what earlier ACKs reported.
@@ -372,8 +377,11 @@ impl Recovery {
             }
             Phase::Cwr | Phase::Recovery | Phase::Loss => {
                 // CWR is held until something above is acknowledged (Linux
-                // `tcp_fastretrans_alert`).
-                let held = self.phase == Phase::Cwr && self.cfg.reduction == Reduction::PrrWindow;
+                // `tcp_fastretrans_alert`), and so is what cannot tell duplicates of what was
+                // resent for nothing (`tcp_is_non_sack_preventing_reopen`).
+                let blind = self.cfg.detector == Detector::NewReno;
+                let held = (self.phase == Phase::Cwr || blind)
+                    && self.cfg.reduction == Reduction::PrrWindow;
                 let done = match held {
                     true => self.is_behind(board.una()),
                     false => board.una() >= self.point,
@@ -476,6 +484,21 @@ impl Recovery {
             Reduction::PrrWindow => start.window,
         };
         self.prr = Some(Prr::new(start.ssthresh, recover_fs, start.window));
+    }
+
+    /// The reordering timer found losses, and no ACK brings a quota. In Linux the timer counts as
+    /// one delivery (`tcp_rack_reo_timeout`); otherwise one segment leaves where a reduction
+    /// `begins`.
+    pub(super) fn release_without_ack(&mut self, begins: bool, start: PrrStart) {
+        match self.cfg.reduction {
+            Reduction::PrrWindow => self.allow(PrrAck {
+                delivered: 1,
+                inflight: start.window - 1,
+                good: false,
+            }),
+            _ if begins => self.replace_prr(start),
+            _ => {}
+        }
     }
 
     /// Replaces the quota of a reduction that began without an ACK.

@@ -65,6 +65,12 @@ impl Rack {
         }
     }
 
+    /// The round trip is that of the delivery that Linux processes last, which left at `xmit`
+    /// (`tcp_rack_advance`).
+    pub fn time(&mut self, now: Time, xmit: Time) {
+        self.rtt = now.saturating_since(xmit);
+    }
+
     /// Step 3: a segment never retransmitted was delivered below an already delivered one, which is
     /// `distance` segments above it.
     pub fn saw_reordering(&mut self, distance: u64) {

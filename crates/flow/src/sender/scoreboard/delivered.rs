@@ -22,6 +22,11 @@ pub struct Delivered {
     /// The most recently sent of those that are no such retransmission. Not filled in for a clean
     /// window, where it is `newest`.
     pub certain: Option<(u64, Sent)>,
+    /// Number and departure of the highest of those acknowledged cumulatively that is no such
+    /// retransmission, and of those newly SACKed. Not filled in for a clean window.
+    pub acked_last: Option<(u64, Time)>,
+    /// The latter.
+    pub sacked_last: Option<(u64, Time)>,
     /// Of these, the highest number that was never retransmitted, if any.
     pub original: Option<u64>,
     /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only
@@ -40,6 +45,16 @@ pub struct Delivered {
 }
 
 impl Delivered {
+    /// Departure of the segment that Linux processes last: SACKed ones come first, each kind in the
+    /// order of numbers (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
+    pub fn processed_last(&self) -> Option<Time> {
+        self.acked_last.or(self.sacked_last).map(|(_, xmit)| xmit)
+    }
+
+    fn is_certain(&self, sent: &Sent) -> bool {
+        !sent.retransmitted() || sent.xmit <= self.trusted
+    }
+
     fn note(&mut self, seq: u64, sent: Sent) {
         if self
             .newest
@@ -47,7 +62,7 @@ impl Delivered {
         {
             self.newest = Some((seq, sent));
         }
-        if (!sent.retransmitted() || sent.xmit <= self.trusted)
+        if self.is_certain(&sent)
             && self
                 .certain
                 .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
@@ -130,6 +145,9 @@ impl Scoreboard {
             }
             d.acked += 1;
             d.note(seq, sent);
+            if d.is_certain(&sent) {
+                d.acked_last = Some((seq, sent.xmit));
+            }
             if seq < self.fack && sent.flags & RETRANSMITTED == 0 {
                 d.note_reordered(seq);
             }
@@ -224,6 +242,9 @@ impl Scoreboard {
         self.out.add_sacked(1);
         d.sacked += 1;
         d.note(seq, sent);
+        if d.is_certain(&sent) && d.sacked_last.is_none_or(|(last, _)| seq > last) {
+            d.sacked_last = Some((seq, sent.xmit));
+        }
         if sent.flags & RETRANSMITTED == 0 {
             extend(&mut d.sacked_sent, sent.xmit);
         }
