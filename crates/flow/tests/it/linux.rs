@@ -1,8 +1,9 @@
 //! Preset `linux`: each switch by what it changes, worked by hand from Linux 6.1
 //! (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`).
 
+use fullpipe_cc::Phase;
 use fullpipe_flow::{
-    Ack, AckCompression, Detector, LossWindow, Phase, Preset, Receiver, ReceiverConfig, Reduction,
+    Ack, AckCompression, Detector, LossWindow, Preset, Receiver, ReceiverConfig, Reduction,
     RttSample, Segment, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
@@ -88,7 +89,7 @@ fn the_reordering_timer_counts_as_a_delivery() {
         let mut h = Host::new(linux().with(|c| c.recovery.reduction = reduction), 20.0);
         h.ack_at(80.0, &ack(2, 0.0));
         h.ack_at(80.0, &sack(2, &[(3, 4)]));
-        assert_eq!(h.wait(100.0), [R(2)]);
+        assert_eq!(h.wait(100.0), [(100.0, R(2))]);
         (1..=6)
             .map(|n| h.ack_at(100.0 + n as f64, &sack(2, &[(3, 4 + n)])).len())
             .collect::<Vec<_>>()

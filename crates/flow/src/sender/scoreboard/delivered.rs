@@ -111,6 +111,7 @@ impl Scoreboard {
             d.acked += cum - self.una;
             let newest = *self.get(cum - 1);
             d.newest = Some((cum - 1, newest));
+            d.acked_last = Some((cum - 1, newest.xmit));
             d.clean = true;
             d.original = Some(cum - 1);
             self.una = cum;
