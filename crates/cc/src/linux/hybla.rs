@@ -7,8 +7,8 @@
 //! - Growth is added once per ACK, whatever it acknowledges: delayed ACKs halve it
 //!   (`hybla_cong_avoid`).
 //! - The first window is `rho` segments, not `rho` times the initial one, which it replaces; the
-//!   threshold is not scaled (`hybla_init`). The window ends at 65,535 segments, whatever the clamp
-//!   was.
+//!   threshold is not scaled (`hybla_init`). The window ends at 65,535 segments; the kernel forgets
+//!   a smaller clamp, which a cap that somebody asks for holds here all the same.
 //! - `rho` is in whole eighths, from the smoothed RTT, and only a new minimum of that lowers it;
 //!   never below 1 (`hybla_recalc_param`). The handshake's sample counts: an inflated one raises
 //!   the first growth.
@@ -110,7 +110,7 @@ impl Module for Hybla {
         self.least_srtt = sk.srtt_us;
         self.set_rho(sk.srtt_us);
         sk.cwnd = self.rho / 8;
-        sk.clamp = LARGEST;
+        sk.clamp = sk.clamp.min(LARGEST);
     }
 
     fn set_state(&mut self, _sk: &mut Socket, new: Phase) {
@@ -198,6 +198,11 @@ mod tests {
             let b = starting(rtt_us);
             assert_eq!((b.sk.cwnd, b.sk.clamp), (w, 65_535), "{rtt_us}");
         }
+        // A cap of the user's.
+        let mut b = starting(25_000);
+        b.sk.clamp = 77;
+        b.init();
+        assert_eq!(b.sk.clamp, 77);
         let mut b = Bench::new(&HYBLA_LINUX, &[("rtt0", "50")], 100, 10);
         b.init(); // 100 ms
         assert_eq!((b.sk.cwnd, b.reported("a")), (2, 4.0));
