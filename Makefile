@@ -6,7 +6,7 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel packages verify verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz bench bench-udp lint calibrate web site
+.PHONY: help run test wheel packages verify verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner fuzz bench bench-udp lint calibrate web site
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -32,7 +32,7 @@ test: ## Run every test that this machine can run
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
-verify: verify-attacks verify-histories verify-search verify-mutants verify-tuner fuzz ## Run the long checks, hours: the five verify-* and fuzz
+verify: verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner fuzz ## Run the long checks, hours: the six verify-* and fuzz
 
 # One test at a time: some load the whole machine, others count what is left of its namespaces.
 verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program
@@ -52,6 +52,14 @@ verify-search: ## Judge the frozen search again; search 15 minutes more where a 
 	gzip -dc calibrate/reference/search.jsonl.gz > fullpipe-out/fuzz-frozen/fuzz.jsonl
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --again --strict --out fullpipe-out/fuzz-frozen
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
+
+# `slac` and `tour` run others of them.
+verify-scenarios: ## Run every built-in scenario in full: 36 minutes on two idle cores
+	$(CARGO) build --release --locked --package fullpipe
+	@failed=; for file in scenarios/*.toml; do name=$$(basename $$file .toml); \
+	case $$name in slac|tour) continue;; esac; \
+	$${CARGO_TARGET_DIR:-target}/release/fullpipe run $$name --out fullpipe-out/study/$$name --replace >/dev/null || failed="$$failed $$name"; done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
 verify-mutants: ## Break constants and recovery rules one by one: does a test notice?
 	scripts/mutants.py --check
