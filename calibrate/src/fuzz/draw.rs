@@ -469,7 +469,7 @@ fn lose_what_is_sent(flow: &mut Table) {
     let (Some(size), Some(places)) = (size, rule.and_then(Value::as_array_mut)) else {
         return;
     };
-    places.retain(|place| place.as_integer().is_some_and(|place| place <= size));
+    places.retain(|place| place.as_integer().is_some_and(|place| place < size));
     if places.is_empty() {
         flow.remove("drop");
     }

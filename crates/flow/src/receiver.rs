@@ -85,6 +85,12 @@ pub struct ReceiverCounts {
     pub discarded: u64,
 }
 
+/// A stamp is older than another if it is less than half of its range before it: on a wire that has
+/// 32 bits of microseconds it begins anew every 72 minutes (RFC 7323 section 5.2).
+fn is_older(stamp: Time, than: Time) -> bool {
+    stamp < than && than.saturating_since(stamp) < Span::from_micros(1 << 31)
+}
+
 impl Receiver {
     /// A receiver before the connection opens.
     pub fn new(mut cfg: ReceiverConfig) -> Self {
@@ -140,7 +146,10 @@ impl Receiver {
     /// 4.3).
     #[inline]
     fn note_stamp(&mut self, now: Time, stamp: Time) {
-        self.echo = self.echo.max(stamp);
+        if is_older(stamp, self.echo) {
+            return;
+        }
+        self.echo = stamp;
         if self.measures_one_way {
             self.one_way = now.saturating_since(stamp);
         }
@@ -212,7 +221,7 @@ impl Receiver {
     /// Older than the stamp that is echoed by more than one tick of it (`TCP_PAWS_WINDOW`).
     #[inline]
     fn is_stale(&self, segment: &Segment) -> bool {
-        segment.stamp < self.echo && stamp_ms(self.echo) - stamp_ms(segment.stamp) > 1
+        is_older(segment.stamp, self.echo) && stamp_ms(self.echo) - stamp_ms(segment.stamp) > 1
     }
 
     /// The segment is not looked at; its ACK says what the last one said (`tcp_send_dupack`).

@@ -99,7 +99,8 @@ fn join(
 
 /// Until when what the near host sent could arrive, and was counted. Of a run that is cut there, a
 /// queue full is still on its way: it counts, so its time does. All of that arrives within a round
-/// trip; if the other host went on for longer, the word of the end was late.
+/// trip; if the other host went on for longer, the word of the end was late. Flows that are
+/// received here have ended by then: their rates come out lower by as much.
 fn last_arrivals(near: &HostOutcome, far: &HostOutcome) -> Time {
     let sending = near.senders.iter().filter(|s| s.completed.is_none());
     let round_trip = sending.filter_map(|s| s.record.rtt.max()).max();

@@ -7,8 +7,8 @@
 //! - Growth is added once per ACK, whatever it acknowledges: delayed ACKs halve it
 //!   (`hybla_cong_avoid`).
 //! - The first window is `rho` segments, not `rho` times the initial one, which it replaces; the
-//!   threshold is not scaled (`hybla_init`). The window ends at 65,535 segments; the kernel forgets
-//!   a smaller clamp, which a cap that somebody asks for holds here all the same.
+//!   threshold is not scaled (`hybla_init`). The window ends at 65,535 segments. That
+//!   replaces a smaller clamp in the kernel; here a cap that somebody asks for stays.
 //! - `rho` is in whole eighths, from the smoothed RTT, and only a new minimum of that lowers it;
 //!   never below 1 (`hybla_recalc_param`). The handshake's sample counts: an inflated one raises
 //!   the first growth.

@@ -340,7 +340,7 @@ fn a_sweep_without_the_package_says_how_to_get_it() {
     let ended = with("false");
     assert_eq!(ended.code, 3);
     assert!(
-        ended.stderr.contains("pip install fullpipe"),
+        ended.stderr.contains("pip install ./crates/py"),
         "{}",
         ended.stderr
     );

@@ -101,6 +101,30 @@ fn the_echo_never_goes_back() {
     assert_eq!(echoes, [ms(10.0), ms(10.0), ms(11.0)]);
 }
 
+/// On the wire stamps are 32 bits of microseconds: after 71.6 minutes they begin anew, and are
+/// neither stale nor older.
+#[test]
+fn stamps_that_begin_anew_are_taken() {
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux));
+    let last = 4_294_967.0; // ms
+    let echoes = [(0, last), (1, 1.0), (2, 2.0)].map(|(seq, stamp)| {
+        let segment = Segment {
+            seq,
+            syn: false,
+            retransmission: false,
+            stamp: ms(stamp),
+            ect: false,
+            ce: false,
+            cwr: false,
+            push: false,
+        };
+        let ack = r.handle_segment(ms(last + 10.0 + seq as f64), &segment);
+        ack.unwrap().echo
+    });
+    assert_eq!(echoes, [ms(last), ms(1.0), ms(2.0)]);
+    assert_eq!(r.counts().discarded, 0);
+}
+
 /// `tcp_may_raise_cwnd`: seven segments are more than `tcp_reordering`, three.
 #[test]
 fn the_window_may_grow_on_sacks_once_reordering_is_high() {

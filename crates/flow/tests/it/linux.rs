@@ -114,6 +114,15 @@ fn a_recovery_without_sack_is_held_beyond_its_point() {
         // Limited Transmit sent two more before the recovery began.
         h.ack_at(220.0, &ack(22, 110.0));
         let at = h.s.phase();
+        if at == Phase::Recovery {
+            // Duplicates of what was resent for nothing: nothing is delivered, nothing leaves.
+            let delivered = h.s.controller().last.unwrap().delivered;
+            for _ in 0..4 {
+                assert!(h.ack_at(220.5, &ack(22, 110.0)).is_empty());
+            }
+            let last = h.s.controller().last.unwrap();
+            assert_eq!((last.sacked, last.delivered), (0, delivered));
+        }
         h.ack_at(221.0, &ack(23, 120.0));
         (at, h.s.phase())
     };

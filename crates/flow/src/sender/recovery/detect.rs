@@ -95,12 +95,8 @@ impl Recovery {
                 // A partial ACK names the next hole.
                 Phase::Recovery => advanced && una < self.point,
                 // The ACK must cover more than the last recovery, or its duplicates may come from
-                // what was resent for nothing (RFC 6582 section 3.2 step 2). Linux holds the last
-                // recovery until then instead.
-                Phase::Open | Phase::Disorder => {
-                    let held = self.cfg.reduction == Reduction::PrrWindow;
-                    enough && (held || una > self.point || self.point == 0)
-                }
+                // what was resent for nothing (RFC 6582 section 3.2 step 2).
+                Phase::Open | Phase::Disorder => enough && (una > self.point || self.point == 0),
                 Phase::Cwr => enough,
                 Phase::Loss => false,
             };

@@ -350,7 +350,7 @@ impl Recovery {
         let recovering = self.phase == Phase::Recovery;
         if advanced {
             self.newreno.on_advance(ack.cum, recovering, board, d);
-        } else {
+        } else if !self.is_held_blind() || board.una() < self.point {
             self.newreno.on_duplicate(ack.cum, board, d);
         }
     }
@@ -377,21 +377,30 @@ impl Recovery {
             }
             Phase::Cwr | Phase::Recovery | Phase::Loss => {
                 // CWR is held until something above is acknowledged (Linux
-                // `tcp_fastretrans_alert`), and so is what cannot tell duplicates of what was
-                // resent for nothing (`tcp_is_non_sack_preventing_reopen`).
-                let blind = self.cfg.detector == Detector::NewReno;
-                let held = (self.phase == Phase::Cwr || blind)
-                    && self.cfg.reduction == Reduction::PrrWindow;
-                let done = match held {
+                // `tcp_fastretrans_alert`).
+                let held = self.phase == Phase::Cwr && self.cfg.reduction == Reduction::PrrWindow;
+                let blind = self.is_held_blind();
+                let done = match held || blind {
                     true => self.is_behind(board.una()),
                     false => board.una() >= self.point,
                 };
                 if done {
                     self.leave(board);
+                } else if blind && board.una() == self.point {
+                    self.newreno.forget(board);
                 }
                 done
             }
         }
+    }
+
+    /// Without SACK nothing tells a duplicate of a new loss from one of what was resent for
+    /// nothing: Linux holds the recovery until something above its point is acknowledged, and the
+    /// duplicates that come meanwhile say nothing (`tcp_is_non_sack_preventing_reopen`).
+    fn is_held_blind(&self) -> bool {
+        self.cfg.detector == Detector::NewReno
+            && self.cfg.reduction == Reduction::PrrWindow
+            && matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
     fn leave(&mut self, board: &mut Scoreboard) {

@@ -275,6 +275,10 @@ impl Recovery {
             if self.cfg.undo_by == SpuriousRule::Rfc {
                 self.rack.on_recovery_exit();
             }
+            if self.is_held_blind() && self.phase == Phase::Recovery && board.una() < self.point {
+                // What was undone in part is no recovery to ask about (`tcp_try_keep_open`).
+                self.point = 0;
+            }
             self.rest(board);
         }
     }

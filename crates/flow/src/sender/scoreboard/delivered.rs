@@ -22,10 +22,10 @@ pub struct Delivered {
     /// The most recently sent of those that are no such retransmission. Not filled in for a clean
     /// window, where it is `newest`.
     pub certain: Option<(u64, Sent)>,
-    /// Number and departure of the highest of those acknowledged cumulatively that is no such
-    /// retransmission, and of those newly SACKed. Not filled in for a clean window.
-    pub acked_last: Option<(u64, Time)>,
-    /// The latter.
+    /// Departure of the highest of those acknowledged cumulatively that is no such retransmission.
+    /// Not filled in by [`Scoreboard::ack_clean`].
+    pub acked_last: Option<Time>,
+    /// Number and departure of the highest of those newly SACKed that is none.
     pub sacked_last: Option<(u64, Time)>,
     /// Of these, the highest number that was never retransmitted, if any.
     pub original: Option<u64>,
@@ -48,7 +48,7 @@ impl Delivered {
     /// Departure of the segment that Linux processes last: SACKed ones come first, each kind in the
     /// order of numbers (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
     pub fn processed_last(&self) -> Option<Time> {
-        self.acked_last.or(self.sacked_last).map(|(_, xmit)| xmit)
+        self.acked_last.or(self.sacked_last.map(|(_, xmit)| xmit))
     }
 
     fn is_certain(&self, sent: &Sent) -> bool {
@@ -111,7 +111,7 @@ impl Scoreboard {
             d.acked += cum - self.una;
             let newest = *self.get(cum - 1);
             d.newest = Some((cum - 1, newest));
-            d.acked_last = Some((cum - 1, newest.xmit));
+            d.acked_last = Some(newest.xmit);
             d.clean = true;
             d.original = Some(cum - 1);
             self.una = cum;
@@ -147,7 +147,7 @@ impl Scoreboard {
             d.acked += 1;
             d.note(seq, sent);
             if d.is_certain(&sent) {
-                d.acked_last = Some((seq, sent.xmit));
+                d.acked_last = Some(sent.xmit);
             }
             if seq < self.fack && sent.flags & RETRANSMITTED == 0 {
                 d.note_reordered(seq);
