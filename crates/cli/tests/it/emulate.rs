@@ -43,8 +43,8 @@ fn the_far_host_is_a_round_trip_away() {
     }
 }
 
-/// A full queue is on its way when the client is interrupted: what arrives of it is worth a seventh
-/// of the run, and so is the time it takes.
+/// A window of 300 segments is on its way when the client is interrupted, 180 ms of the link: what
+/// arrives of it counts, and so must its time.
 #[test]
 fn a_test_that_is_cut_shows_no_more_than_the_path_carries() {
     let serve = format!("{PROGRAM} serve --open");

@@ -16,6 +16,20 @@ fn linux(by: SpuriousRule) -> SenderConfig {
     })
 }
 
+/// Segment `seq`, sent at `stamp` ms.
+fn data(seq: u64, stamp: f64) -> Segment {
+    Segment {
+        seq,
+        syn: false,
+        retransmission: false,
+        stamp: ms(stamp),
+        ect: false,
+        ce: false,
+        cwr: false,
+        push: false,
+    }
+}
+
 /// A window of 20 leaves at 0 ms. At 100 ms an ACK reports 5 and 6, at 101 ms all below 7 have
 /// arrived: they were overtaken by seven segments, and nothing was resent.
 fn reordered(by: SpuriousRule) -> Host {
@@ -43,18 +57,8 @@ fn a_late_original_behind_a_retransmission_is_discarded() {
             (5, late),
         ];
         for (i, (seq, stamp)) in stamps.into_iter().enumerate() {
-            let segment = Segment {
-                seq,
-                syn: false,
-                retransmission: false,
-                stamp: ms(stamp),
-                ect: false,
-                ce: false,
-                cwr: false,
-                push: false,
-            };
             let now = ms(100.0 + i as f64);
-            last = r.handle_segment(now, &segment).or(last);
+            last = r.handle_segment(now, &data(seq, stamp)).or(last);
         }
         let counts = r.counts();
         assert_eq!(counts.delivered + counts.discarded, counts.arrived);
@@ -76,6 +80,14 @@ fn rack_takes_the_round_trip_of_what_is_processed_last() {
         h.ack_at(81.0, &ack(5, 0.0));
         h.ack_at(161.5, &sack(20, &[(21, 25)]));
         assert_eq!(h.s.counts().retransmits > 0, resent, "{by:?}");
+        // The same behind a hole that was resent meanwhile.
+        let mut h = Host::new(linux(by), 20.0);
+        h.ack_at(80.0, &ack(1, 0.0));
+        h.ack_at(81.0, &ack(5, 0.0));
+        h.ack_at(81.5, &sack(5, &[(6, 7)]));
+        h.ack_at(161.5, &sack(20, &[(21, 25)]));
+        let again = h.log.iter().any(|l| l.1.retransmission && l.1.seq == 20);
+        assert_eq!(again, resent, "marked, {by:?}");
     }
 }
 
@@ -85,17 +97,7 @@ fn the_echo_never_goes_back() {
     let preset = ReceiverConfig::preset(Preset::Linux);
     let mut r = Receiver::new(preset);
     let echoes = [(0, 10.0), (1, 9.0), (2, 11.0)].map(|(seq, stamp)| {
-        let segment = Segment {
-            seq,
-            syn: false,
-            retransmission: false,
-            stamp: ms(stamp),
-            ect: false,
-            ce: false,
-            cwr: false,
-            push: false,
-        };
-        let ack = r.handle_segment(ms(50.0 + seq as f64), &segment);
+        let ack = r.handle_segment(ms(50.0 + seq as f64), &data(seq, stamp));
         ack.unwrap().echo
     });
     assert_eq!(echoes, [ms(10.0), ms(10.0), ms(11.0)]);
@@ -108,17 +110,7 @@ fn stamps_that_begin_anew_are_taken() {
     let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux));
     let last = 4_294_967.0; // ms
     let echoes = [(0, last), (1, 1.0), (2, 2.0)].map(|(seq, stamp)| {
-        let segment = Segment {
-            seq,
-            syn: false,
-            retransmission: false,
-            stamp: ms(stamp),
-            ect: false,
-            ce: false,
-            cwr: false,
-            push: false,
-        };
-        let ack = r.handle_segment(ms(last + 10.0 + seq as f64), &segment);
+        let ack = r.handle_segment(ms(last + 10.0 + seq as f64), &data(seq, stamp));
         ack.unwrap().echo
     });
     assert_eq!(echoes, [ms(last), ms(1.0), ms(2.0)]);

@@ -110,6 +110,8 @@ fn a_recovery_without_sack_is_held_beyond_its_point() {
         let mut h = Host::new(cfg, 20.0);
         for i in 0..17 {
             h.ack_at(100.0 + i as f64, &ack(0, 0.0));
+            let delivered = h.s.controller().last.unwrap().delivered;
+            assert_eq!(delivered, i + 1, "a duplicate is a delivery");
         }
         // Limited Transmit sent two more before the recovery began.
         h.ack_at(220.0, &ack(22, 110.0));
