@@ -23,10 +23,11 @@ run: ## Build quickly, run a tour of the built-in scenarios, write its report
 	echo; echo "\$$ $$bin run tour --quick --out $(OUT)"; echo; \
 	"$$bin" run tour --quick --out $(OUT)
 
+# One run for all: with and without the tuner crates have other features, and are built twice.
 test: ## Run every test that this machine can run
-	$(CARGO) test --workspace --exclude fullpipe-tune --locked
-	@if pkg-config --exists libelf zlib 2>/dev/null; then $(CARGO) test --package fullpipe-tune --locked; \
-	else echo 'skipped: the tuner (libelf or zlib is missing: apt-get install libelf-dev zlib1g-dev pkg-config)'; fi
+	@if pkg-config --exists libelf zlib 2>/dev/null; then $(CARGO) test --workspace --locked; \
+	else echo 'skipped: the tuner (libelf or zlib is missing: apt-get install libelf-dev zlib1g-dev pkg-config)'; \
+	$(CARGO) test --workspace --exclude fullpipe-tune --locked; fi
 	web/check.sh
 	crates/py/check.sh
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
@@ -67,8 +68,10 @@ verify-mutants: ## Break constants and recovery rules one by one: does a test no
 	scripts/defects.py --check
 	scripts/defects.py
 
-verify-tuner: ## Measure what laws of the tuner do and cost; replace policies under 1,000 flows (needs root)
+verify-tuner: ## Measure what laws of the tuner do and cost; replace policies under 1,000 flows; follow docs/first-policy.md (needs root)
 	$(CARGO) test --locked --package fullpipe-tune --test it -- --ignored --nocapture --test-threads 1 long:: table:: ground::
+	$(CARGO) build --release --locked --package fullpipe --features tune --target-dir $${CARGO_TARGET_DIR:-target}/deb
+	scripts/first_policy.py $${CARGO_TARGET_DIR:-target}/deb/release/fullpipe
 
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
 # fuzz/artifacts.

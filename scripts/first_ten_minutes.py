@@ -10,6 +10,7 @@ Numbers may differ from the page; words and exit codes may not. --update writes 
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "first-ten-minutes.md"
 PROMPT = re.compile(r"^(root|host-a|host-b)([#$]) (.*)$")
+# A block that is a file of host-a.
+TITLED = re.compile(r"^```\w+ title=\"([^\"]+)\"$")
 # Lines that depend on how busy this machine is.
 OF_THE_MOMENT = ("NOT VALID", "warning: server", "test bed", "stack ", "cubic ", "-----", "   ")
 LONGEST = 60
@@ -35,6 +38,8 @@ def shape(line: str) -> str:
 class Hosts:
     """Two hosts, each with a directory and background jobs of its own."""
 
+    of_the_moment = OF_THE_MOMENT
+
     def __init__(self, top: Path, program: str) -> None:
         self.top = top
         self.jobs: dict[str, list[subprocess.Popen]] = {"host-a": [], "host-b": [], "root": []}
@@ -45,13 +50,14 @@ class Hosts:
             (top / host).mkdir()
         self.path = f"{binaries}:{os.environ['PATH']}"
 
+    def on(self, host: str, line: list[str]) -> list[str]:
+        return line if host == "root" else ["ip", "netns", "exec", host, *line]
+
     def run(self, host: str, command: str) -> tuple[int, str]:
         home = self.top / host
         (home / ".state").mkdir(exist_ok=True)
         environment = {"PATH": self.path, "HOME": str(home), "LANG": "C.UTF-8"}
-        line = ["sh", "-c", command.removesuffix("&").strip()]
-        if host != "root":
-            line = ["ip", "netns", "exec", host, *line]
+        line = self.on(host, ["sh", "-c", command.removesuffix("&").strip()])
         if command == "kill -INT %1":
             # Sessions of clients that left just now still end; nobody types as fast.
             time.sleep(0.5)
@@ -62,14 +68,18 @@ class Hosts:
             return 0, "\n".join(log[-3:])
         if command.endswith("&"):
             job = subprocess.Popen(
-                ["ip", "netns", "exec", host, *command.removesuffix("&").split()],
+                self.on(host, shlex.split(command.removesuffix("&"))),
                 cwd=home, env=environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             self.jobs[host].append(job)
-            return 0, job.stdout.readline()
+            return 0, self.first(command, job)
         ended = subprocess.run(line, cwd=home, env=environment, text=True, timeout=LONGEST,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return ended.returncode, ended.stdout
+
+    def first(self, _command: str, job: subprocess.Popen) -> str:
+        """What a job says before the next command is typed."""
+        return job.stdout.readline()
 
     def end(self) -> None:
         for job in sum(self.jobs.values(), []):
@@ -77,10 +87,10 @@ class Hosts:
             job.wait()
 
 
-def execute(program: str, update: bool) -> int:
-    wrong, out, lines = [], [], PAGE.read_text().split("\n")
+def execute(page: Path, program: str, update: bool, kind: type[Hosts] = Hosts) -> int:
+    wrong, out, lines = [], [], page.read_text().split("\n")
     with tempfile.TemporaryDirectory() as top:
-        hosts = Hosts(Path(top), program)
+        hosts = kind(Path(top), program)
         try:
             index, inside = 0, False
             while index < len(lines):
@@ -89,6 +99,9 @@ def execute(program: str, update: bool) -> int:
                 out.append(line)
                 if line.startswith("```"):
                     inside = line == "```console"
+                if titled := TITLED.match(line):
+                    rest = lines[index : lines.index("```", index)]
+                    (hosts.top / "host-a" / titled[1]).write_text("\n".join(rest) + "\n")
                 met = PROMPT.match(line) if inside else None
                 if not met:
                     continue
@@ -99,21 +112,24 @@ def execute(program: str, update: bool) -> int:
                     index += 1
                 command, _, remark = command.partition("   # exit code ")
                 code, text = hosts.run(host, command)
-                text = "\n".join(row.split("\r")[-1].rstrip() for row in text.splitlines())
+                rows = [row.split("\r")[-1].rstrip() for row in text.splitlines()]
+                text = "\n".join(rows).strip("\n")
                 if code != int(remark or 0):
                     wrong.append(f"`{command}`: exit code {code}\n{text}")
                 there = {shape(row) for row in text.split("\n")}
                 for row in said:
-                    is_fixed = not row.startswith(OF_THE_MOMENT) and not row.endswith("…")
+                    is_fixed = not row.startswith(hosts.of_the_moment) and not row.endswith("…")
                     if is_fixed and shape(row) not in there:
                         wrong.append(f"`{command}` does not say\n  {row}\nbut\n{text}")
-                fresh = [row for row in text.split("\n") if row.strip()]
+                if said and said.count("") != text.split("\n").count(""):
+                    wrong.append(f"`{command}` has other blank lines:\n{text}")
+                fresh = text.split("\n") if text else []
                 fresh = [row if len(row) < 180 else row[:179] + "…" for row in fresh]
                 out.extend(fresh if update else said)
         finally:
             hosts.end()
     if update:
-        PAGE.write_text("\n".join(out))
+        page.write_text("\n".join(out))
         wrong = [what for what in wrong if "exit code" in what]
     for what in wrong:
         print(what)
@@ -138,7 +154,7 @@ def main() -> int:
         return subprocess.run([*inner, *again],
                               env={**os.environ, "FIRST_TEN_MINUTES": "inside"}).returncode
     began = time.monotonic()
-    code = execute(arguments[0], update)
+    code = execute(PAGE, arguments[0], update)
     print(f"{PAGE.name}: {time.monotonic() - began:.0f} s")
     return code
 

@@ -67,6 +67,9 @@ impl Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
+        if let RunError::Output(error) = &error {
+            return crate::output::unwritten(error);
+        }
         let exit = match error.exit_code() {
             2 => Exit::Usage,
             3 => Exit::Environment,
@@ -130,16 +133,43 @@ pub fn usage(error: &clap::Error) -> Exit {
     Exit::Usage
 }
 
-/// How `send` spells a flag that iperf3 has and it has not.
+/// How a flag that iperf3 or scp has is spelled here.
 fn habit(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidArg) else {
-        return None;
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(written)) => Some(written.as_str()),
+        _ => None,
     };
-    if error.kind() != ErrorKind::UnknownArgument || std::env::args().nth(1)? != "send" {
-        return None;
-    }
-    let spelling = match written.split('=').next()?.trim_start_matches('-') {
+    let command = std::env::args().nth(1)?;
+    let spelling = match (error.kind(), command.as_str()) {
+        (ErrorKind::UnknownArgument, "send" | "serve" | "ping") => {
+            let written = named(ContextKind::InvalidArg)?.split('=').next()?;
+            let flag = written.trim_start_matches('-');
+            match command.as_str() {
+                "send" => habit_at_send(flag),
+                "serve" => habit_at_serve(flag),
+                _ => habit_at_ping(flag),
+            }?
+        }
+        // The flags of a test from memory beside files.
+        (ErrorKind::ArgumentConflict, "send") => {
+            let both = [ContextKind::InvalidArg, ContextKind::PriorArg].map(named);
+            let has = |flag: &str| both.iter().flatten().any(|name| name.starts_with(flag));
+            match has("[FILE|TO]") {
+                true if has("--streams") => "a port follows the host: `HOST:PORT:NAME`",
+                true if has("--reverse") => {
+                    "directories need no flag; what comes from there is `fullpipe send HOST:NAME .`"
+                }
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    Some(spelling.to_owned())
+}
+
+fn habit_at_send(flag: &str) -> Option<&'static str> {
+    Some(match flag {
         "c" | "client" => "the host needs no flag: `fullpipe send HOST`",
         "p" | "port" => "a port follows the host: `fullpipe send HOST:7000`",
         "u" | "udp" => "datagrams are cross traffic: `--traffic udp,rate=50Mbit/s --only-traffic`",
@@ -152,9 +182,33 @@ fn habit(error: &clap::Error) -> Option<String> {
         "parallel" => "`--streams N`, or `-P N`",
         "bytes" => "`--size 1GB`, or `-n 1GB`",
         "logfile" => "redirect stdout, or `--out DIR`",
+        "r" | "recursive" | "a" | "archive" => {
+            "directories need no flag: they are copied with all that is below them"
+        }
+        "4" | "6" => OF_A_FAMILY,
         _ => return None,
-    };
-    Some(spelling.to_owned())
+    })
+}
+
+fn habit_at_serve(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "s" | "server" => "`fullpipe serve` needs no flag",
+        "p" | "port" => "`--listen '[::]:7000'`: every address of this host, port 7000",
+        "B" | "bind" => "`--listen ADDRESS`",
+        "D" | "daemon" => "`fullpipe serve &`; docs/packages.md has it as a service of systemd",
+        "J" | "json" => "`--log json`",
+        "4" => "`--listen 0.0.0.0`: IPv4 only",
+        "6" => "`--listen '[::]'`, the default: IPv6, and IPv4 with it",
+        _ => return None,
+    })
+}
+
+fn habit_at_ping(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "p" | "port" => "a port follows the host: `fullpipe ping HOST:7000`",
+        "4" | "6" => OF_A_FAMILY,
+        _ => return None,
+    })
 }
 
 /// The command that was probably meant, where clap's own measure of likeness finds none (`rnu`).
@@ -170,6 +224,9 @@ fn nearest_command(error: &clap::Error) -> Option<&'static str> {
     };
     fullpipe_cc::registry::nearest(written, crate::args::COMMANDS.into_iter())
 }
+
+/// `-4` and `-6` where another host is named.
+const OF_A_FAMILY: &str = "the address decides: give that of IPv4 or IPv6 for the name";
 
 #[cfg(test)]
 mod tests {

@@ -60,7 +60,10 @@ fn run() -> Exit {
         output::detail(|| format!("{key} = {value} ({place})"));
     }
     let result = match &args.command {
-        Command::Run(run) => commands::run::run(run),
+        Command::Run(run) => {
+            let ran = commands::run::run(run);
+            ran.inspect(|_| commands::report::offer(run))
+        }
         Command::Compare(compare) => commands::compare::compare(compare),
         Command::Agree(agree) => commands::agree::agree(agree),
         Command::Report(report) => commands::report::report(report),

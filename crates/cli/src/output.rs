@@ -1,7 +1,7 @@
 //! Standard streams: data to stdout, words to stderr; a reader that has gone away causes no panic.
 
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::args::Colour;
@@ -14,13 +14,26 @@ pub fn data(text: &str) -> Result<(), Failure> {
 
 /// The same for what need not be text.
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io("cannot write to stdout", &e))
-        }
-        _ => Ok(()),
+    content(|stdout| stdout.write_all(bytes))
+}
+
+/// The same for what is made while it is written.
+pub fn content(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    part(write).map_err(|e| unwritten(&e))
+}
+
+/// A part of what is written, before the rest is there.
+pub fn part(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
     }
+}
+
+/// What it means that stdout takes nothing.
+pub fn unwritten(error: &io::Error) -> Failure {
+    Failure::io("cannot write to stdout", error)
 }
 
 /// Words for people, a line of stderr.

@@ -57,6 +57,14 @@ impl Progress {
         state.started.elapsed()
     }
 
+    /// Does something else with the terminal, beside which the bar would stand.
+    pub fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.state().shown {
+            Shown::Bar(bar) => bar.suspend(print),
+            _ => print(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // What a panicking thread left is still good enough to draw.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -83,6 +83,23 @@ VALUES
     esac
 }
 
+# Names in the result or trace of a line: asked for one without a name, the program says which
+# there are.
+_fullpipe_names() {
+    local program="$1" line="$2" command="$3" last="" of="" word said
+    shift 3
+    for word in ${line#*"$command"}; do
+        [[ -z "$of" && "$word" != -* && "$last" != -* && -e "$word" ]] && of="$word"
+        last="$word"
+    done
+    [[ -z "$of" ]] && return
+    said="$("$program" "$command" "$of" "$@" "" 2>&1 >/dev/null)"
+    [[ "$said" == *"there are"* ]] || return
+    said="${said##*there are}"
+    said="${said#:}"
+    echo "${said//,/ }"
+}
+
 _fullpipe_beyond_words() {
     local line="${COMP_LINE:0:COMP_POINT}" word before IFS=$' \t\n'
     word="${line##*[[:space:]]}"
@@ -98,6 +115,14 @@ _fullpipe_beyond_words() {
             local listed=""
             [[ "$word" == *,* ]] && listed="${word%,*},"
             COMPREPLY=( $(compgen -P "$listed" -W "GROUNDS" -- "${word##*,}") )
+            return 0
+            ;;
+        *[[:space:]]export[[:space:]]*[[:space:]]--flow[[:space:]])
+            COMPREPLY=( $(compgen -W "$(_fullpipe_names "$1" "$before" export --to csv --flow)" -- "$word") )
+            return 0
+            ;;
+        *[[:space:]]figure[[:space:]]*[[:space:]]--of[[:space:]])
+            COMPREPLY=( $(compgen -W "$(_fullpipe_names "$1" "$before" figure matrix --of)" -- "$word") )
             return 0
             ;;
         *[[:space:]]figure[[:space:]]|*[[:space:]]compare[[:space:]]|*[[:space:]]report[[:space:]])

@@ -1,5 +1,5 @@
-//! Emulated hosts: processes and namespaces of a run, a TUN device in each, and the congestion
-//! modules that TCP has in there.
+//! Emulated hosts: processes and namespaces of a run, a TUN device in each, the congestion modules
+//! that TCP has in there, and what an interface with a rate and a queue takes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,11 +10,12 @@ use std::path::Path;
 use fullpipe_emulate::household::Household;
 use fullpipe_emulate::namespace::{HostSide, Side, TUN_REMEDY};
 use fullpipe_emulate::privilege::Privilege;
+use fullpipe_emulate::queues::Drain;
 use fullpipe_linux::MODULES;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::utsname::uname;
 
-use crate::Finding;
+use crate::{Finding, queues};
 
 /// Tries all of it, as a run does. Enters a user namespace where that takes one.
 pub fn examine() -> Vec<Finding> {
@@ -39,6 +40,11 @@ pub fn examine() -> Vec<Finding> {
             };
             findings.push(Finding::yes(HOST, datagrams));
             findings.push(modules(&host));
+            const INTERFACE: &str = "interfaces of hosts: `nic_rate` (htb)";
+            findings.push(queues::of("sch_htb", INTERFACE, |links| {
+                links.put_htb("lo", 1)?;
+                links.put_drain("lo", 1, 1, Drain::TRIAL)
+            }));
         }
         Err(e) => findings.push(Finding::no(HOST, &e).remedy(TUN_REMEDY)),
     }

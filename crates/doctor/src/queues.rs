@@ -43,7 +43,8 @@ fn htb() -> Vec<u8> {
     options
 }
 
-fn of(
+/// One of them, by the module that it is in where it is not built in.
+pub(crate) fn of(
     module: &str,
     name: &str,
     put: impl Fn(&mut Links) -> io::Result<()> + Send + Sync,

@@ -7,7 +7,11 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use fullpipe_units::Span;
 use nix::net::if_::{if_indextoname, if_nametoindex};
+use nix::sched::{CloneFlags, unshare};
+
+use crate::namespace::on_a_thread;
 
 use crate::netlink::{
     CLSACT, CREATE_EXCLUSIVE, CREATE_REPLACE, DESTINATION, EGRESS, INET, INET6, INTERFACE, KIND,
@@ -19,14 +23,22 @@ const GET_ROUTE: u16 = 26;
 const REMOVE_QUEUE: u16 = 37;
 const GET_QUEUE: u16 = 38;
 const NEW_CLASS: u16 = 40;
+const GET_CLASS: u16 = 42;
 const REMOVE_FILTER: u16 = 45;
 const GET_FILTER: u16 = 46;
 /// `TCA_BPF_FD` and `TCA_BPF_NAME`.
 const PROGRAM: u16 = 6;
 const NAME: u16 = 7;
-/// `TCA_HTB_PARMS` and `TCA_HTB_INIT`.
+/// `TCA_HTB_PARMS`, `TCA_HTB_INIT`, `TCA_HTB_RATE64` and `TCA_HTB_CEIL64`.
 const PARAMETERS: u16 = 1;
 const GLOBAL: u16 = 2;
+const WIDE_RATE: u16 = 6;
+const WIDE_CEILING: u16 = 7;
+/// `TCA_STATS2` and `TCA_STATS_QUEUE` in it.
+const STATISTICS: u16 = 7;
+const OF_QUEUE: u16 = 3;
+/// Nanoseconds of a tick, in which sch_htb is told how much it may save (`PSCHED_SHIFT`).
+const TICK: u64 = 64;
 
 /// A queueing discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +49,48 @@ pub struct Queue {
     pub handle: u16,
     /// It is at the root of its interface.
     pub is_root: bool,
+}
+
+/// How packets leave by a class of sch_htb: as by an interface that has a rate and a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drain {
+    /// Bytes per second.
+    pub rate: u64,
+    /// Time at this rate that is made up for behind a timer that came late.
+    pub saved: Span,
+    /// Packets that may wait. One that finds no room goes back to its sender, whose TCP is told.
+    pub waiting: u32,
+    /// Longest packet, bytes.
+    pub packet: u32,
+}
+
+/// The `SO_PRIORITY` of sockets whose packets leave by a class of sch_htb.
+pub fn priority_of(handle: u16, class: u16) -> i32 {
+    (u32::from(handle) << 16 | u32::from(class)).cast_signed()
+}
+
+impl Drain {
+    /// One as good as any, to try whether the kernel gives it.
+    pub const TRIAL: Self = Self {
+        rate: 1_250_000,
+        saved: Span::ZERO,
+        waiting: 100,
+        packet: 1500,
+    };
+}
+
+/// Tries whether this kernel has what a [`Drain`] takes, in a namespace that is made for it. May
+/// load modules.
+///
+/// # Errors
+/// The kernel has no sch_htb or no queue for its classes, or there are no namespaces.
+pub fn try_drain() -> io::Result<()> {
+    on_a_thread(|| {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        let mut links = Links::open()?;
+        links.put_htb("lo", 1)?;
+        links.put_drain("lo", 1, 1, Drain::TRIAL)
+    })
 }
 
 /// Packets that a classifier is shown.
@@ -118,18 +172,49 @@ impl Links {
 
     /// A class of it from which packets leave one by one at `rate` bytes per second.
     pub fn put_class(&mut self, name: &str, handle: u16, class: u16, rate: u32) -> io::Result<()> {
-        // struct tc_ratespec: log of a cell, link layer, overhead, alignment, smallest, rate.
-        let mut spec = vec![0; 8];
-        spec.extend_from_slice(&rate.max(1).to_ne_bytes());
-        // struct tc_htb_opt: rate, ceiling, tokens of both (the least: none are saved for a second
-        // packet), quantum, level, priority.
-        let mut parameters = [spec.clone(), spec].concat();
-        parameters.extend([1u32, 1, 1514, 0, 0].map(u32::to_ne_bytes).concat());
-        let mut options = Vec::new();
-        attribute(&mut options, PARAMETERS, &parameters);
-        let root = u32::from(handle) << 16;
-        let body = traffic(name, "htb", [root | u32::from(class), root, 0], &options)?;
+        // The least: no tokens are saved for a second packet.
+        let body = class_of(name, [handle, class], u64::from(rate), 1, 1514)?;
         self.ask(NEW_CLASS, CREATE_REPLACE, &body)
+    }
+
+    /// A class of it as the interface of a host, with a queue (pfifo) of its own; packets leave by
+    /// it that have its [priority](priority_of).
+    pub fn put_drain(
+        &mut self,
+        name: &str,
+        handle: u16,
+        class: u16,
+        drain: Drain,
+    ) -> io::Result<()> {
+        let ticks = u32::try_from(drain.saved.as_nanos() / TICK).unwrap_or(u32::MAX);
+        let body = class_of(
+            name,
+            [handle, class],
+            drain.rate,
+            ticks.max(1),
+            drain.packet,
+        )?;
+        self.ask(NEW_CLASS, CREATE_REPLACE, &body)?;
+        // struct tc_fifo_qopt: packets.
+        let limit = drain.waiting.max(1).to_ne_bytes();
+        let parent = u32::from(handle) << 16 | u32::from(class);
+        let body = traffic(name, "pfifo", [0, parent, 0], &limit)?;
+        self.ask(NEW_QUEUE, CREATE_REPLACE, &body)
+    }
+
+    /// Packets that each class of a queue has sent back so far, for want of room.
+    pub fn refused(&mut self, name: &str, handle: u16) -> io::Result<Vec<(u16, u64)>> {
+        let body = bare(name, 0, u32::from(handle) << 16, 0)?;
+        let answers = self.look(GET_CLASS, true, &body)?;
+        let of = |body: &[u8]| {
+            let word =
+                |of: &[u8], k: usize| Some(u32::from_ne_bytes(*of.get(4 * k..)?.first_chunk()?));
+            let class = word(body, 2)? as u16;
+            // struct gnet_stats_queue: length, bytes, drops.
+            let queue = value(value(body.get(20..)?, STATISTICS)?, OF_QUEUE)?;
+            Some((class, u64::from(word(queue, 2)?)))
+        };
+        Ok(answers.iter().filter_map(|(_, body)| of(body)).collect())
     }
 
     /// Removes the queue with this major number from the root of an interface, which gets the
@@ -197,6 +282,32 @@ fn of_priority(priority: u16) -> u32 {
     u32::from(priority) << 16 | u32::from(3u16.to_be())
 }
 
+/// A class of sch_htb with its rate in bytes per second, the ticks at this rate that are saved, and
+/// the bytes of its turn among others.
+fn class_of(
+    name: &str,
+    [handle, class]: [u16; 2],
+    rate: u64,
+    ticks: u32,
+    quantum: u32,
+) -> io::Result<Vec<u8>> {
+    // struct tc_ratespec: log of a cell, link layer, overhead, alignment, smallest, rate.
+    let mut spec = vec![0; 8];
+    let narrow = u32::try_from(rate.max(1)).unwrap_or(u32::MAX);
+    spec.extend_from_slice(&narrow.to_ne_bytes());
+    // struct tc_htb_opt: rate, ceiling, tokens of both, quantum, level, priority.
+    let mut parameters = [spec.clone(), spec].concat();
+    parameters.extend([ticks, ticks, quantum, 0, 0].map(u32::to_ne_bytes).concat());
+    let mut options = Vec::new();
+    attribute(&mut options, PARAMETERS, &parameters);
+    if rate > u64::from(narrow) {
+        attribute(&mut options, WIDE_RATE, &rate.to_ne_bytes());
+        attribute(&mut options, WIDE_CEILING, &rate.to_ne_bytes());
+    }
+    let root = u32::from(handle) << 16;
+    traffic(name, "htb", [root | u32::from(class), root, 0], &options)
+}
+
 /// `struct tcmsg` alone.
 fn bare(name: &str, handle: u32, parent: u32, info: u32) -> io::Result<Vec<u8>> {
     let mut body = vec![0; 4];
@@ -209,10 +320,11 @@ fn bare(name: &str, handle: u32, parent: u32, info: u32) -> io::Result<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    use nix::sched::{CloneFlags, unshare};
+    use std::net::UdpSocket;
+
+    use nix::sys::socket::{setsockopt, sockopt};
 
     use super::*;
-    use crate::namespace::on_a_thread;
 
     /// On the loopback of a namespace of its own.
     #[test]
@@ -245,6 +357,52 @@ mod tests {
             assert_eq!(links.queues("lo")?, before);
             Ok(())
         });
+        skip_or_fail(tried);
+    }
+
+    /// A hundred bytes per second: the first packet leaves, two wait, and the others are refused,
+    /// which their own class counts. What has no class leaves at once.
+    #[test]
+    fn a_full_class_refuses_and_counts() {
+        let tried = on_a_thread(|| -> io::Result<()> {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            let mut links = Links::open()?;
+            links.up("lo")?;
+            let drain = Drain {
+                rate: 100,
+                saved: Span::ZERO,
+                waiting: 2,
+                packet: 1500,
+            };
+            links.put_htb("lo", 1)?;
+            links.put_drain("lo", 1, 17, drain)?;
+            let fast = Drain {
+                rate: 10_000_000_000,
+                ..drain
+            };
+            links.put_drain("lo", 1, 18, fast)?;
+            let to = UdpSocket::bind("127.0.0.1:0")?;
+            let from = UdpSocket::bind("127.0.0.1:0")?;
+            to.set_nonblocking(true)?;
+            let sent = |n: usize| {
+                (0..n)
+                    .filter(|_| from.send_to(&[0; 1000], to.local_addr().unwrap()).is_ok())
+                    .count()
+            };
+            assert_eq!(sent(5), 5);
+            setsockopt(&from, sockopt::Priority, &priority_of(1, 17))?;
+            sent(7);
+            let mut refused = links.refused("lo", 1)?;
+            refused.sort_unstable();
+            assert_eq!(refused, [(17, 4), (18, 0)]);
+            let came = std::iter::from_fn(|| to.recv(&mut [0; 2000]).ok()).count();
+            assert_eq!(came, 6);
+            Ok(())
+        });
+        skip_or_fail(tried);
+    }
+
+    fn skip_or_fail(tried: io::Result<()>) {
         match tried {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {

@@ -35,7 +35,8 @@ pub struct Passed {
     /// What packets show: segments sent, arrived, lost on the path.
     pub totals: FlowTotals,
     /// From a segment's departure until the ACK that first covered it, by the rule of Linux: the
-    /// oldest of the segments that were newly acknowledged and sent only once.
+    /// oldest of the segments that were newly acknowledged and sent only once. Of the measured
+    /// part.
     pub rtt: Histogram,
     /// First ACK of each packet-timed round, and segments delivered by then.
     pub rounds: Vec<(Time, u64)>,
@@ -183,7 +184,7 @@ impl Tap {
             return false;
         };
         if of.from != c.from {
-            c.ack(now, &header);
+            c.ack(now, &header, now >= measure_from);
             return false;
         }
         if header.payload == 0 || header.flags & flag::SYN != 0 {
@@ -329,7 +330,8 @@ impl Connection {
         false
     }
 
-    fn ack(&mut self, now: Time, header: &Header<'_>) {
+    /// `counts`: the round trip is of the measured part.
+    fn ack(&mut self, now: Time, header: &Header<'_>, counts: bool) {
         if header.flags & flag::SYN != 0 || header.flags & ACK == 0 {
             return;
         }
@@ -362,7 +364,7 @@ impl Connection {
             newest = newest.max(left);
             oldest = [oldest, at].into_iter().flatten().min();
         }
-        if let Some(at) = sample.or(oldest) {
+        if let Some(at) = sample.or(oldest).filter(|_| counts) {
             self.passed.rtt.record(now - at);
         }
         if newest.is_some_and(|delivered| delivered >= self.round_at) {

@@ -16,7 +16,7 @@ use fullpipe_units::{Rate, WindowSize};
 use serde::{Deserialize, Serialize};
 
 /// What is changed of a running flow; what is `None` stays as it is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The whole stack from now on. The window and its threshold stay; what the law remembers
     /// beside them it learns anew.

@@ -15,9 +15,9 @@ pub use change::{Ceiling, Change, ChangeError};
 pub use clock::TimerClock;
 pub use config::{
     AckCompression, AckConfig, ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow,
-    PacerRule, PacingConfig, Preset, ReceiveWindowConfig, ReceiverConfig, RecoveryConfig,
-    Reduction, RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, SpuriousRule, TimerConfig,
-    TimerGrain, Validation, WindowConfig,
+    PacerRule, PacingConfig, PacketLengths, Preset, ReceiveWindowConfig, ReceiverConfig,
+    RecoveryConfig, Reduction, RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig,
+    SpuriousRule, TimerConfig, TimerGrain, Validation, WindowConfig,
 };
 pub use episode::{Episode, EpisodeKind, Proof};
 pub use limit::{Limit, LimitTimes};

@@ -23,7 +23,7 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 
 use crate::plan::ClassPlan;
-use crate::sockets::{Ends, Stage, abort_on_close, is_nothing, reserve, stream};
+use crate::sockets::{Departures, Ends, Stage, abort_on_close, is_nothing, reserve, stream};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -188,6 +188,7 @@ impl<'a> Brief<'a> {
             sockopt::TcpCongestion,
             &self.plan.flow.module.clone().into(),
         )?;
+        Departures::of(&self.plan.flow).tell(&socket)?;
         let own = SocketAddr::new(self.ends.sender, 0);
         bind(socket.as_raw_fd(), &SockaddrStorage::from(own))?;
         abort_on_close(&socket);

@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -11,19 +11,22 @@ use fullpipe_emulate::emulation::{EmulationError, LoopConfig, since};
 use fullpipe_emulate::namespace::{DEVICE, HostSide, Side, TUN_REMEDY, addresses};
 use fullpipe_emulate::netlink::{Links, Metric};
 use fullpipe_emulate::privilege::Privilege;
+use fullpipe_emulate::queues::try_drain;
 use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
 use fullpipe_emulate::witness::Witness;
-use fullpipe_observe::{Sampled, SocketDiag};
+use fullpipe_observe::SocketDiag;
 use fullpipe_realtime::live::{Live, LiveRun};
-use fullpipe_run::{ArrivalOutcome, Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
+use fullpipe_run::{
+    ArrivalOutcome, Buffer, FlowTotals, Ground, GroundError, LinkSpec, Outcome, RunSpec, Trace,
+};
 use fullpipe_units::{Span, Time};
 
 use crate::brief::Brief;
 use crate::laws::{Laws, Wanted};
 use crate::outcome;
-use crate::plan::{self, Plan};
-use crate::sampler::{self, Sampler};
+use crate::plan::{self, HANDLE, Plan};
+use crate::sampler::{self, Sampler, Seen};
 use crate::sockets::{Ends, Pair, SocketError, Stage};
 
 /// How runs are made beyond what a scenario says.
@@ -88,6 +91,8 @@ pub struct RunningKernel {
     live: Option<Arc<Live>>,
     interrupt: &'static AtomicBool,
     notes: Mutex<Vec<String>>,
+    /// What this kernel lacks for the interface of a host, once somebody has asked.
+    lacks_interfaces: OnceLock<Option<String>>,
 }
 
 impl RunningKernel {
@@ -120,6 +125,7 @@ impl RunningKernel {
             live: None,
             interrupt,
             notes: Mutex::default(),
+            lacks_interfaces: OnceLock::new(),
         })
     }
 
@@ -133,7 +139,7 @@ impl RunningKernel {
     /// # Errors
     /// [`GroundError`].
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        let plan = plan::plan(spec, &self.modules, self.options.laws)?;
+        let plan = self.plan(spec)?;
         if let (true, Some(k)) = (
             self.options.ipv6,
             plan.flows.iter().position(|f| f.law.is_some()),
@@ -170,6 +176,7 @@ impl RunningKernel {
             false => Vec::new(),
         };
         let drops = hosts.device_drops().map_err(|e| lacks("counters", &e))?;
+        let refused = sent_back(&hosts, &plan)?;
         let laws: Vec<Wanted> = plan.flows.iter().filter_map(|f| f.law.clone()).collect();
         let mut loaded = match self.options.laws.filter(|_| !laws.is_empty()) {
             Some(by) => Some(by.load(&laws)?),
@@ -183,7 +190,8 @@ impl RunningKernel {
             pairs: pairs?,
             classes: classes(&hosts, spec, &plan, self.options.ipv6)?,
         };
-        let sampler = Sampler::new(spec, diags(&hosts)?, plan.flows.iter().map(|f| f.from));
+        let sampler = Sampler::new(spec, diags(&hosts)?, &plan.flows);
+        let sampler = self.record(spec, &connected.pairs, sampler);
         let sampler = match &self.live {
             Some(live) => {
                 live.begin(LiveRun::new(spec));
@@ -193,16 +201,19 @@ impl RunningKernel {
         };
         let witness = Witness::begin().map_err(|e| lacks("a thread", &e))?;
         let carrying = hosts.run(spec, config).map_err(environment)?;
-        let sampled = self.live(spec, &plan, connected, sampler, &carrying, &hosts);
+        let seen = self.live(spec, &plan, connected, sampler, &carrying, &hosts);
         let path = carrying.stop().map_err(environment)?;
         let watched = Watched {
             wake_ups: witness.end(),
             device_drops: hosts.device_drops().map_err(|e| lacks("counters", &e))? - drops,
         };
+        let stalled = sent_back(&hosts, &plan)?.into_iter().zip(refused);
+        let stalled = stalled.map(|(n, before)| n.saturating_sub(before));
+        let stalled: Vec<u64> = stalled.collect();
         if self.interrupt.load(Ordering::Relaxed) {
             return Err(GroundError::Interrupted);
         }
-        let (sampled, arrivals) = sampled?;
+        let (seen, arrivals) = seen?;
         if let Some(loaded) = &mut loaded {
             let end = Time::ZERO + spec.duration;
             let begun = plan.flows.iter().filter(|f| f.law.is_some());
@@ -221,9 +232,55 @@ impl RunningKernel {
                 .into_iter()
                 .filter(|c| !c.name.starts_with("late wake-ups")),
         );
-        checks.extend(bunched(spec, path.lateness.max().unwrap_or_default()));
-        checks.extend(starved(spec, &sampled));
-        Ok(outcome::outcome(spec, path, sampled, arrivals, checks))
+        let latest = path.lateness.max().unwrap_or_default();
+        checks.extend(bunched(&hosted, latest));
+        checks.extend(starved(spec, &seen));
+        let mut outcome = outcome::outcome(spec, path, seen, arrivals, checks);
+        stalls(&mut outcome, &plan, stalled);
+        Ok(outcome)
+    }
+
+    /// The plan of a run, if this kernel has what it takes.
+    fn plan(&self, spec: &RunSpec) -> Result<Plan, GroundError> {
+        let plan = plan::plan(spec, &self.modules, self.options.laws)?;
+        let templates = spec.arrivals.iter().map(|a| &a.template);
+        let Some(f) = spec.flows.iter().chain(templates).find(|f| f.local_queue) else {
+            return Ok(plan);
+        };
+        let lack = self.lacks_interfaces.get_or_init(|| {
+            let tried = try_drain();
+            tried.err().map(|e| e.to_string())
+        });
+        match lack {
+            None => Ok(plan),
+            Some(lack) => Err(GroundError::Environment {
+                what: format!(
+                    "flow {}: the interface of a host (`nic_rate`, `txqueuelen`) is a class of \
+                     sch_htb, which the running kernel does not give: {lack}",
+                    f.name
+                ),
+                hint: "`modprobe sch_htb` loads it where the distribution builds it \
+                       (CONFIG_NET_SCH_HTB); `--ground linux` has interfaces without"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// Has every ACK recorded if the scenario wants a row for each, where that is permitted.
+    fn record(&self, spec: &RunSpec, pairs: &[Pair], sampler: Sampler) -> Sampler {
+        let (Trace::Full, Some(by)) = (spec.trace, self.options.laws) else {
+            return sampler;
+        };
+        let cookies = pairs.iter().map(Pair::cookie);
+        let cookies: io::Result<Vec<u64>> = cookies.collect();
+        let record = cookies.map_err(|e| e.to_string());
+        match record.and_then(|cookies| by.record(&cookies)) {
+            Ok(record) => sampler.with_record(record),
+            Err(why) => {
+                self.note(format!("rows of the trace are samples, not ACKs: {why}"));
+                sampler
+            }
+        }
     }
 
     /// The hosts live until the end of the run.
@@ -235,7 +292,7 @@ impl RunningKernel {
         mut sampler: Sampler,
         carrying: &Carrying,
         hosts: &Hosts,
-    ) -> Result<(Vec<Sampled>, Vec<ArrivalOutcome>), GroundError> {
+    ) -> Result<(Vec<Seen>, Vec<ArrivalOutcome>), GroundError> {
         let over = AtomicBool::new(false);
         let stage = Stage {
             epoch: carrying.epoch,
@@ -262,13 +319,18 @@ impl RunningKernel {
                 .collect();
             let mut seen = Ok(());
             while since(stage.epoch) < end && !self.interrupt.load(Ordering::Relaxed) {
-                seen = sampler.look(since(stage.epoch));
+                seen = sampler.look(stage.epoch);
                 if seen.is_err() || carrying.has_failed() {
                     break;
                 }
                 let left = (end.saturating_since(since(stage.epoch))).as_nanos();
                 thread::sleep(step.min(Duration::from_nanos(left)));
             }
+            sampler.take_acks(stage.epoch);
+            sampler
+                .missed()
+                .into_iter()
+                .for_each(|note| self.note(note));
             over.store(true, Ordering::Relaxed);
             for ((sender, sink), f) in flows.into_iter().zip(&spec.flows) {
                 for thread in [sender, sink] {
@@ -332,7 +394,7 @@ impl Ground for RunningKernel {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
-        plan::plan(spec, &self.modules, self.options.laws).map(drop)
+        self.plan(spec).map(drop)
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
@@ -395,6 +457,8 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
             .enumerate()
             .filter(|(_, metrics)| !metrics.is_empty())
             .collect();
+        let interfaces = plan.interfaces.iter().filter(|i| i.side == side);
+        let interfaces: Vec<_> = interfaces.map(|i| (i.class, i.drain)).collect();
         hosts.host(side).enter(move || {
             for (name, value) in settings {
                 let file = format!("/proc/sys/net/ipv4/{name}");
@@ -402,8 +466,15 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
                 std::fs::write(&file, value).map_err(named)?;
             }
             let mut links = Links::open()?;
-            if !options.offload {
+            // A packet takes one place in the queue of an interface, not a train of them.
+            if !options.offload || !interfaces.is_empty() {
                 links.set_offload(DEVICE, 1)?;
+            }
+            if !interfaces.is_empty() {
+                links.put_htb(DEVICE, HANDLE)?;
+            }
+            for (class, drain) in interfaces {
+                links.put_drain(DEVICE, HANDLE, class, drain)?;
             }
             for (k, metrics) in routes {
                 let (v4, v6) = addresses(other, k);
@@ -414,6 +485,49 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Packets that each interface has sent back to its senders so far.
+fn sent_back(hosts: &Hosts, plan: &Plan) -> Result<Vec<u64>, GroundError> {
+    let of = |side: Side| {
+        if !plan.interfaces.iter().any(|i| i.side == side) {
+            return Ok(Vec::new());
+        }
+        let counted = hosts
+            .host(side)
+            .enter(|| Links::open()?.refused(DEVICE, HANDLE));
+        counted.map_err(|e| lacks("counters of an interface", &e))
+    };
+    let (near, far) = (of(Side::Near)?, of(Side::Far)?);
+    let all = plan.interfaces.iter().map(|i| {
+        let of = if i.side == Side::Near { &near } else { &far };
+        let counted = of.iter().find(|(class, _)| *class == i.class);
+        counted.map_or(0, |(_, n)| *n)
+    });
+    Ok(all.collect())
+}
+
+/// What interfaces have sent back, as stalls of their flows: an interface does not tell them apart,
+/// so those that share it have equal parts.
+fn stalls(outcome: &mut Outcome, plan: &Plan, stalled: Vec<u64>) {
+    let flows = outcome.flows.iter_mut().map(|f| &mut f.totals);
+    let classes = outcome.arrivals.iter_mut().map(|a| &mut a.totals);
+    let plans = plan
+        .flows
+        .iter()
+        .chain(plan.classes.iter().map(|c| &c.flow));
+    let mut of: Vec<Vec<&mut FlowTotals>> = stalled.iter().map(|_| Vec::new()).collect();
+    for (totals, flow) in flows.chain(classes).zip(plans) {
+        if let Some(sharing) = flow.interface.and_then(|i| of.get_mut(i)) {
+            sharing.push(totals);
+        }
+    }
+    for (sharing, n) in of.into_iter().zip(stalled) {
+        let many = sharing.len() as u64;
+        for (k, totals) in sharing.into_iter().enumerate() {
+            totals.local_stalls = n / many + u64::from((k as u64) < n % many);
+        }
+    }
 }
 
 /// Smallest, first and largest buffer of a receiver (`tcp_rmem`, tcp(7)).
@@ -523,14 +637,14 @@ const PACKET: f64 = 1500.0;
 const BUNCH: f64 = 0.5;
 
 /// A sender that had nothing to send, though its flow has no end: its program was late.
-fn starved(spec: &RunSpec, sampled: &[Sampled]) -> Vec<Check> {
-    let bulk = spec.flows.iter().zip(sampled);
+fn starved(spec: &RunSpec, seen: &[Seen]) -> Vec<Check> {
+    let bulk = spec.flows.iter().zip(seen);
     let bulk = bulk.filter(|(f, _)| f.sender.transfer.is_none() && f.stop.is_none());
     bulk.map(|(f, s)| Check {
         name: format!("flow {} without data to send", f.name),
         unit: "% of its life".to_owned(),
         specified: Some(0.0),
-        measured: s.starved * 100.0,
+        measured: s.sampled.starved * 100.0,
         bound: (0.0, STARVED * 100.0),
     })
     .collect()

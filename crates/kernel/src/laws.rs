@@ -1,5 +1,6 @@
-//! Congestion control that the running kernel has no module for, loaded for the length of a run.
-//! Who can load it hands it to the ground ([`Options::laws`](crate::Options::laws)).
+//! Congestion control that the running kernel has no module for, loaded for the length of a run,
+//! and a record of its ACKs. Who can load programs into the kernel hands them to the ground
+//! ([`Options::laws`](crate::Options::laws)).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +9,9 @@ use fullpipe_cc::StackSpec;
 use fullpipe_run::GroundError;
 use fullpipe_units::Span;
 
-/// Loads laws into the running kernel.
+use crate::acks::Record;
+
+/// Loads laws into the running kernel, and what records ACKs there.
 pub trait Laws: fmt::Debug + Sync {
     /// Tells flows by these laws from those by another build's.
     fn fingerprint(&self) -> String;
@@ -24,6 +27,12 @@ pub trait Laws: fmt::Debug + Sync {
     /// # Errors
     /// [`GroundError::Environment`].
     fn load(&self, flows: &[Wanted]) -> Result<Box<dyn Loaded>, GroundError>;
+
+    /// Records every ACK that these sockets get, which are named by their `SO_COOKIE`.
+    ///
+    /// # Errors
+    /// What is missing for it, in a sentence.
+    fn record(&self, sockets: &[u64]) -> Result<Box<dyn Record>, String>;
 }
 
 /// Laws in the kernel. Dropped, nothing of them is left.

@@ -2,7 +2,8 @@
 //! between them from crate `fullpipe-emulate`, in real time.
 //!
 //! - [`plan`]: what of a scenario the kernel can be told, and by which means; the rest is refused.
-//! - [`laws`]: congestion control that the kernel has no module for.
+//! - [`laws`]: congestion control that the kernel has no module for; [`acks`]: a record of every
+//!   ACK.
 //! - [`sockets`]: senders and sinks; [`brief`]: those of short flows.
 //! - [`peer`]: which runs can be made with another host instead, over the network as it is.
 //! - [`sampler`]: looks at the senders of a run.
@@ -13,6 +14,7 @@
 
 #![allow(clippy::disallowed_methods)]
 
+pub mod acks;
 pub mod brief;
 pub mod ground;
 pub mod laws;

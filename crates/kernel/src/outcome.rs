@@ -2,18 +2,19 @@
 
 use fullpipe_emulate::emulation::LoopOutcome;
 use fullpipe_emulate::tap::Passed;
-use fullpipe_observe::Sampled;
 use fullpipe_run::{
     ArrivalOutcome, Check, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome,
     Round, RunSpec, SenderRecord, Series,
 };
 use fullpipe_units::Time;
 
+use crate::sampler::Seen;
+
 /// The outcome of a run.
 pub fn outcome(
     spec: &RunSpec,
     path: LoopOutcome,
-    sampled: Vec<Sampled>,
+    seen: Vec<Seen>,
     arrivals: Vec<ArrivalOutcome>,
     checks: Vec<Check>,
 ) -> Outcome {
@@ -32,8 +33,8 @@ pub fn outcome(
         ..Fidelity::default()
     };
     let delivered_packets = path.left;
-    let flows = spec.flows.iter().zip(path.passed).zip(sampled);
-    let flows = flows.map(|((f, passed), sampled)| flow(f, passed, sampled, spec));
+    let flows = spec.flows.iter().zip(path.passed).zip(seen);
+    let flows = flows.map(|((f, passed), seen)| flow(f, passed, seen, spec));
     Outcome {
         duration: spec.duration,
         measure_from: spec.measure_from,
@@ -56,7 +57,8 @@ fn links(spec: &RunSpec, mut carried: Vec<(usize, LinkOutcome)>) -> Vec<LinkOutc
     carried.into_iter().map(|(_, link)| link).collect()
 }
 
-fn flow(f: &FlowSpec, passed: Passed, sampled: Sampled, spec: &RunSpec) -> FlowOutcome {
+fn flow(f: &FlowSpec, passed: Passed, seen: Seen, spec: &RunSpec) -> FlowOutcome {
+    let Seen { sampled, rtt } = seen;
     let started = f.started(spec.seed);
     let end = passed.completed.unwrap_or(Time::ZERO + spec.duration);
     let (cwnd_mean, cwnd_max) = sampled.window(spec.measure_from.max(started), end);
@@ -91,7 +93,7 @@ fn flow(f: &FlowSpec, passed: Passed, sampled: Sampled, spec: &RunSpec) -> FlowO
         }
     });
     let record = SenderRecord {
-        rtt: passed.rtt,
+        rtt: rtt.unwrap_or(passed.rtt),
         cwnd_mean,
         cwnd_max,
         rounds: rounds.collect(),

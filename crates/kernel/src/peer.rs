@@ -56,6 +56,9 @@ impl RunningTcp {
         let linux = f.sender.window.initial == INITIAL_WINDOW;
         let asked = [
             ("initial_window", !linux),
+            ("rate", f.sender.pacing.max.is_some()),
+            ("pacing", s.pace > 0),
+            ("nic_rate", f.local_queue),
             ("window", f.sender.window.max.is_finite()),
             ("min_rto", s.min_rto.is_some()),
             ("ecn", f.sender.ecn),

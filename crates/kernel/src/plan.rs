@@ -6,9 +6,10 @@ use std::fs;
 use fullpipe_cc::{Kind, StackSpec};
 use fullpipe_emulate::namespace::{PAIRS, Side, addresses};
 use fullpipe_emulate::netlink::Metric;
+use fullpipe_emulate::queues::{Drain, priority_of};
 use fullpipe_linux::LinuxError;
 use fullpipe_linux::switches::{self, Kernel, Switches};
-use fullpipe_run::{FlowSpec, GroundError, RunSpec};
+use fullpipe_run::{Buffer, FlowSpec, GroundError, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::laws::{Laws, Wanted};
@@ -20,6 +21,8 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Classes of short flows, whose pairs of hosts come after those of the flows.
     pub classes: Vec<ClassPlan>,
+    /// Interfaces of senders' hosts that have a rate and a queue.
+    pub interfaces: Vec<Interface>,
     /// Settings of both namespaces, below `/proc/sys/net/ipv4`.
     pub settings: Vec<(&'static str, String)>,
     /// Longest packet.
@@ -39,6 +42,33 @@ impl Plan {
         self
     }
 }
+
+/// The interface of a host: a class of sch_htb on the device of its side, with a queue of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Side of the host.
+    pub side: Side,
+    /// The link that it is in the specification.
+    pub link: usize,
+    /// Minor number of its class, from 1 on.
+    pub class: u16,
+    /// Rate and queue.
+    pub drain: Drain,
+}
+
+impl Interface {
+    /// `SO_PRIORITY` of the sockets whose packets leave by it.
+    pub fn priority(&self) -> i32 {
+        priority_of(HANDLE, self.class)
+    }
+}
+
+/// Major number of the queue that interfaces are classes of.
+pub const HANDLE: u16 = 1;
+
+/// What an interface may make up for behind a timer that came late. So much leaves at once behind a
+/// pause, and waits in the path's own link, which spaces it; the queue is as much shorter.
+const SAVED: Span = Span::from_micros(500);
 
 /// A class of short flows.
 #[derive(Clone, Debug)]
@@ -68,6 +98,13 @@ pub struct FlowPlan {
     pub stop: Option<Time>,
     /// Its window has a ceiling, among `data`.
     pub capped: bool,
+    /// `SO_MAX_PACING_RATE`, bytes of payload per second: the kernel paces the connection, at this
+    /// rate or below.
+    pub pace: Option<u64>,
+    /// The interface that it leaves by, one of [`Plan::interfaces`].
+    pub interface: Option<usize>,
+    /// `SO_PRIORITY`, by which that is chosen.
+    pub priority: Option<i32>,
     /// `SO_RCVBUF` of its receiver, before the kernel doubles it.
     pub receive_buffer: Option<usize>,
     /// Metrics of the sender's route to the receiver.
@@ -89,11 +126,18 @@ pub fn release() -> String {
     release.trim().to_owned()
 }
 
-/// The specification of the hosts: a pair for each flow, and for each class of short ones.
+/// The specification of the hosts: a pair for each flow, and for each class of short ones. What has
+/// left an interface was held back there, and is not lost in the link that stands for it, which
+/// spaces what the kernel's timers bring together.
 pub fn hosts(spec: &RunSpec) -> RunSpec {
     let mut spec = spec.clone();
     let classes = std::mem::take(&mut spec.arrivals);
     spec.flows.extend(classes.into_iter().map(|a| a.template));
+    for f in spec.flows.iter().filter(|f| f.local_queue) {
+        if let Some(link) = f.forward.first() {
+            spec.links[*link].buffer = Buffer::Unlimited;
+        }
+    }
     spec
 }
 
@@ -152,7 +196,8 @@ pub fn plan(
     });
     let of = of.collect::<Result<Vec<_>, _>>()?;
     let plans = flows.iter().zip(&of).zip(by_law);
-    let plans = plans.map(|((f, s), law)| flow(f, s, law, spec, modules));
+    let interfaces = interfaces(&flows, spec)?;
+    let plans = plans.map(|((f, s), law)| flow(f, s, law, spec, modules, &interfaces));
     let longest = flows.iter().map(|f| f.sender.packet()).max();
     let mtu = longest.and_then(|p| u16::try_from(p).ok()).unwrap_or(1500);
     let mut plans = plans.collect::<Result<Vec<_>, _>>()?;
@@ -182,6 +227,7 @@ pub fn plan(
     Ok(Plan {
         flows: plans,
         classes: classes.collect(),
+        interfaces,
         settings: settings(&flows, &of)?,
         mtu,
     })
@@ -265,20 +311,59 @@ pub(crate) fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
             &hint,
         ))
     };
-    if s.pace > 0 && f.sender.pacing.max.is_some() {
-        return refuse("rate", "a ceiling of the rate cannot be set on this ground");
+    if f.local_queue && !s.small_queue {
+        let what = "the running kernel has no switch for its small queues";
+        return refuse("tsq", what);
     }
-    if s.pace > 0 {
-        return refuse(
-            "pacing",
-            "pacing is the congestion module's own affair on this ground",
-        );
-    }
-    if f.local_queue {
-        let what = "the device of a host on this ground has no rate and signals no stall";
-        return refuse("nic_rate", what);
+    if f.local_queue && !s.stall_reduces {
+        let what = "the running kernel reduces the window when its interface is full";
+        return refuse("sendstall", what);
     }
     Ok(s)
+}
+
+/// Interfaces of the hosts of flows, in the order in which flows name them.
+fn interfaces(flows: &[&FlowSpec], spec: &RunSpec) -> Result<Vec<Interface>, GroundError> {
+    let mut all: Vec<Interface> = Vec::new();
+    for f in flows.iter().filter(|f| f.local_queue) {
+        let packet = f.sender.packet();
+        let Some(&link) = f.forward.first() else {
+            continue;
+        };
+        let side = side_of(f);
+        if let Some(known) = all.iter_mut().find(|i| i.link == link && i.side == side) {
+            known.drain.packet = known.drain.packet.max(packet);
+            continue;
+        }
+        let (Some(rate), Buffer::Packets(room)) = (spec.links[link].rate, spec.links[link].buffer)
+        else {
+            let key = Some(format!("{}.nic_rate", f.name));
+            let what = "an interface has a rate, and room for packets".to_owned();
+            return Err(unable(key, what, "use --ground sim"));
+        };
+        let rate = (rate.as_bits_per_sec() / 8).max(1);
+        // One of them is being sent.
+        let waiting = room.saturating_sub(1);
+        let saved = (rate as f64 * SAVED.as_secs_f64() / f64::from(packet)) as u64;
+        let waiting = waiting.saturating_sub(saved).max(1);
+        all.push(Interface {
+            side,
+            link,
+            // There are no more of them than pairs of hosts.
+            class: all.len() as u16 + 1,
+            drain: Drain {
+                rate,
+                saved: SAVED,
+                waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
+                packet,
+            },
+        });
+    }
+    Ok(all)
+}
+
+fn side_of(f: &FlowSpec) -> Side {
+    if f.reverse { Side::Far } else { Side::Near }
 }
 
 fn flow(
@@ -287,8 +372,14 @@ fn flow(
     law: Option<Wanted>,
     spec: &RunSpec,
     modules: &[String],
+    interfaces: &[Interface],
 ) -> Result<FlowPlan, GroundError> {
     refuse_unknown_module(f, &s.module, modules)?;
+    let link = f.forward.first().filter(|_| f.local_queue);
+    let interface = link.and_then(|link| {
+        let is = |i: &Interface| i.link == *link && i.side == side_of(f);
+        interfaces.iter().position(is)
+    });
     let (config, _) = f.sender.clone().with_stack(&f.stack);
     let mut data = vec![(Metric::InitialCwnd, config.window.initial.max(1.0) as u32)];
     let cap = config.window.max;
@@ -310,7 +401,7 @@ fn flow(
         acks.push((Metric::Window, u32::try_from(clamp).unwrap_or(u32::MAX)));
     }
     Ok(FlowPlan {
-        from: if f.reverse { Side::Far } else { Side::Near },
+        from: side_of(f),
         module: s.module.clone(),
         law,
         bytes: f.sender.transfer.map(|n| n * u64::from(f.sender.mss)),
@@ -318,6 +409,9 @@ fn flow(
         start: f.started(spec.seed),
         stop: f.stop,
         capped: cap.is_finite(),
+        pace: (s.pace > 0).then_some(s.pace),
+        interface,
+        priority: interface.map(|i| interfaces[i].priority()),
         receive_buffer: (buffer > 0).then(|| usize::try_from(buffer).unwrap_or(usize::MAX)),
         data,
         acks,

@@ -2,22 +2,72 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
+use fullpipe_emulate::emulation::since;
 use fullpipe_emulate::namespace::Side;
 use fullpipe_observe::tcp_info::{BYTES_ACKED, RTT, SND_CWND, TOTAL_RETRANS, TcpInfo};
 use fullpipe_observe::{ObserveError, Sampled, SocketDiag};
 use fullpipe_realtime::live::{EVERY, Live, LiveFlow};
-use fullpipe_run::{RunSpec, Trace};
+use fullpipe_run::{Histogram, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
+
+use crate::acks::Record;
+use crate::plan::FlowPlan;
+
+/// What was seen of a sender.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// `TCP_INFO` over time, or every ACK where those are recorded.
+    pub sampled: Sampled,
+    /// Its smoothed round-trip times, one for each look in the measured part, if its host has an
+    /// interface: packets wait there before the path sees them.
+    pub rtt: Option<Histogram>,
+}
 
 /// Looks at the senders of a run.
 #[derive(Debug)]
 pub struct Sampler {
     diags: Vec<(Side, SocketDiag)>,
-    flows: Vec<(Side, Sampled)>,
+    flows: Vec<(Side, Seen)>,
     step: Span,
     measure_from: Time,
+    end: Time,
     shown: Option<Shown>,
+    recorded: Option<Recorded>,
+}
+
+/// Every ACK of the flows, in place of samples.
+#[derive(Debug)]
+struct Recorded {
+    by: Box<dyn Record>,
+    flows: Vec<Sampled>,
+    failed: Option<String>,
+}
+
+impl Recorded {
+    fn take(&mut self, epoch: Instant, measure_from: Time, end: Time) {
+        let acks = match self.by.acks() {
+            Ok(acks) => acks,
+            Err(why) => {
+                self.failed.get_or_insert(why);
+                return;
+            }
+        };
+        for ack in acks {
+            let at = ack.at.saturating_duration_since(epoch);
+            let at = Time::from_nanos(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX));
+            let Some(flow) = self.flows.get_mut(ack.flow).filter(|_| at <= end) else {
+                continue;
+            };
+            let rows = flow.rows.len();
+            flow.take(at, ack.flow, &ack.info, Span::ZERO, measure_from);
+            if let Some(row) = flow.rows.get_mut(rows) {
+                row.cwnd += ack.fraction;
+                row.rtt = ack.rtt;
+            }
+        }
+    }
 }
 
 /// The latest sample of every flow, for whoever watches the run.
@@ -62,23 +112,40 @@ pub fn interval(rtt: Span) -> Span {
 }
 
 impl Sampler {
-    /// `diags`: channels opened in the namespaces of these sides; `from`: the side of each flow's
-    /// sender.
-    pub fn new(
-        spec: &RunSpec,
-        diags: Vec<(Side, SocketDiag)>,
-        from: impl Iterator<Item = Side>,
-    ) -> Self {
+    /// `diags`: channels opened in the namespaces of these sides; `of`: the plan of each flow.
+    pub fn new(spec: &RunSpec, diags: Vec<(Side, SocketDiag)>, of: &[FlowPlan]) -> Self {
+        let flows = of.iter().map(|flow| {
+            let seen = Seen {
+                sampled: Sampled::default(),
+                rtt: flow.interface.map(|_| Histogram::default()),
+            };
+            (flow.from, seen)
+        });
         Self {
             diags,
-            flows: from.map(|side| (side, Sampled::default())).collect(),
+            flows: flows.collect(),
             step: match spec.trace {
                 Trace::Off => Span::MAX,
                 Trace::Every(step) => step,
                 Trace::Full => Span::ZERO,
             },
             measure_from: spec.measure_from,
+            end: Time::ZERO + spec.duration,
             shown: None,
+            recorded: None,
+        }
+    }
+
+    /// Rows, windows and events are those of every ACK.
+    pub fn with_record(self, by: Box<dyn Record>) -> Self {
+        let recorded = Recorded {
+            by,
+            flows: self.flows.iter().map(|_| Sampled::default()).collect(),
+            failed: None,
+        };
+        Self {
+            recorded: Some(recorded),
+            ..self
         }
     }
 
@@ -96,11 +163,13 @@ impl Sampler {
         }
     }
 
-    /// One look at `now`.
+    /// One look, in a run that began at `epoch`.
     ///
     /// # Errors
     /// [`ObserveError`].
-    pub fn look(&mut self, now: Time) -> Result<(), ObserveError> {
+    pub fn look(&mut self, epoch: Instant) -> Result<(), ObserveError> {
+        let now = since(epoch);
+        self.take_acks(epoch);
         for (side, diag) in &mut self.diags {
             for socket in diag.connections()? {
                 // The third byte of an address, or its fourth word, is the pair of hosts.
@@ -112,7 +181,14 @@ impl Sampler {
                     continue;
                 };
                 if from == side {
-                    flow.take(now, pair, &socket.info, self.step, self.measure_from);
+                    let sampled = &mut flow.sampled;
+                    sampled.take(now, pair, &socket.info, self.step, self.measure_from);
+                    let rtt = socket.info.get(&RTT).filter(|us| *us > 0);
+                    if let (Some(rtts), Some(us)) = (&mut flow.rtt, rtt)
+                        && now >= self.measure_from
+                    {
+                        rtts.record(Span::from_micros(us));
+                    }
                     if let Some(shown) = &mut self.shown {
                         shown.take(pair, &socket.info);
                     }
@@ -125,8 +201,35 @@ impl Sampler {
         Ok(())
     }
 
+    /// What has been recorded since the last look.
+    pub fn take_acks(&mut self, epoch: Instant) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.take(epoch, self.measure_from, self.end);
+        }
+    }
+
+    /// Why rows of ACKs are missing, if some are.
+    pub fn missed(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref()?;
+        match (&recorded.failed, recorded.by.missed()) {
+            (Some(why), _) => Some(format!("not every ACK is recorded: {why}")),
+            (None, 0) => None,
+            (None, n) => Some(format!("{n} ACKs found no room and are not recorded")),
+        }
+    }
+
     /// All that was seen, in the order of the flows.
-    pub fn finish(self) -> Vec<Sampled> {
-        self.flows.into_iter().map(|(_, flow)| flow).collect()
+    pub fn finish(self) -> Vec<Seen> {
+        let mut recorded = self.recorded.map_or_else(Vec::new, |r| r.flows).into_iter();
+        let seen = self.flows.into_iter().map(|(_, mut seen)| {
+            if let Some(mut acks) = recorded.next().filter(|acks| !acks.rows.is_empty()) {
+                // An ACK does not say what held the sender back.
+                acks.limited = seen.sampled.limited;
+                acks.starved = seen.sampled.starved;
+                seen.sampled = acks;
+            }
+            seen
+        });
+        seen.collect()
     }
 }

@@ -11,6 +11,7 @@ use fullpipe_emulate::emulation::since;
 use fullpipe_emulate::namespace::{HostSide, Side, addresses};
 use fullpipe_units::Time;
 use nix::errno::Errno;
+use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrStorage, bind, connect,
@@ -115,9 +116,11 @@ impl Pair {
         });
         let sink = sink.map_err(|e| SocketError::Io("a sink", e))?;
         let module = flow.module.clone();
+        let departures = Departures::of(flow);
         let sender = at_sender.enter(move || {
             let sender = stream(to)?;
             setsockopt(&sender, sockopt::TcpCongestion, &module.into())?;
+            departures.tell(&sender)?;
             let own = SocketAddr::new(own, 0);
             bind(sender.as_raw_fd(), &SockaddrStorage::from(own))?;
             Ok(sender)
@@ -138,6 +141,14 @@ impl Pair {
         }
     }
 
+    /// The kernel's number of the sender's socket.
+    ///
+    /// # Errors
+    /// That of getsockopt(2).
+    pub fn cookie(&self) -> io::Result<u64> {
+        Ok(getsockopt(&self.sender, option::Cookie)?)
+    }
+
     /// Sender and sink for two threads.
     pub fn split(self) -> (Sender, Sink) {
         let Self { sender, sink, to } = self;
@@ -146,6 +157,66 @@ impl Pair {
         };
         (Sender { socket: sender, to }, sink)
     }
+}
+
+/// How the packets of a sender leave its host.
+#[derive(Clone, Copy, Debug)]
+pub struct Departures {
+    pace: Option<u64>,
+    priority: Option<i32>,
+}
+
+impl Departures {
+    /// Those of a flow.
+    pub fn of(flow: &FlowPlan) -> Self {
+        Self {
+            pace: flow.pace,
+            priority: flow.priority,
+        }
+    }
+
+    /// Tells a socket that is not connected yet.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn tell(self, socket: &OwnedFd) -> nix::Result<()> {
+        if let Some(rate) = self.pace {
+            // All bits set would lift the ceiling, and the pacer would not run.
+            let most = usize::MAX / 2;
+            let rate = usize::try_from(rate).map_or(most, |rate| rate.min(most));
+            setsockopt(socket, option::MaxPacingRate, &rate)?;
+        }
+        match self.priority {
+            Some(priority) => setsockopt(socket, sockopt::Priority, &priority),
+            None => Ok(()),
+        }
+    }
+}
+
+mod option {
+    // The macro calls others by their bare names.
+    use nix::sys::socket::sockopt::SetStruct;
+    use nix::{getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// Ceiling of the rate of a connection, bytes per second, an `unsigned long`: the kernel
+        /// paces it.
+        MaxPacingRate,
+        SetOnly,
+        libc::SOL_SOCKET,
+        libc::SO_MAX_PACING_RATE,
+        usize,
+        SetStruct<'_, usize>
+    );
+
+    sockopt_impl!(
+        /// The kernel's number of a socket.
+        Cookie,
+        GetOnly,
+        libc::SOL_SOCKET,
+        libc::SO_COOKIE,
+        u64
+    );
 }
 
 /// A receive buffer of twice `bytes`, as `SO_RCVBUF` counts. In a user namespace the kernel grants
@@ -178,7 +249,7 @@ pub fn stream(to: SocketAddr) -> nix::Result<OwnedFd> {
 
 /// Nothing of a connection goes on behind its socket.
 pub fn abort_on_close(socket: &impl AsFd) {
-    let abort = nix::libc::linger {
+    let abort = libc::linger {
         l_onoff: 1,
         l_linger: 0,
     };

@@ -4,8 +4,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_cc::StackSpec;
-use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
+use fullpipe_cc::{CongestionKind, StackSpec};
+use fullpipe_flow::{EpisodeKind, LocalDrop, Preset, ReceiverConfig, SenderConfig};
 use fullpipe_kernel::{Options, RunningKernel};
 use fullpipe_run::{
     ArrivalSpec, Arrivals, Buffer, CrossSpec, Drops, FlowSpec, Ground, GroundError, LinkSpec,
@@ -396,6 +396,106 @@ fn several_senders_with_their_own_round_trips_share_a_link() {
     assert_eq!(outcome.cross[0].sent, 2000);
 }
 
+/// 5 Mbit/s of payload: 432 segments of 1448 bytes a second on a path of 20 Mbit/s, and no queue.
+#[test]
+fn a_ceiling_of_the_rate_is_one_of_payload() {
+    let mut spec = spec("cubic-linux", 4);
+    spec.flows[0].sender.pacing.max = Some(Rate::from_bits_per_sec(5_000_000));
+    spec.measure_from = Time::ZERO + Span::from_secs(1);
+    let Some(outcome) = run(&spec) else { return };
+    let flow = &outcome.flows[0];
+    let per_second = flow.totals.delivered_measured as f64 / 3.0;
+    // Behind a segment that leaves late the next one waits at least half of its time.
+    assert!((415.0..=433.0).contains(&per_second), "{per_second}");
+    assert_eq!((flow.totals.dropped, flow.totals.retransmits), (0, 0));
+    let mean = flow.rtt.mean_s().unwrap();
+    assert!((0.040..0.044).contains(&mean), "{mean}");
+    // One for each ACK of the measured three quarters.
+    let part = flow.rtt.count() as f64 / flow.totals.acks as f64;
+    assert!((0.6..0.85).contains(&part), "{part}");
+}
+
+/// From two segments, 62 are five windows: the last, of 32, comes in pairs for single ACKs that are
+/// as far apart as the path's packets, and half of it waits. Paced at twice a window per round trip
+/// it is slower than the path.
+#[test]
+fn a_paced_slow_start_has_no_queue() {
+    let queue = |pacing: bool| {
+        let mut spec = spec("reno-linux", 1);
+        let sender = &mut spec.flows[0].sender;
+        sender.window.initial = 2.0;
+        sender.transfer = Some(62);
+        sender.pacing.gains = pacing.then(fullpipe_cc::PacingGains::default);
+        let outcome = run(&spec)?;
+        assert_eq!(outcome.flows[0].totals.delivered, 62);
+        Some(outcome.links[0].queue_max)
+    };
+    let (Some(burst), Some(paced)) = (queue(false), queue(true)) else {
+        return;
+    };
+    assert!(burst >= 12, "{burst}");
+    assert!(paced <= 7, "{paced}");
+}
+
+/// A host of 10 Mbit/s in front of the path, with room for this many packets.
+fn behind_an_interface(spec: &mut RunSpec, packets: u64) {
+    let nic = spec.links.len();
+    let rate = Some(Rate::from_bits_per_sec(10_000_000));
+    spec.links.push(LinkSpec::new(
+        "nic-main",
+        rate,
+        Span::ZERO,
+        Buffer::Packets(packets + 1),
+    ));
+    for f in &mut spec.flows {
+        f.local_queue = true;
+        f.forward.insert(0, nic);
+    }
+}
+
+/// 10 Mbit/s are 833 packets a second. Small queues keep a millisecond or two packets in the host,
+/// so that its queue is never full.
+#[test]
+fn the_interface_of_a_host_has_a_rate() {
+    let mut spec = spec("cubic-linux", 4);
+    spec.measure_from = Time::ZERO + Span::from_secs(1);
+    behind_an_interface(&mut spec, 1000);
+    let Some(outcome) = run(&spec) else { return };
+    let (flow, nic) = (&outcome.flows[0], &outcome.links[2]);
+    let per_second = flow.totals.delivered_measured as f64 / 3.0;
+    assert!((770.0..=834.0).contains(&per_second), "{per_second}");
+    assert_eq!((flow.totals.dropped, flow.totals.local_stalls), (0, 0));
+    assert_eq!((nic.buffer_drops, outcome.links[0].buffer_drops), (0, 0));
+    // Ten packets of 1.2 ms at most, and what the machine is late.
+    let mean = flow.rtt.mean_s().unwrap();
+    assert!((0.041..0.060).contains(&mean), "{mean}");
+}
+
+/// Four flows of a host whose queue has room for four packets: it is full again and again, their
+/// TCP is told, reduces, and nothing is lost.
+#[test]
+fn a_full_interface_is_a_stall_and_no_loss() {
+    let mut spec = spec("cubic-linux", 3);
+    let first = spec.flows.remove(0);
+    for k in 0..4 {
+        let mut flow = first.clone();
+        flow.name = format!("flow {k}");
+        spec.flows.push(flow);
+    }
+    behind_an_interface(&mut spec, 4);
+    let Some(outcome) = run(&spec) else { return };
+    let sum = |of: fn(&fullpipe_run::FlowTotals) -> u64| -> u64 {
+        outcome.flows.iter().map(|f| of(&f.totals)).sum()
+    };
+    assert!(sum(|t| t.local_stalls) >= 10, "{}", sum(|t| t.local_stalls));
+    assert_eq!((sum(|t| t.dropped), sum(|t| t.timeouts)), (0, 0));
+    let told = outcome.flows.iter().flat_map(|f| &f.episodes);
+    let stall = EpisodeKind::Congestion(CongestionKind::LocalDrop);
+    assert!(told.filter(|e| e.kind == stall).count() >= 4);
+    let rate = sum(|t| t.delivered) as f64 / 3.0;
+    assert!((700.0..=834.0).contains(&rate), "{rate}");
+}
+
 #[test]
 fn what_the_kernel_lacks_says_how_to_get_it() {
     let Some(ground) = ground() else { return };
@@ -420,9 +520,13 @@ fn what_the_kernel_lacks_says_how_to_get_it() {
             "main.stack",
             (|s| s.flows[0].stack = StackSpec::parse("bbr3").unwrap()) as fn(&mut RunSpec),
         ),
-        ("main.nic_rate", |s| s.flows[0].local_queue = true),
-        ("main.rate", |s| {
-            s.flows[0].sender.pacing.max = Some(Rate::from_bits_per_sec(1_000_000))
+        ("main.tsq", |s| {
+            behind_an_interface(s, 100);
+            s.flows[0].sender.host.small_queue = false;
+        }),
+        ("main.sendstall", |s| {
+            behind_an_interface(s, 100);
+            s.flows[0].sender.host.local_drop = LocalDrop::Ignore;
         }),
         ("main.prr", |s| {
             s.flows[0].sender.recovery.reduction = fullpipe_flow::Reduction::Immediate

@@ -190,6 +190,7 @@ const KEYS: &[(&str, &str)] = &[
     ("receiver.acks.delay", "ack_delay"),
     ("receiver.acks.quick", "quick_acks"),
     ("receiver.paws", "paws"),
+    ("sender.tcp_options", "tcp_options"),
     ("receiver.window.first", "first_window"),
     ("sender.artificial_loss", "drop.where"),
     ("sender.handshake", "handshake"),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use fullpipe_units::{Rate, Span, Time};
 
 /// A flow of the file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
     /// Name in the file.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct FlowGroup {
 }
 
 /// Traffic of the file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TrafficGroup {
     /// Name in the file.
     pub name: String,

@@ -15,6 +15,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Names(Arc<[Cow<'static, str>]>);
 
 impl Names {
+    /// These names.
+    pub fn new(names: impl IntoIterator<Item = Cow<'static, str>>) -> Names {
+        let mut names: Vec<Cow<'static, str>> = names.into_iter().collect();
+        names.sort();
+        names.dedup();
+        Names::of(names)
+    }
+
     fn of(sorted: Vec<Cow<'static, str>>) -> Names {
         static KNOWN: Mutex<BTreeSet<Arc<[Cow<'static, str>]>>> = Mutex::new(BTreeSet::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,12 +44,18 @@ impl Names {
         self.0.is_empty()
     }
 
+    /// The name at a place.
+    pub fn name(&self, place: usize) -> Option<&str> {
+        self.0.get(place).map(AsRef::as_ref)
+    }
+
     /// The names, in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    /// Where a name stands among them.
+    pub fn place(&self, name: &str) -> Option<usize> {
         self.0.binary_search_by(|n| n.as_ref().cmp(name)).ok()
     }
 }

@@ -19,12 +19,24 @@ pub struct Filter {
 impl Filter {
     /// Whether it takes this socket.
     pub fn takes(&self, socket: &Socket) -> bool {
+        (self.loopback || !is_within_host(socket)) && self.meets(socket)
+    }
+
+    /// Whether it would take this socket if flows within this host counted, and they do not.
+    pub fn leaves_within_host(&self, socket: &Socket) -> bool {
+        !self.loopback && is_within_host(socket) && self.meets(socket)
+    }
+
+    fn meets(&self, socket: &Socket) -> bool {
         let has = |at: SocketAddr| self.ports.contains(&at.port());
-        let remote = socket.remote.ip().to_canonical();
-        (self.loopback || !remote.is_loopback())
-            && (self.ports.is_empty() || has(socket.local) || has(socket.remote))
+        let remote = socket.remote.ip();
+        (self.ports.is_empty() || has(socket.local) || has(socket.remote))
             && (self.remote.is_empty() || self.remote.iter().any(|n| n.holds(remote)))
     }
+}
+
+fn is_within_host(socket: &Socket) -> bool {
+    socket.remote.ip().to_canonical().is_loopback()
 }
 
 /// Addresses with the same first bits: `192.0.2.0/24`, `2001:db8::/32`, or one address.
@@ -121,12 +133,16 @@ mod tests {
             ..Filter::default()
         };
         assert!(loopback.takes(&here));
+        assert!(all.leaves_within_host(&here) && !all.leaves_within_host(&out));
+        assert!(!loopback.leaves_within_host(&here));
         let port = |ports| Filter {
             ports,
             ..Filter::default()
         };
         assert!(port(vec![443]).takes(&out) && port(vec![1, 40_000]).takes(&out));
         assert!(!port(vec![80]).takes(&out));
+        assert!(port(vec![443]).leaves_within_host(&here));
+        assert!(!port(vec![80]).leaves_within_host(&here));
         let net = Filter {
             remote: vec!["198.51.100.0/24".parse().unwrap()],
             ports: vec![443],

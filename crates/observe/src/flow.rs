@@ -14,6 +14,8 @@ use crate::tcp_info::{BYTES_ACKED, BYTES_RECEIVED, Field, TOTAL_RETRANS, TcpInfo
 pub struct Observer {
     diag: SocketDiag,
     filter: Filter,
+    /// Flows of the latest look that only their loopback addresses keep out.
+    left_within_host: usize,
     /// The sample before, by cookie.
     before: HashMap<u64, (Duration, TcpInfo)>,
     /// By inode, [`None`] where it may not be known; looked for where a new socket is met.
@@ -40,6 +42,7 @@ impl Observer {
         Ok(Self {
             diag: SocketDiag::open()?,
             filter,
+            left_within_host: 0,
             before: HashMap::new(),
             processes: None,
         })
@@ -53,12 +56,19 @@ impl Observer {
         }
     }
 
+    /// Flows of the latest look that the filter would take if flows within this host counted.
+    pub fn left_within_host(&self) -> usize {
+        self.left_within_host
+    }
+
     /// All flows now, in the order of their addresses; `now` is the time since any moment.
     ///
     /// # Errors
     /// [`ObserveError`].
     pub fn observe(&mut self, now: Duration) -> Result<Vec<Observation>, ObserveError> {
         let mut sockets = self.diag.connections()?;
+        let left = |s: &&Socket| self.filter.leaves_within_host(s);
+        self.left_within_host = sockets.iter().filter(left).count();
         sockets.retain(|socket| self.filter.takes(socket));
         sockets.sort_by_key(|s| (s.remote, s.local));
         if let Some(known) = &mut self.processes {

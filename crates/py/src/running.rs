@@ -174,6 +174,7 @@ pub fn run(
         out: Some(&out),
         earlier: Earlier::resumed(resume),
         captures: Captures::default(),
+        cases: None,
         progress: &counted,
         interrupt: flag.get(),
     };

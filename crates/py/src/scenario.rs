@@ -68,7 +68,7 @@ impl Scenario {
 
     /// The matrix parameters of every case, as written.
     fn cases(&self) -> Vec<Vec<(String, String)>> {
-        self.read.cases.iter().map(|c| c.params.clone()).collect()
+        self.read.cases.iter().map(|c| c.params()).collect()
     }
 }
 

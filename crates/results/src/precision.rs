@@ -10,7 +10,7 @@
 use crate::result::{CaseResult, Estimate, Estimates, PrecisionResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
-use fullpipe_scenario::Precision;
+use fullpipe_scenario::{Precision, Scenario};
 
 /// Seeds before a case is judged for the first time.
 pub const FIRST: usize = 3;
@@ -22,6 +22,15 @@ pub(crate) struct Judgement {
     pub reached: PrecisionResult,
     /// Further seeds may help.
     pub more: bool,
+}
+
+/// Seeds that each case of a scenario has at least.
+pub fn seeds_of(scenario: &Scenario) -> usize {
+    let (seeds, wanted) = (&scenario.seeds, scenario.measure.precision.as_ref());
+    let possible = possible(seeds, wanted).len();
+    wanted.map_or(seeds.len(), |wanted| {
+        at_first(seeds.len(), wanted).min(possible)
+    })
 }
 
 /// Seeds at the start: what the scenario asks for, at least [`FIRST`] as far as the cap allows.

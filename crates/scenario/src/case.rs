@@ -1,6 +1,7 @@
 //! A point of the matrix: what is run, and what it is made of.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::Change;
@@ -8,18 +9,19 @@ use fullpipe_metrics::{FlowGroup, TrafficGroup};
 use fullpipe_run::{FlowSpec, RunSpec, TimedChange};
 use fullpipe_units::Span;
 
-/// One point of the matrix, resolved.
+use crate::point::Point;
+use crate::shared::SharedSpec;
+
+/// One point of the matrix, resolved. What it has in common with other cases is there once: a
+/// hundred thousand of them take some ten megabytes.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Position in [`Scenario::cases`].
     pub index: usize,
-    /// Matrix key and value as written, in file order (strings without their quotes, tables as
-    /// inline TOML).
-    pub params: Vec<(String, String)>,
     /// The flows of the file that take part; one with `streams = n` is one group of n members.
-    pub flows: Vec<FlowGroup>,
+    pub flows: Arc<Vec<FlowGroup>>,
     /// The traffic of the file that takes part.
-    pub traffic: Vec<TrafficGroup>,
+    pub traffic: Arc<Vec<TrafficGroup>>,
     /// Virtual time of the run.
     pub duration: Span,
     /// Start of the measured part.
@@ -30,25 +32,33 @@ pub struct Case {
     /// and harm; an index into [`Scenario::cases`]. `None`: no such case, or it is the baseline
     /// itself.
     pub baseline: Option<usize>,
-    pub(crate) spec: RunSpec,
-    pub(crate) json: Vec<serde_json::Value>,
+    pub(crate) point: Point,
+    pub(crate) spec: SharedSpec,
 }
 
 impl Case {
     /// Run specification of this case for one seed.
     pub fn run_spec(&self, seed: u64) -> RunSpec {
-        RunSpec {
-            seed,
-            ..self.spec.clone()
-        }
+        self.spec.with_seed(seed)
+    }
+
+    /// Matrix key and value as written, in file order (strings without their quotes, tables as
+    /// inline TOML).
+    pub fn params(&self) -> Vec<(String, String)> {
+        let values = self.point.values();
+        values
+            .map(|(key, (plain, _))| (key.to_owned(), plain.clone()))
+            .collect()
     }
 
     /// [`Case::params`] as JSON values: numbers stay numbers.
     pub fn json_params(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
-        self.params
-            .iter()
-            .map(|(key, _)| key.as_str())
-            .zip(&self.json)
+        self.point.json()
+    }
+
+    /// Where it stands in the matrix.
+    pub fn point(&self) -> &Point {
+        &self.point
     }
 
     /// Canonical text of everything that determines the result beside seed and engine version. Two
@@ -61,7 +71,7 @@ impl Case {
     }
 
     fn write_key(&self, out: &mut String) -> std::fmt::Result {
-        let s = &self.spec;
+        let s = &self.run_spec(0);
         writeln!(
             out,
             "run {:?} from {:?} every {:?} trace {:?}",
@@ -80,14 +90,14 @@ impl Case {
         for cross in &s.cross {
             writeln!(out, "{cross:?}")?;
         }
-        for group in &self.flows {
+        for group in self.flows.iter() {
             writeln!(
                 out,
                 "group {} {:?} {:?}",
                 group.name, group.members, group.recovered_at
             )?;
         }
-        for group in &self.traffic {
+        for group in self.traffic.iter() {
             writeln!(
                 out,
                 "traffic {} {:?} {}",

@@ -19,11 +19,13 @@ mod keys;
 mod load;
 mod matrix;
 mod places;
+mod point;
 mod reference;
 mod resolve;
 mod scenario;
 mod schema;
 pub mod settings;
+mod shared;
 mod study;
 pub mod tables;
 pub mod value;
@@ -34,6 +36,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use differing::differing_keys;
 pub use load::{Loaded, load, text};
 pub use places::Places;
+pub use point::Point;
 pub use scenario::{
     Against, Expectation, HoldsFor, Measure, Negative, Overrides, Precision, Report, Scenario,
     TraceMode, WorldKey,
@@ -65,8 +68,7 @@ impl Scenario {
     pub fn first_case_unjudged(mut self) -> Scenario {
         self.cases.truncate(1);
         for case in &mut self.cases {
-            case.params.clear();
-            case.json.clear();
+            case.point = point::Point::only();
             case.baseline = None;
         }
         self.expectations.clear();

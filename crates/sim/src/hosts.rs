@@ -1,7 +1,7 @@
 //! All hosts of a run in virtual time: one [`Host`] with both ends of every flow, and links between
 //! them.
 
-use fullpipe_flow::{Ack, Segment};
+use fullpipe_flow::{Ack, PacketLengths, Segment};
 use fullpipe_host::{
     Capture, ClassRecord, Cross, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network,
 };
@@ -20,9 +20,8 @@ pub struct Out {
     first: u32,
     /// Links that ACKs cross.
     back: Box<[u32]>,
-    /// Bytes of a data packet, and of one without payload.
-    packet: u16,
-    header: u16,
+    /// Bytes of its packets.
+    lengths: PacketLengths,
     /// The first link is the host's own interface.
     local_queue: bool,
     /// Segments sent, less those lost and less ACKs that came back: with [`In::inside`] the packets
@@ -39,8 +38,8 @@ pub struct In {
     first: u32,
     /// Links that data crosses.
     forward: Box<[u32]>,
-    /// Bytes of an ACK.
-    header: u16,
+    /// Bytes of its packets.
+    lengths: PacketLengths,
     /// The first link of data is an interface of the sender's host.
     local_queue: bool,
     /// ACKs sent, less those lost and less segments that arrived.
@@ -327,7 +326,7 @@ impl Attached<'_> {
     ) {
         let dropped = sender.depart(now, segment, classes);
         let out = &mut sender.outlet;
-        let size = if segment.syn { out.header } else { out.packet };
+        let size = out.lengths.segment(segment);
         let packet = Packet::of_segment(slot, size, segment);
         self.ways
             .capture
@@ -349,11 +348,11 @@ impl Attached<'_> {
 
     /// If the host's own interface is full, when to try again.
     #[inline]
-    fn room(&mut self, now: Time, out: &Out, syn: bool) -> Option<Time> {
+    fn room(&mut self, now: Time, out: &Out, segment: &Segment) -> Option<Time> {
         if !out.local_queue {
             return None;
         }
-        let size = if syn { out.header } else { out.packet };
+        let size = out.lengths.segment(segment);
         let room = self.net.links[out.first as usize].room(now, size)?;
         Some(room.max(now + Span::from_nanos(1)))
     }
@@ -362,7 +361,8 @@ impl Attached<'_> {
     #[inline(always)]
     fn answer(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<In>, ack: &Ack) {
         let way = &mut receiver.inlet;
-        let packet = Packet::of_ack(slot, way.header, ack, &mut self.net.options);
+        let size = way.lengths.ack(ack);
+        let packet = Packet::of_ack(slot, size, ack, &mut self.net.options);
         way.inside += 1;
         self.ways
             .capture
@@ -470,8 +470,7 @@ impl Network for Attached<'_> {
         Some(Out {
             first: f.forward[0] as u32,
             back: links(&f.back),
-            packet: f.sender.packet() as u16,
-            header: f.sender.header as u16,
+            lengths: f.sender.lengths(),
             local_queue: f.local_queue,
             inside: 0,
             resumes: 0,
@@ -482,7 +481,7 @@ impl Network for Attached<'_> {
         Some(In {
             first: f.back[0] as u32,
             forward: links(&f.forward),
-            header: f.sender.header as u16,
+            lengths: f.sender.lengths(),
             local_queue: f.local_queue,
             inside: 0,
         })
@@ -498,7 +497,7 @@ impl Network for Attached<'_> {
         classes: &mut [ClassRecord],
     ) {
         while let Some(segment) = sender.poll_transmit(now) {
-            if let Some(retry) = self.room(now, &sender.outlet, segment.syn) {
+            if let Some(retry) = self.room(now, &sender.outlet, &segment) {
                 hand_back(now, segment, sender, classes);
                 self.net.schedule(retry, Wake::Resume(slot));
                 break;

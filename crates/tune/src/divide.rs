@@ -7,16 +7,11 @@ use fullpipe_policy::{Action, Rule};
 /// Flows of the paths that divide, by the path's name.
 pub type Flows = BTreeMap<String, u32>;
 
-/// The rules as each of their flows gets them.
-pub fn among(rules: &[Rule], flows: &Flows) -> Vec<Rule> {
-    let rules = rules.iter();
-    rules.map(|rule| part(rule, flows)).collect()
-}
-
-/// A flow's part of one rule. What is not divided stays without a limit.
-fn part(rule: &Rule, flows: &Flows) -> Rule {
+/// A flow's part of a rule of this path, be it the path's or the flow's own. What is not divided
+/// stays without a limit.
+pub fn part(rule: &Rule, path: &str, flows: &Flows) -> Rule {
     let mut rule = rule.clone();
-    let n = flows.get(&rule.name).copied().unwrap_or(1);
+    let n = flows.get(path).copied().unwrap_or(1);
     if !rule.divide || n < 2 {
         return rule;
     }
@@ -62,7 +57,7 @@ mod tests {
 
     fn divided(rule: &Rule, n: u32) -> (u32, u64, Option<u64>, Option<u64>) {
         let flows = Flows::from([("path".to_owned(), n)]);
-        let part = &among(std::slice::from_ref(rule), &flows)[0];
+        let part = part(rule, "path", &flows);
         let Action::Ours { params, .. } = &part.action else {
             unreachable!("an action of ours stays one")
         };

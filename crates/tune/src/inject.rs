@@ -246,9 +246,11 @@ pub fn run(
         Kind::Ack => TC_INGRESS,
         Kind::Loss | Kind::Stall => TC_EGRESS,
     };
-    let mut hook = hook(program.as_fd(), index, way);
+    let before = priorities(index, way).map_err(at("filters of the interface"))?;
+    let priority = first_of(&before);
+    let mut hook = hook(program.as_fd(), index, way, priority);
     let made = !has_clsact(&mut hook);
-    note.write(index, made, fault.kind)
+    note.write(index, made, fault.kind, priority)
         .map_err(at("the note"))?;
     let attached = (|| {
         hook.create()?;
@@ -256,6 +258,13 @@ pub fn run(
     })();
     if let Err(e) = attached {
         let _ = note.clear();
+        if before.contains(&priority) {
+            let message = format!(
+                "another filter has the first place on {interface}, and what it lets pass is not \
+                 seen behind it: `tc filter show dev {interface}`"
+            );
+            return Err(InjectError::Refused(message));
+        }
         return Err(lacks("a filter on the interface (CAP_NET_ADMIN)", &e).into());
     }
     begun();
@@ -290,14 +299,21 @@ pub fn clear(folder: &Path) -> Result<bool, InjectError> {
     Note::open(folder).map_err(failed)?.clear()
 }
 
-/// Of all filters on an interface ours has this number and this place.
+/// Of all filters on an interface ours has this number, and this place if it is the first one there.
 const HANDLE: u32 = 0x6670;
 const PRIORITY: u32 = 0x6670;
 
-fn hook(program: BorrowedFd<'_>, index: i32, way: u32) -> TcHook {
+/// The place before all of these: a filter that says what becomes of a packet hides it from those
+/// behind it. Of the first place a newer program is before an older one.
+fn first_of(priorities: &[u32]) -> u32 {
+    let first = priorities.iter().min();
+    first.map_or(PRIORITY, |first| first.saturating_sub(1).clamp(1, PRIORITY))
+}
+
+fn hook(program: BorrowedFd<'_>, index: i32, way: u32, priority: u32) -> TcHook {
     let mut builder = TcHookBuilder::new(program);
     builder.ifindex(index).replace(false);
-    builder.handle(HANDLE).priority(PRIORITY);
+    builder.handle(HANDLE).priority(priority);
     builder.hook(way)
 }
 
@@ -332,13 +348,14 @@ impl Note {
             .map_err(|_| io::Error::new(io::ErrorKind::AddrInUse, "another `inject` runs"))
     }
 
-    fn write(&mut self, index: i32, made: bool, kind: Kind) -> io::Result<()> {
+    fn write(&mut self, index: i32, made: bool, kind: Kind, priority: u32) -> io::Result<()> {
         let namespace = fs::metadata(namespaces::OWN)?.ino();
         let note = json!({
             "namespace": namespace,
             "interface": index,
             "made": made,
             "arriving": kind == Kind::Ack,
+            "priority": priority,
         });
         self.0.rewind()?;
         self.0.write_all(note.to_string().as_bytes())?;
@@ -376,14 +393,17 @@ fn take_away(note: &Value) -> io::Result<()> {
         true => TC_INGRESS,
         false => TC_EGRESS,
     };
+    let priority = note["priority"].as_u64().unwrap_or(0) as u32;
     let (made, none) = (note["made"] == true, File::open("/dev/null")?);
     namespaces::within(fd, || {
-        let mut hook = hook(none.as_fd(), index, way);
+        let mut hook = hook(none.as_fd(), index, way, priority);
         if hook.query().is_ok() {
             hook.detach().map_err(io::Error::other)?;
         }
         // With it goes the place, if nobody else has put anything there.
-        if made && !has_filters(index)? {
+        let mut all = priorities(index, TC_EGRESS)?;
+        all.extend(priorities(index, TC_INGRESS)?);
+        if made && all.is_empty() {
             let mut both = hook;
             both.attach_point(TC_EGRESS | TC_INGRESS);
             let _ = both.destroy();
@@ -392,38 +412,53 @@ fn take_away(note: &Value) -> io::Result<()> {
     })
 }
 
-/// Whether an interface has a filter, in either direction (rtnetlink(7), `RTM_GETTFILTER`).
-fn has_filters(index: i32) -> io::Result<bool> {
-    for parent in [0xffff_fff2u32, 0xffff_fff3] {
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            SockProtocol::NetlinkRoute,
-        )?;
-        // Header, then `struct tcmsg`: family, interface, handle, parent, info.
-        let mut request = Vec::with_capacity(36);
-        request.extend(36u32.to_ne_bytes());
-        request.extend(RTM_GETTFILTER.to_ne_bytes());
-        request.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-        request.extend([0; 12]);
-        request.extend(index.to_ne_bytes());
-        request.extend([0; 4]);
-        request.extend(parent.to_ne_bytes());
-        request.extend([0; 4]);
-        send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
-        let mut answer = [0; 8192];
+/// Places of the filters that see what leaves by an interface, or what arrives (rtnetlink(7),
+/// `RTM_GETTFILTER`); a place is named once for each of its filters, and once more.
+fn priorities(index: i32, way: u32) -> io::Result<Vec<u32>> {
+    let parent: u32 = match way {
+        TC_INGRESS => 0xffff_fff2,
+        _ => 0xffff_fff3,
+    };
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )?;
+    // Header, then `struct tcmsg`: family, interface, handle, parent, info.
+    let mut request = Vec::with_capacity(36);
+    request.extend(36u32.to_ne_bytes());
+    request.extend(RTM_GETTFILTER.to_ne_bytes());
+    request.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    request.extend([0; 12]);
+    request.extend(index.to_ne_bytes());
+    request.extend([0; 4]);
+    request.extend(parent.to_ne_bytes());
+    request.extend([0; 4]);
+    send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
+    let mut found = Vec::new();
+    let mut answer = [0; 32768];
+    loop {
         let n = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        let kind = answer[..n]
-            .get(4..6)
-            .map_or(0, |b| u16::from_ne_bytes([b[0], b[1]]));
-        if kind == RTM_NEWTFILTER {
-            return Ok(true);
+        let mut rest = &answer[..n];
+        while let Some(header) = rest.first_chunk::<HEADER>() {
+            let [a, b, c, d, e, f, ..] = *header;
+            let info = rest.get(HEADER + 16..HEADER + 20);
+            let info = info.and_then(|info| info.first_chunk().copied());
+            match (u16::from_ne_bytes([e, f]), info) {
+                (RTM_NEWTFILTER, Some(info)) => found.push(u32::from_ne_bytes(info) >> 16),
+                // The end, or an error: there is no place for filters.
+                _ => return Ok(found),
+            }
+            let length = u32::from_ne_bytes([a, b, c, d]) as usize;
+            let next = length.max(HEADER).next_multiple_of(4);
+            rest = rest.get(next..).unwrap_or_default();
         }
     }
-    Ok(false)
 }
 
+/// Bytes of `struct nlmsghdr`.
+const HEADER: usize = 16;
 const RTM_NEWTFILTER: u16 = 44;
 const RTM_GETTFILTER: u16 = 46;
 const NLM_F_REQUEST: u16 = 1;

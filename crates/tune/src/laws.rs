@@ -5,20 +5,24 @@
 //! while the ground makes those of a run, and the program that chooses algorithms is on that group
 //! alone: nothing else on the host meets it.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use fullpipe_kernel::acks::{Ack, Record};
 use fullpipe_kernel::laws::{Lack, Laws, Loaded, Wanted};
 use fullpipe_policy::{Action, Compiled, Facts, OnDaemonLoss, Prefix, Rule, Side, Via, lower};
 use fullpipe_run::GroundError;
+use fullpipe_units::Span;
 
-use crate::bpf::{Bpf, Load, OBJECT, prefix_of_process};
+use crate::bpf::{Bpf, Load, OBJECT, now_us, prefix_of_process};
 use crate::groups;
 use crate::journal::Journal;
 use crate::namespaces::Scope;
 use crate::tuner::Tuner;
+use crate::watch::{Sight, Watch};
 
 /// By the programs of this build.
 #[derive(Debug)]
@@ -63,6 +67,53 @@ impl Laws for Programs {
         };
         tuner.apply(compiled).map_err(lacks)?;
         Ok(Box::new(Run { tuner, group }))
+    }
+
+    fn record(&self, sockets: &[u64]) -> Result<Box<dyn Record>, String> {
+        let watch = Watch::begin(None).map_err(|e| e.to_string())?;
+        for cookie in sockets {
+            watch.add(*cookie).map_err(|e| e.to_string())?;
+        }
+        let flows = sockets.iter().enumerate().map(|(k, cookie)| (*cookie, k));
+        Ok(Box::new(Acks {
+            watch,
+            flows: flows.collect(),
+            zero: (Instant::now(), now_us()),
+        }))
+    }
+}
+
+/// ACKs of the flows of a run.
+#[derive(Debug)]
+struct Acks {
+    watch: Watch,
+    /// Flows by the cookies of their sockets.
+    flows: HashMap<u64, usize>,
+    /// One moment in the time of the program and of the kernel, microseconds.
+    zero: (Instant, u64),
+}
+
+impl Record for Acks {
+    fn acks(&mut self) -> Result<Vec<Ack>, String> {
+        let sights = self.watch.sights().map_err(|e| e.to_string())?;
+        let (instant, us) = self.zero;
+        let acks = sights.into_iter().filter_map(|sight| {
+            let Sight::Ack(seen) = sight else {
+                return None;
+            };
+            Some(Ack {
+                at: instant + Duration::from_micros(seen.time_us.saturating_sub(us)),
+                flow: *self.flows.get(&seen.cookie)?,
+                info: seen.info(),
+                fraction: seen.ours.map_or(0.0, |(fraction, _, _)| fraction),
+                rtt: Span::from_micros(seen.rtt_us.into()),
+            })
+        });
+        Ok(acks.collect())
+    }
+
+    fn missed(&self) -> u64 {
+        self.watch.missed().unwrap_or(0)
     }
 }
 

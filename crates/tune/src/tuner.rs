@@ -43,7 +43,8 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 pub struct Tuner<K> {
     kernel: K,
     compiled: Compiled,
-    /// The rules as each of their flows gets them, among `shares` of them.
+    /// The rules as each of their flows gets them, among `shares` of them; behind those of paths
+    /// those of single flows.
     each: Vec<Rule>,
     shares: Flows,
     numbers: Numbers,
@@ -209,22 +210,28 @@ impl<K: Kernel> Tuner<K> {
     /// Writes rules, each flow's part of them.
     fn put(&mut self, compiled: Compiled) -> Result<(), TuneError> {
         let mut numbers = self.numbers.clone();
-        let own = || self.own.values().map(|own| &own.rule);
-        let all = compiled.rules.iter().chain(own());
+        let own = self.own.values().map(|own| &own.rule);
+        let all = compiled.rules.iter().chain(own);
         numbers.assign(all.map(|rule| rule.name.as_str()));
         let shares = self.count_shares(&compiled, &numbers);
-        let each = Compiled {
-            rules: divide::among(&compiled.rules, &shares),
+        let rules = compiled.rules.iter();
+        let rules = rules.map(|rule| divide::part(rule, &rule.name, &shares));
+        let parts = Compiled {
+            rules: rules.collect(),
             ..compiled.clone()
         };
-        let image = Image::new(&each, own(), &numbers, &self.prefix)?;
+        let own = self.own.values();
+        let own = own.map(|own| divide::part(&own.rule, &own.path, &shares));
+        let own: Vec<Rule> = own.collect();
+        let image = Image::new(&parts, own.iter(), &numbers, &self.prefix)?;
+        let each = [parts.rules, own].concat();
         let mut control = self.control.clone();
         control.active ^= 1;
         control.generation = control.generation.wrapping_add(1);
         control.keep = compiled.on_daemon_loss == OnDaemonLoss::Keep;
         control.heartbeat_us = self.kernel.now_us();
         control.never = image.never.clone();
-        self.note_ceilings(&each.rules)?;
+        self.note_ceilings(&each)?;
         // The half that nobody reads, then one word that says which half is read.
         self.kernel.fill(control.active, &image)?;
         self.kernel.control(&control)?;
@@ -234,20 +241,24 @@ impl<K: Kernel> Tuner<K> {
             }
         }
         (self.control, self.numbers, self.compiled) = (control, numbers, compiled);
-        (self.each, self.shares) = (each.rules, shares);
+        (self.each, self.shares) = (each, shares);
         Ok(())
     }
 
-    /// How many flows each path that divides has now.
+    /// How many flows each path that divides has now, those with parameters of their own too.
     fn count_shares(&self, compiled: &Compiled, numbers: &Numbers) -> Flows {
         let dividing = compiled.rules.iter().filter(|r| r.divide);
-        let of = |rule: &Rule| {
-            let number = numbers.of(&rule.name);
-            let mine = self.known.values();
-            let mine = mine.filter(|k| !k.refused && number.is_some() && k.rule == number);
-            (rule.name.clone(), mine.count() as u32)
-        };
-        dividing.map(of).collect()
+        let mut flows: Flows = dividing.map(|rule| (rule.name.clone(), 0)).collect();
+        for (cookie, known) in self.known.iter().filter(|(_, known)| !known.refused) {
+            let name = known.rule.and_then(|number| numbers.name(number));
+            let own = self.own.get(cookie);
+            let own = own.filter(|own| Some(own.rule.name.as_str()) == name);
+            let path = own.map(|own| own.path.as_str()).or(name);
+            if let Some(n) = path.and_then(|path| flows.get_mut(path)) {
+                *n += 1;
+            }
+        }
+        flows
     }
 
     /// Flows have come or gone: windows and rates are theirs at the next ACK, buffers with the next
@@ -597,7 +608,10 @@ impl<K: Kernel> Tuner<K> {
             .own
             .get(&listing.cookie)
             .filter(|own| own.path == path.name);
-        let rule = own.map_or(path, |own| &own.rule);
+        let rule = own.map_or(path, |own| {
+            let part = self.each.iter().find(|rule| rule.name == own.rule.name);
+            part.unwrap_or(&own.rule)
+        });
         if self.control.off && matches!(rule.action, Action::Kernel(_)) {
             // The programs switch off what is theirs.
             return leave("off");

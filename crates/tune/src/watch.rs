@@ -5,7 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fullpipe_observe::{Filter, Network};
+use fullpipe_observe::tcp_info::{
+    BYTES_ACKED, CA_STATE, DELIVERED, DELIVERED_CE, LOST, MIN_RTT, PACING_RATE, RETRANS, RTT,
+    SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, TOTAL_RETRANS, TOTAL_RTO, UNACKED,
+};
+use fullpipe_observe::{Filter, Network, TcpInfo};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, RingBuffer, RingBufferBuilder};
 
 use crate::bpf::{lacks, load, missing};
@@ -117,6 +121,30 @@ pub struct Seen {
     pub pacing: u64,
     /// Since the start.
     pub bytes_acked: u64,
+}
+
+impl Seen {
+    /// What the kernel's own structure says of it; fields that no ACK shows are 0.
+    pub fn info(&self) -> TcpInfo {
+        TcpInfo::of(&[
+            (SND_CWND, self.cwnd.into()),
+            (SND_SSTHRESH, self.ssthresh.into()),
+            (CA_STATE, self.state.into()),
+            (TOTAL_RETRANS, self.retransmitted.into()),
+            (TOTAL_RTO, self.timeouts.into()),
+            (DELIVERED, self.delivered.into()),
+            (DELIVERED_CE, self.delivered_ce.into()),
+            (RTT, self.srtt_us.into()),
+            (MIN_RTT, self.min_rtt_us.into()),
+            (PACING_RATE, self.pacing),
+            (UNACKED, self.packets_out.into()),
+            (SACKED, self.sacked_out.into()),
+            (LOST, self.lost_out.into()),
+            (RETRANS, self.retrans_out.into()),
+            (BYTES_ACKED, self.bytes_acked),
+            (SND_MSS, self.mss.into()),
+        ])
+    }
 }
 
 impl Sight {

@@ -302,6 +302,13 @@ impl core::str::FromStr for StackSpec {
     }
 }
 
+/// Two stacks are one if they are spelled alike and made of the same code.
+impl PartialEq for StackSpec {
+    fn eq(&self, other: &StackSpec) -> bool {
+        self.made_of() == other.made_of() && self.to_string() == other.to_string()
+    }
+}
+
 /// As its spelling, from which everything else follows.
 #[cfg(feature = "serde")]
 impl serde::Serialize for StackSpec {

@@ -111,7 +111,8 @@ same seeds, Welch's for two independent samples otherwise. With one seed on eith
 difference counts; below 1e-9 of the values there is none. The effect is the difference in \
 standard deviations: d_z in those of the pairs' differences, d in the pooled one of both samples \
 (Cohen 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, \
-flow or link exists on one side only.";
+flow or link exists on one side only; a link that only delays does not count, and of two grounds no \
+link does.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

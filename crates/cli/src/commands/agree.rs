@@ -73,6 +73,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
             out: Some(&args.out),
             earlier: Earlier::resumed(args.resume),
             captures: Captures::default(),
+            cases: None,
             progress: &progress,
             interrupt: &INTERRUPT,
         },

@@ -72,7 +72,7 @@ fn summary(name: &str, scenario: &Scenario, list_cases: bool) -> String {
     if list_cases {
         for case in &scenario.cases {
             let params: Vec<String> = case
-                .params
+                .params()
                 .iter()
                 .map(|(k, v)| format!("{k} = {v}"))
                 .collect();

@@ -96,6 +96,7 @@ fn run(args: &Falsify, name: &str, trial: &Trial) -> Result<Falsification, Failu
         out: None,
         earlier: Earlier::Remade,
         captures: Captures::default(),
+        cases: None,
         progress: &progress,
         interrupt: &INTERRUPT,
     };

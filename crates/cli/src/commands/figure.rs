@@ -54,6 +54,13 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
         seed: args.seed,
     };
     let drawn = ask(&dir, kind, &asked).map_err(refused)?;
+    if let Some(taken) = &drawn.taken {
+        let others = taken.others.join("`, `");
+        output::say(&format!(
+            "drawn of `{}`; `--of NAME` takes another: `{others}`",
+            taken.of
+        ));
+    }
     if picture.form.is_table() {
         let printed = drawn.printed.as_ref().filter(|_| picture.form != Form::Csv);
         let text = rows_text(printed.unwrap_or(&drawn.tidy), picture.form);

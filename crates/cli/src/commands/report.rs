@@ -1,10 +1,11 @@
 //! `fullpipe report`, and the line that says where a report is.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use fullpipe_report::page::{self, Study, Written};
 
-use crate::args::Report;
+use crate::args::{Format, Report, Run};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -25,6 +26,19 @@ pub fn of_all(dir: &Path, study: &Study) -> Result<String, Failure> {
     Ok(line(&page::write_study(dir, study)?))
 }
 
+/// Says to whoever looks at a table that it need not be all; programs and logs are told nothing.
+pub fn offer(args: &Run) {
+    if let Some(line) = offered(args, std::io::stderr().is_terminal()) {
+        output::say(line);
+    }
+}
+
+fn offered(args: &Run, is_terminal: bool) -> Option<&'static str> {
+    let is_table = args.format == Format::Table && args.out.is_none();
+    (is_table && is_terminal && !args.quiet)
+        .then_some("kept nothing: `--out DIR` writes the report, figures and every number")
+}
+
 /// `report: results/report.html (312 kB, opens in a browser)`.
 fn line(written: &Written) -> String {
     let size = match written.bytes {
@@ -33,4 +47,28 @@ fn line(written: &Written) -> String {
     };
     let path = written.path.display();
     format!("report: {path} ({size}, opens in a browser)")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn only_a_table_that_somebody_looks_at_is_offered_more() {
+        let offered = |flags: &[&str], is_terminal: bool| {
+            let line = [&["fullpipe", "run", "first-run"], flags].concat();
+            match Args::parse_from(line).command {
+                Command::Run(run) => offered(&run, is_terminal).is_some(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(offered(&[], true));
+        assert!(!offered(&[], false));
+        for flags in [&["--out", "r"][..], &["--format", "csv"], &["-q"]] {
+            assert!(!offered(flags, true), "{flags:?}");
+        }
+    }
 }

@@ -12,8 +12,8 @@ use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::{self, Written};
 use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
-use fullpipe_results::result::RunResult;
-use fullpipe_results::run::{Options, Ran, RunError, run_on};
+use fullpipe_results::result::{CaseLine, RunResult};
+use fullpipe_results::run::{CaseSink, Keep, Options, Ran, RunError, Taken, run_on};
 use fullpipe_results::store::{Earlier, ResultDir};
 use fullpipe_run::{Ground, LinkSpec, Loss};
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
@@ -58,8 +58,10 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     }
     let mut results = Vec::new();
     let mut stopped = None;
+    let rows = Rows::wanted(args, &scenarios, &*ground);
     for (scenario, out) in scenarios.iter().zip(&directories) {
-        let (ran, remarks) = match one(args, scenario, &*ground, &live, out.as_deref()) {
+        let out = out.as_deref();
+        let (ran, remarks) = match one(args, scenario, &*ground, &live, out, rows.as_ref()) {
             Ok(done) => done,
             Err(Stopped(failure, None)) => {
                 // What earlier scenarios came to is on stdout already, or follows.
@@ -73,8 +75,8 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         };
         match args.format {
             Format::Table => output::data(&headed_table(scenario, &ran.result, ground.peer()))?,
-            Format::Ndjson => output::data(&view::ndjson(&ran.result))?,
-            Format::Json | Format::Csv => {}
+            Format::Ndjson if rows.is_none() => output::data(&view::ndjson(&ran.result))?,
+            Format::Ndjson | Format::Json | Format::Csv => {}
         }
         // Last, so that on a terminal the places of the results stand below the table.
         if !args.quiet {
@@ -96,9 +98,10 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     }
     match (args.format, results.as_slice()) {
         (Format::Json | Format::Csv, []) => {}
-        (Format::Json, [one]) => output::data(&one.to_json())?,
+        (Format::Json, [one]) => output::content(|out| one.write_json(out))?,
         (Format::Json, all) => output::data(&array(all))?,
-        (Format::Csv, all) => output::data(&view::csv(all))?,
+        (Format::Csv, all) if rows.is_none() => output::data(&view::csv(all))?,
+        (Format::Csv, _) => {}
         (Format::Table | Format::Ndjson, _) => {}
     }
     summaries(args, &results)?;
@@ -291,6 +294,7 @@ fn one(
     ground: &dyn Ground,
     live: &Live,
     out: Option<&Path>,
+    rows: Option<&Rows>,
 ) -> Result<(Ran, Vec<String>), Stopped> {
     if ground.in_real_time() && !args.quiet {
         output::say(&real_time(scenario, ground));
@@ -310,6 +314,10 @@ fn one(
     });
     let progress = args.progress.unless(args.quiet || args.live.dashboard);
     let progress = Progress::new(&scenario.name, progress);
+    let printed = rows.map(|rows| Printed {
+        rows,
+        progress: &progress,
+    });
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
         out,
@@ -321,6 +329,14 @@ fn one(
             pcap: args.pcap,
             qlog: args.qlog,
         },
+        cases: printed.as_ref().map(|by| Taken {
+            by,
+            // What continuous integration is given is made of everything.
+            keep: match args.junit.is_some() || args.markdown.is_some() {
+                true => Keep::All,
+                false => Keep::Remarks,
+            },
+        }),
         progress: &progress,
         interrupt: &INTERRUPT,
     };
@@ -356,6 +372,55 @@ fn one(
         remarks.push(commands::report::beside(dir)?);
     }
     Ok((ran, remarks))
+}
+
+/// Rows that are printed as soon as their case is complete.
+struct Rows {
+    /// Of CSV; `None`: objects.
+    columns: Option<view::Columns>,
+    /// The header is printed.
+    headed: AtomicBool,
+}
+
+impl Rows {
+    /// Those that are asked for, where nothing stands against it: the dashboard has the terminal to
+    /// itself, and only at the end is it known whether runs to another host were cut short, for
+    /// which CSV has a column.
+    fn wanted(args: &Run, scenarios: &[Scenario], ground: &dyn Ground) -> Option<Rows> {
+        let columns = match args.format {
+            _ if args.live.dashboard => return None,
+            Format::Csv if ground.peer().is_none() => Some(view::Columns::of_scenarios(scenarios)),
+            Format::Ndjson => None,
+            Format::Csv | Format::Json | Format::Table => return None,
+        };
+        Some(Rows {
+            columns,
+            headed: AtomicBool::new(false),
+        })
+    }
+}
+
+/// Rows on stdout, beside the progress of their scenario.
+struct Printed<'a> {
+    rows: &'a Rows,
+    progress: &'a Progress,
+}
+
+impl CaseSink for Printed<'_> {
+    fn case(&self, index: usize, line: &CaseLine<'_>) -> io::Result<()> {
+        let text = match &self.rows.columns {
+            None => view::json_line(line),
+            Some(columns) => {
+                let head = match self.rows.headed.swap(true, Ordering::Relaxed) {
+                    true => String::new(),
+                    false => columns.head(),
+                };
+                head + &columns.rows(line.scenario, line.ground, index, line.case)
+            }
+        };
+        let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
+        self.progress.beside(|| output::part(write))
+    }
 }
 
 /// `time series: of 450 of 2250 runs, the first seeds of each case`, where not all runs have them.
@@ -422,10 +487,9 @@ fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
     let keys = scenario
         .cases
         .iter()
-        .flat_map(|c| &c.params)
-        .map(|(k, _)| k);
+        .flat_map(|c| c.json_params().map(|(k, _)| k));
     for key in keys {
-        if SIZE_OF_A_BDP.contains(&key.as_str()) {
+        if SIZE_OF_A_BDP.contains(&key) {
             notes.push(format!(
                 "{path}: `{key}` is only what 1BDP means, cases have its label"
             ));

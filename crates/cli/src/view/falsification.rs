@@ -487,7 +487,7 @@ fn repeated_seeds(found: &Falsification) -> String {
     let Some(first) = same.first() else {
         return String::new();
     };
-    let first = match first.0.is_empty() {
+    let first = match first.is_empty() {
         true => String::new(),
         false => format!(", for example {first}"),
     };

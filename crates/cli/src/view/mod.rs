@@ -14,13 +14,13 @@ mod text;
 mod traffic;
 pub mod truth;
 
-use fullpipe_results::result::{CaseResult, RunResult};
+use fullpipe_results::result::{CaseLine, CaseResult, RunResult};
 
 use crate::table::Table;
 pub use falsification::{advice, falsification, falsifications};
 pub use junit::junit;
 pub use markdown::markdown;
-pub use rows::csv;
+pub use rows::{Columns, csv};
 
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the
 /// expectations.
@@ -71,11 +71,13 @@ pub fn failures(result: &RunResult) -> Vec<String> {
 
 /// One case per line, each with the names of version, scenario and ground.
 pub fn ndjson(result: &RunResult) -> String {
+    result.lines().map(|line| json_line(&line)).collect()
+}
+
+/// A case as a line.
+pub fn json_line(line: &CaseLine<'_>) -> String {
     // Maps with string keys and finite numbers only: this cannot fail.
-    let lines = result
-        .lines()
-        .map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n");
-    lines.collect()
+    serde_json::to_string(line).unwrap_or_default() + "\n"
 }
 
 /// Parameters of every case as text.

@@ -1,72 +1,131 @@
 //! A result as rows of comma-separated values.
 
 use fullpipe_metrics::{Scope, find, names_of};
-use fullpipe_results::result::{Estimate, RunResult};
+use fullpipe_results::precision;
+use fullpipe_results::result::{CaseResult, Estimate, RunResult};
+use fullpipe_scenario::Scenario;
 
 /// The header and the rows of several results: one row per flow (or traffic) and case. Parameters
 /// that a scenario does not have are empty.
 pub fn csv(results: &[RunResult]) -> String {
-    let cases = || results.iter().flat_map(|r| &r.cases);
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in cases().flat_map(|c| &c.params.0) {
-        if !keys.contains(&key.as_str()) {
-            keys.push(key);
-        }
-    }
-    let several = cases().any(|c| c.seeds.len() > 1);
-    let mut flow_metrics: Vec<&str> = names_of(Scope::Flow).collect();
-    // Only if there is traffic; names that flows have too are there already.
-    if cases().any(|c| !c.traffic.is_empty()) {
-        flow_metrics.extend(names_of(Scope::Traffic).filter(|n| find(Scope::Flow, n).is_none()));
-    }
-    let case_metrics: Vec<&str> = names_of(Scope::Case).collect();
-    let partial = cases().any(|c| c.partial.is_some());
-    let mut head: Vec<String> = ["scenario", "ground", "case"].map(str::to_owned).to_vec();
-    head.extend(keys.iter().map(|k| (*k).to_owned()));
-    head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
-    for metric in flow_metrics.iter().chain(&case_metrics) {
-        head.push((*metric).to_owned());
-        if several {
-            head.extend([format!("{metric}_ci95_low"), format!("{metric}_ci95_high")]);
-        }
-    }
-    if partial {
-        head.push("partial".to_owned());
-    }
-    let mut out = csv_line(&head);
+    let columns = Columns::of(results);
+    let mut out = columns.head();
     for result in results {
+        let (scenario, ground) = (&result.scenario, &result.ground);
         for (index, case) in result.cases.iter().enumerate() {
-            let flows = case.flows.iter();
-            let flows = flows.map(|f| (&f.name, "flow", &f.stack, &f.metrics));
-            let traffic = case.traffic.iter();
-            let traffic = traffic.map(|t| (&t.name, t.kind.as_str(), &t.stack, &t.metrics));
-            for (name, kind, stack, metrics) in flows.chain(traffic) {
-                let mut row = vec![
-                    result.scenario.clone(),
-                    result.ground.clone(),
-                    index.to_string(),
-                ];
-                row.extend(keys.iter().map(|k| case.params.text(k).unwrap_or_default()));
-                row.extend([
-                    case.seeds.len().to_string(),
-                    name.clone(),
-                    kind.to_owned(),
-                    stack.clone(),
-                ]);
-                for metric in &flow_metrics {
-                    push_estimate(&mut row, metrics.get(*metric), several);
-                }
-                for metric in &case_metrics {
-                    push_estimate(&mut row, case.metrics.0.get(*metric), several);
-                }
-                if partial {
-                    row.push(case.partial.clone().unwrap_or_default());
-                }
-                out += &csv_line(&row);
-            }
+            out += &columns.rows(scenario, ground, index, case);
         }
     }
     out
+}
+
+/// The columns of rows, which are known before there is a row.
+pub struct Columns {
+    /// Parameters, in the order in which they were met.
+    keys: Vec<String>,
+    /// Means have intervals.
+    several: bool,
+    /// Metrics of flows, and of traffic where there is any.
+    row_metrics: Vec<&'static str>,
+    case_metrics: Vec<&'static str>,
+    /// Some run ended before its time.
+    partial: bool,
+}
+
+impl Columns {
+    /// Those of results.
+    fn of(results: &[RunResult]) -> Columns {
+        let cases = || results.iter().flat_map(|r| &r.cases);
+        let keys = cases().flat_map(|c| c.params.iter()).map(|(key, _)| key);
+        let several = cases().any(|c| c.seeds.len() > 1);
+        let traffic = cases().any(|c| !c.traffic.is_empty());
+        Columns {
+            partial: cases().any(|c| c.partial.is_some()),
+            ..Columns::new(keys, several, traffic)
+        }
+    }
+
+    /// Those that the results of these scenarios will have, where all runs last until their end.
+    pub fn of_scenarios(scenarios: &[Scenario]) -> Columns {
+        let cases = || scenarios.iter().flat_map(|s| &s.cases);
+        let first = scenarios.iter().filter_map(|s| s.cases.first());
+        let keys: Vec<&str> = first
+            .flat_map(|case| case.json_params().map(|(key, _)| key))
+            .collect();
+        let traffic = cases().any(|c| !c.traffic.is_empty());
+        let several = scenarios.iter().any(|s| precision::seeds_of(s) > 1);
+        Columns::new(keys.into_iter(), several, traffic)
+    }
+
+    fn new<'a>(all: impl Iterator<Item = &'a str>, several: bool, traffic: bool) -> Columns {
+        let mut keys: Vec<String> = Vec::new();
+        for key in all {
+            if !keys.iter().any(|known| known == key) {
+                keys.push(key.to_owned());
+            }
+        }
+        let mut row_metrics: Vec<&str> = names_of(Scope::Flow).collect();
+        if traffic {
+            // Names that flows have too are there already.
+            let others = names_of(Scope::Traffic).filter(|n| find(Scope::Flow, n).is_none());
+            row_metrics.extend(others);
+        }
+        Columns {
+            keys,
+            several,
+            row_metrics,
+            case_metrics: names_of(Scope::Case).collect(),
+            partial: false,
+        }
+    }
+
+    /// The header.
+    pub fn head(&self) -> String {
+        let mut head: Vec<String> = ["scenario", "ground", "case"].map(str::to_owned).to_vec();
+        head.extend(self.keys.iter().cloned());
+        head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
+        for metric in self.row_metrics.iter().chain(&self.case_metrics) {
+            head.push((*metric).to_owned());
+            if self.several {
+                head.extend([format!("{metric}_ci95_low"), format!("{metric}_ci95_high")]);
+            }
+        }
+        if self.partial {
+            head.push("partial".to_owned());
+        }
+        csv_line(&head)
+    }
+
+    /// The rows of a case.
+    pub fn rows(&self, scenario: &str, ground: &str, index: usize, case: &CaseResult) -> String {
+        let flows = case.flows.iter();
+        let flows = flows.map(|f| (&f.name, "flow", &f.stack, &f.metrics));
+        let traffic = case.traffic.iter();
+        let traffic = traffic.map(|t| (&t.name, t.kind.as_str(), &t.stack, &t.metrics));
+        let mut out = String::new();
+        for (name, kind, stack, metrics) in flows.chain(traffic) {
+            let mut row = vec![scenario.to_owned(), ground.to_owned(), index.to_string()];
+            let keys = self.keys.iter();
+            row.extend(keys.map(|k| case.params.text(k).unwrap_or_default()));
+            row.extend([
+                case.seeds.len().to_string(),
+                name.clone(),
+                kind.to_owned(),
+                stack.clone(),
+            ]);
+            for metric in &self.row_metrics {
+                push_estimate(&mut row, metrics.get(*metric), self.several);
+            }
+            for metric in &self.case_metrics {
+                push_estimate(&mut row, case.metrics.0.get(*metric), self.several);
+            }
+            if self.partial {
+                row.push(case.partial.clone().unwrap_or_default());
+            }
+            out += &csv_line(&row);
+        }
+        out
+    }
 }
 
 fn push_estimate(row: &mut Vec<String>, estimate: Option<&Estimate>, with_interval: bool) {

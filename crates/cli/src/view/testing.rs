@@ -33,7 +33,7 @@ pub(crate) fn case(
         by_seed: Default::default(),
         seeds_repeat: false,
         in_phase: false,
-        params: Params(
+        params: Params::new(
             params
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), v.clone()))

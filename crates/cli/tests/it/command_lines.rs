@@ -202,6 +202,81 @@ fn the_habits_of_iperf3_are_answered() {
     }
 }
 
+/// What users of scp and ping type, and those of iperf3 at the server.
+#[test]
+fn the_habits_of_scp_and_ping_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    for (line, hint) in [
+        (&["send", "-"][..], "put it into a file first"),
+        (&["send", "-", "127.0.0.1:x"], "put it into a file first"),
+        (&["send", "127.0.0.1:x", "-"], "put it into a file first"),
+        (&["send", "me@127.0.0.1"], "a server has a key and no users"),
+        (&["send", "small.toml", "me@127.0.0.1:"], "no users"),
+        (&["send", "me@127.0.0.1:x", "."], "no users"),
+        (
+            &["send", "-r", ".", "127.0.0.1:"],
+            "directories need no flag",
+        ),
+        (
+            &["send", "-P", "7000", "small.toml", "127.0.0.1:"],
+            "`HOST:PORT:NAME`",
+        ),
+        (&["send", "-4", "127.0.0.1"], "the address decides"),
+        (&["ping", "127.0.0.1", "-6"], "the address decides"),
+        (
+            &["ping", "127.0.0.1", "-p", "7000"],
+            "`fullpipe ping HOST:7000`",
+        ),
+        (&["serve", "-p", "7000"], "`--listen '[::]:7000'`"),
+        (&["serve", "-s"], "`fullpipe serve` needs no flag"),
+        (&["serve", "-4"], "`--listen 0.0.0.0`"),
+    ] {
+        let ended = fullpipe(dir.path(), line);
+        assert_eq!(ended.code, 2, "{line:?}: {}", ended.stderr);
+        let hints = ended.stderr.lines().filter(|l| l.starts_with("  hint: "));
+        let hints: Vec<&str> = hints.collect();
+        assert!(
+            hints.len() == 1 && hints[0].contains(hint),
+            "{line:?}: {}",
+            ended.stderr
+        );
+    }
+}
+
+/// A test in which nothing sends would pass its time in silence, and a copy would have no flow.
+#[test]
+fn a_test_in_which_nothing_sends_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let cross = ["--traffic", "ping", "--only-traffic"];
+    let refused = |args: &[&str], named: &str| {
+        let ended = fullpipe(dir.path(), &[&["send"], args].concat());
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+        let message = format!("error: `--set {named}=false`: nothing is left that sends");
+        assert!(
+            ended.stderr.starts_with(&message),
+            "{args:?}: {}",
+            ended.stderr
+        );
+        assert!(
+            ended.stderr.contains("  hint: leave it out"),
+            "{args:?}: {}",
+            ended.stderr
+        );
+    };
+    for key in ["enabled", "flow.main.enabled"] {
+        let set = format!("{key}=false");
+        refused(&["127.0.0.1:1", "--set", &set], key);
+        refused(&["small.toml", "127.0.0.1:1:", "--set", &set], key);
+    }
+    let off = ["--set", "traffic.cross.enabled=false"];
+    refused(
+        &[&["127.0.0.1:1"], &cross[..], &off].concat(),
+        "traffic.cross.enabled",
+    );
+}
+
 /// What stands twice would be run twice, and agree with itself.
 #[test]
 fn what_stands_twice_is_refused() {

@@ -406,6 +406,42 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
     assert!(ended.stderr.contains(message), "{}", ended.stderr);
 }
 
+/// An expression has no flow of its own: the one that is drawn is named, and how to draw another.
+#[test]
+fn whose_metric_is_drawn_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let second = "[[flow]]\nname = \"second\"\nstack = \"reno\"\nstart = \"3s\"\n\n[[traffic]]";
+    let two = STUDY.replacen("[[traffic]]", second, 1);
+    let (two, _) = two.split_once("[[expect]]").unwrap();
+    write(dir, "two.toml", two);
+    let run = fullpipe(dir, &["run", "two.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let metric = "goodput_mbps / 10";
+    let bars = ["bars", "--metric", metric];
+    let first = figure(dir, &[&bars[..], &["--out", "first.svg"]].concat());
+    let said = "drawn of `main`; `--of NAME` takes another: `second`, `web`\n";
+    assert!(first.stderr.starts_with(said), "{}", first.stderr);
+    let svg = fs::read_to_string(dir.join("first.svg")).unwrap();
+    assert!(svg.contains(">main: goodput_mbps / 10<"), "{svg}");
+    let own = figure(
+        dir,
+        &[&bars[..], &["--of", "second", "--out", "own.svg"]].concat(),
+    );
+    assert!(!own.stderr.contains("drawn of"), "{}", own.stderr);
+    let svg = fs::read_to_string(dir.join("own.svg")).unwrap();
+    assert!(svg.contains(">second: goodput_mbps / 10<"), "{svg}");
+    // What is of a case is of nobody, and where there is one link it need not be named.
+    for metric in ["jain * 2", "utilization"] {
+        let ended = figure(dir, &["bars", "--metric", metric, "--out", "case.svg"]);
+        assert!(
+            !ended.stderr.contains("drawn of"),
+            "{metric}: {}",
+            ended.stderr
+        );
+    }
+}
+
 /// Throughput in both directions and the ping, one below the other; the streams of a flow add up to
 /// what the table says of it.
 #[test]

@@ -30,5 +30,6 @@ mod schema;
 mod send;
 mod serve;
 mod server;
+mod streams;
 mod tune;
 mod unprivileged;

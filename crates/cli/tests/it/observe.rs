@@ -100,6 +100,28 @@ fn only_flows_that_were_asked_for_are_shown() {
     drop(near);
 }
 
+/// On a host with flows over its loopback alone an empty table would look as if there were none.
+#[test]
+fn flows_within_this_host_are_not_shown_but_hinted_at() {
+    let (near, port) = connection(Duration::from_millis(1));
+    let port = port.to_string();
+    let args = ["observe", "--port", &port, "--interval", "10ms"];
+    let args = [&args[..], &["--duration", "50ms"]].concat();
+    let ended = fullpipe(Path::new("."), &args);
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
+    assert!(ended.stdout.contains("0 flows"), "{}", ended.stdout);
+    // Once, and not at every look.
+    let hint = "  hint: all 2 flows are within this host: `--loopback` shows them\n";
+    assert_eq!(ended.stderr, hint);
+    let shown = fullpipe(Path::new("."), &[&args[..], &["--loopback"]].concat());
+    assert!(shown.stdout.contains("2 flows"), "{}", shown.stdout);
+    assert_eq!(shown.stderr, "");
+    drop(near);
+}
+
 #[test]
 fn a_trace_has_a_row_per_look_in_the_schema_of_runs() {
     let (near, port) = connection(Duration::from_millis(1));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::process::{command, finished, fullpipe};
+use crate::process::{SMALL, command, finished, fullpipe, write};
 
 #[test]
 fn the_reference_page_is_up_to_date() {
@@ -52,32 +52,69 @@ fn completions_know_scenarios_stacks_metrics_and_keys() {
     }
 }
 
-/// What bash offers at the end of a line, as readline splits it.
-#[test]
-fn bash_offers_what_stands_behind_a_sign_and_directories() {
+/// What bash offers at the end of a line, as readline splits it, in a directory with the script.
+fn offered(dir: &Path, line: &str, split: &str) -> Vec<String> {
+    let program = format!(
+        "type compgen > /dev/null || exit 9\n. ./script\nCOMP_LINE={line:?}\n\
+         COMP_POINT=${{#COMP_LINE}}\nCOMP_WORDS=({split})\n\
+         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
+         _fullpipe_beyond_words fullpipe \"${{COMP_WORDS[COMP_CWORD]#=}}\" \
+         \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+    );
+    let binaries = Path::new(env!("CARGO_BIN_EXE_fullpipe")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let ended = std::process::Command::new("bash")
+        .args(["--norc", "--noprofile", "-c", &program])
+        .env("PATH", format!("{}:{path}", binaries.display()))
+        .current_dir(dir)
+        .output();
+    let text = String::from_utf8(ended.unwrap().stdout).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn with_script() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let script = fullpipe(dir.path(), &["completions", "bash"]).stdout;
     std::fs::write(dir.path().join("script"), script).unwrap();
+    dir
+}
+
+/// Names that no script knows are those of the result that stands in the line.
+#[test]
+fn bash_offers_the_flows_of_a_result() {
+    let dir = with_script();
+    let two = format!("{SMALL}\n[[flow]]\nname = \"second\"\nstack = \"cubic\"\n");
+    write(dir.path(), "two.toml", &two);
+    let run = [
+        "run",
+        "two.toml",
+        "--out",
+        "r",
+        "-q",
+        "--set",
+        "duration=1s",
+    ];
+    let ended = fullpipe(dir.path(), &run);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let offered = |line: &str| offered(dir.path(), line, line);
+    let line = "fullpipe export --to csv r --flow ";
+    assert_eq!(offered(&format!("{line}m")), ["main"]);
+    assert_eq!(offered(&format!("{line}s")), ["second"]);
+    let trace = "fullpipe export r/series/case-0000-seed1.parquet --to qlog --flow s";
+    assert_eq!(offered(trace), ["second"]);
+    assert_eq!(offered("fullpipe figure r bars --of b"), ["bottleneck"]);
+    assert_eq!(offered("fullpipe export nowhere --to csv --flow m"), [""]);
+}
+
+#[test]
+fn bash_offers_what_stands_behind_a_sign_and_directories() {
+    let dir = with_script();
     for name in ["r1", "rm", "other"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
     }
-    let offered = |line: &str, split: &str| -> Vec<String> {
-        let program = format!(
-            "type compgen > /dev/null || exit 9\n. ./script\nCOMP_LINE={line:?}\n\
-             COMP_POINT=${{#COMP_LINE}}\nCOMP_WORDS=({split})\n\
-             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
-             _fullpipe_beyond_words fullpipe \"${{COMP_WORDS[COMP_CWORD]#=}}\" \
-             \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
-        );
-        let ended = std::process::Command::new("bash")
-            .args(["--norc", "--noprofile", "-c", &program])
-            .current_dir(dir.path())
-            .output();
-        let text = String::from_utf8(ended.unwrap().stdout).unwrap();
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
+    let offered = |line: &str, split: &str| offered(dir.path(), line, split);
     assert_eq!(
         offered("fullpipe figure r", "fullpipe figure r"),
         ["r1", "rm"]

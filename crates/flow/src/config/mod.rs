@@ -22,8 +22,8 @@ mod sender;
 pub use receiver::{AckCompression, AckConfig, ReceiveWindowConfig, ReceiverConfig, SackConfig};
 pub use sender::{
     ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow, PacerRule, PacingConfig,
-    RecoveryConfig, Reduction, RtoConfig, RtoRule, RttSample, SenderConfig, SpuriousRule,
-    TimerConfig, TimerGrain, Validation, WindowConfig,
+    PacketLengths, RecoveryConfig, Reduction, RtoConfig, RtoRule, RttSample, SenderConfig,
+    SpuriousRule, TimerConfig, TimerGrain, Validation, WindowConfig,
 };
 
 /// A named set of endpoint switches. It sets defaults and nothing else: any field may be changed

@@ -5,6 +5,7 @@ use fullpipe_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::Preset;
+use crate::segment::{Ack, Segment};
 
 /// The sender's configuration: what it sends, and the groups of its switches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,15 @@ pub struct SenderConfig {
     /// Without time stamps: 40 (IPv4).
     /// Default: `52`.
     pub header: u32,
+    /// What the options of SYNs and ACKs take is counted ([`SenderConfig::lengths`]): segment size,
+    /// window scale, time stamp and "SACK permitted" in a SYN and its answer, 20 bytes in all,
+    /// without time stamps 12 (Linux `tcp_syn_options`); SACK blocks in an ACK, 8 bytes each and 4
+    /// more for all of them (RFC 2018 section 3, padded to whole words). False: each has the
+    /// [`SenderConfig::header`] of a data segment.
+    ///
+    /// Default: false; `linux`: true.
+    #[serde(default)]
+    pub tcp_options: bool,
     /// Segments to send in all, at least 1; `None`: as long as the flow lives.
     ///
     /// Default: none.
@@ -478,6 +488,7 @@ impl SenderConfig {
         let modern = Self {
             mss: mtu.saturating_sub(header).max(1),
             header,
+            tcp_options: false,
             transfer: None,
             handshake: true,
             handshake_ack: false,
@@ -572,6 +583,7 @@ impl SenderConfig {
                 ..modern
             },
             Preset::Linux => Self {
+                tcp_options: true,
                 handshake_ack: true,
                 window: WindowConfig {
                     validation: Validation::Rfc2861,
@@ -657,5 +669,55 @@ impl SenderConfig {
     /// Bytes of a full packet: payload and headers.
     pub fn packet(&self) -> u32 {
         self.mss + self.header
+    }
+
+    /// Bytes of packets by what they carry.
+    pub fn lengths(&self) -> PacketLengths {
+        let plain = self.header as u16;
+        let start = match (self.tcp_options, self.timestamps) {
+            (false, _) => 0,
+            // Every header has room for time stamps, and "SACK permitted" takes their padding.
+            (true, true) => 8,
+            (true, false) => 12,
+        };
+        PacketLengths {
+            data: self.packet() as u16,
+            plain,
+            syn: plain + start,
+            ack: std::array::from_fn(|blocks| match (self.tcp_options, blocks as u16) {
+                (false, _) | (true, 0) => plain,
+                (true, n) => plain + 4 + 8 * n,
+            }),
+        }
+    }
+}
+
+/// Bytes of a flow's packets, network and transport headers included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketLengths {
+    data: u16,
+    plain: u16,
+    syn: u16,
+    ack: [u16; 5],
+}
+
+impl PacketLengths {
+    /// Of a segment.
+    #[inline]
+    pub fn segment(&self, segment: &Segment) -> u16 {
+        match segment.syn {
+            false => self.data,
+            true if segment.ends_handshake() => self.plain,
+            true => self.syn,
+        }
+    }
+
+    /// Of an ACK.
+    #[inline]
+    pub fn ack(&self, ack: &Ack) -> u16 {
+        match ack.syn {
+            false => self.ack[ack.sacks.len()],
+            true => self.syn,
+        }
     }
 }

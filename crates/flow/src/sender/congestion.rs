@@ -55,10 +55,10 @@ impl<C: Controller> Sender<C> {
             if self.reduce_for_lost_retransmission(now, losses.all(), &event) {
                 self.release_fast_retransmit(true);
             }
-        } else if losses.retransmissions > 0 && self.recovery.recovers_from_loss() {
+        } else if let lost @ 1.. = self.recovery.recovers_by_time(losses) {
             let mut event = self.event_without_ack(now);
-            event.lost = losses.retransmissions;
-            self.reduce(now, CongestionKind::Loss, event.lost, &mut event);
+            event.lost = lost;
+            self.reduce(now, CongestionKind::Loss, lost, &mut event);
             self.release_fast_retransmit(true);
         }
     }

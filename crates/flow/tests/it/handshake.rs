@@ -3,7 +3,7 @@
 use fullpipe_flow::{Ack, Preset, Receiver, ReceiverConfig, Segment, SenderConfig};
 
 use crate::host::Out::{self, N, Syn};
-use crate::host::{Host, ack, ms, span_ms, syn_ack};
+use crate::host::{Host, ack, data, ms, span_ms, syn_ack};
 
 #[test]
 fn the_handshake_takes_one_round_trip_and_gives_a_sample() {
@@ -139,14 +139,8 @@ fn the_peers_window_limits_the_sender() {
 fn a_late_syn_leaves_the_delayed_ack_alone() {
     let mut r = Receiver::new(ReceiverConfig::preset(Preset::Y2026));
     let segment = |seq, syn, stamp| Segment {
-        seq,
         syn,
-        retransmission: false,
-        stamp: ms(stamp),
-        ect: false,
-        ce: false,
-        cwr: false,
-        push: false,
+        ..data(seq, ms(stamp))
     };
     assert!(
         r.handle_segment(ms(0.0), &segment(0, true, 0.0))

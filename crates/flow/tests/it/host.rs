@@ -144,6 +144,20 @@ pub fn span_ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
+/// Segment `seq`, sent at `stamp`.
+pub fn data(seq: u64, stamp: Time) -> Segment {
+    Segment {
+        seq,
+        syn: false,
+        retransmission: false,
+        stamp,
+        ect: false,
+        ce: false,
+        cwr: false,
+        push: false,
+    }
+}
+
 /// A cumulative ACK that echoes a stamp of `echo_ms`.
 pub fn ack(cum: u64, echo_ms: f64) -> Ack {
     Ack {

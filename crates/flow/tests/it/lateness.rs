@@ -5,7 +5,7 @@ use fullpipe_flow::{
     Preset, Receiver, ReceiverConfig, Segment, SenderConfig, SpuriousRule, TimerGrain,
 };
 
-use crate::host::{Host, ack, ms, sack};
+use crate::host::{self, Host, ack, ms, sack};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux(by: SpuriousRule) -> SenderConfig {
@@ -18,16 +18,7 @@ fn linux(by: SpuriousRule) -> SenderConfig {
 
 /// Segment `seq`, sent at `stamp` ms.
 fn data(seq: u64, stamp: f64) -> Segment {
-    Segment {
-        seq,
-        syn: false,
-        retransmission: false,
-        stamp: ms(stamp),
-        ect: false,
-        ce: false,
-        cwr: false,
-        push: false,
-    }
+    host::data(seq, ms(stamp))
 }
 
 /// A window of 20 leaves at 0 ms. At 100 ms an ACK reports 5 and 6, at 101 ms all below 7 have

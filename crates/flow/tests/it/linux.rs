@@ -9,7 +9,7 @@ use fullpipe_flow::{
 use fullpipe_units::{Span, Time};
 
 use crate::host::Out::{self, N, R};
-use crate::host::{Halver, Host, ack, ms, sack};
+use crate::host::{self, Halver, Host, ack, ms, sack};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux() -> SenderConfig {
@@ -20,16 +20,7 @@ fn linux() -> SenderConfig {
 }
 
 fn data(seq: u64) -> Segment {
-    Segment {
-        seq,
-        syn: false,
-        retransmission: false,
-        stamp: Time::from_nanos(1000 + seq),
-        ect: false,
-        ce: false,
-        cwr: false,
-        push: false,
-    }
+    host::data(seq, Time::from_nanos(1000 + seq))
 }
 
 /// A receiver whose window is open, so that only the quick ACKs of `quick` are left.
@@ -630,4 +621,31 @@ fn a_window_that_the_application_does_not_use_falls() {
         let case = format!("{mode:?}, receiver {receiver}, silent {silent}");
         assert_eq!(go(510.0, cum, 46), (expected, remembered), "{case}");
     }
+}
+
+/// Lengths as Linux' are on a wire: a SYN 60 bytes, an ACK 52, with one SACK block 64, with three
+/// 80; without time stamps 52, 40, 52 and 68 (`tcp_syn_options`, `tcp_established_options`).
+#[test]
+fn a_packet_is_as_long_as_its_options_make_it() {
+    let syn = |seq| Segment {
+        syn: true,
+        ..data(seq)
+    };
+    let answer = Ack {
+        syn: true,
+        ..ack(0, 0.0)
+    };
+    let lengths = |cfg: &SenderConfig| {
+        let l = cfg.lengths();
+        let segments = [syn(0), syn(1), data(0)].map(|s| l.segment(&s));
+        let acks = [answer, ack(9, 0.0), sack(9, &[(11, 12)])].map(|a| l.ack(&a));
+        let most = l.ack(&sack(9, &[(11, 12), (14, 15), (17, 18)]));
+        (segments, acks, most)
+    };
+    let linux = SenderConfig::preset(Preset::Linux, 1500);
+    assert_eq!(lengths(&linux), ([60, 52, 1500], [60, 52, 64], 80));
+    let plain = linux.with(|c| (c.timestamps, c.header) = (false, 40));
+    assert_eq!(lengths(&plain), ([52, 40, 1488], [52, 40, 52], 68));
+    let modern = SenderConfig::preset(Preset::Y2026, 1500);
+    assert_eq!(lengths(&modern), ([52, 52, 1500], [52, 52, 52], 52));
 }

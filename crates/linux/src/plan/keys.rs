@@ -261,6 +261,7 @@ const ROWS: &[Row] = &[
     (FLOW, "push", Spot::Flow, "", "push = false", R),
     (FLOW, "first_window", Spot::Flow, "", "first_window = \"9 segments\"", R),
     (FLOW, "paws", Spot::Flow, "", "paws = false", R),
+    (FLOW, "tcp_options", Spot::Flow, "", "tcp_options = false", R),
     (FLOW, "quick_acks", Spot::Flow, "", "quick_acks = 0", R),
     (FLOW, "receiver", Spot::Flow, "", "receiver = \"linux-2.4\"", H),
     (FLOW, "merge_acks", Spot::Flow, "", "merge_acks = false", H),

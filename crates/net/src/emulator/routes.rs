@@ -1,11 +1,12 @@
 //! Which way a datagram goes: by its kind and number, from the side where it may come from.
 
+use fullpipe_flow::PacketLengths;
 use fullpipe_run::{CrossNumbers, RunSpec};
 use fullpipe_sim::{PacketKind, Path, Route};
 
 use crate::endpoint::numbers::{Numbers, SHORT};
 use crate::headers;
-use crate::wire::{DataDatagram, Header, Kind, SessionId};
+use crate::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
 
 /// Ways of a run.
 #[derive(Debug)]
@@ -37,8 +38,7 @@ struct FlowWays {
     reverse: bool,
     forward: Route,
     back: Route,
-    /// Bytes of a packet without payload.
-    header: u16,
+    lengths: PacketLengths,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl Routes {
                 reverse: f.reverse,
                 forward: route(&f.forward)?,
                 back: route(&f.back)?,
-                header: f.sender.header as u16,
+                lengths: f.sender.lengths(),
             })
         };
         let flows = spec.flows.iter().map(&mut flow).collect::<Option<_>>()?;
@@ -94,10 +94,10 @@ impl Routes {
         }
         let (expected_near, route, kind, size) = match header.kind {
             Kind::Data => {
-                let syn = DataDatagram::decode(&header, datagram).ok()?.segment.syn;
+                let segment = DataDatagram::decode(&header, datagram).ok()?.segment;
                 let flow = self.flow(header.flow)?;
-                let (kind, size) = match syn {
-                    true => (PacketKind::Syn, flow.header),
+                let (kind, size) = match segment.syn {
+                    true => (PacketKind::Syn, flow.lengths.segment(&segment)),
                     false => (
                         PacketKind::Data,
                         u16::try_from(datagram.len() + headers::IPV4).ok()?,
@@ -106,8 +106,14 @@ impl Routes {
                 (!flow.reverse, flow.forward, kind, size)
             }
             Kind::Ack => {
+                let ack = AckDatagram::decode(&header, datagram).ok()?.ack;
                 let flow = self.flow(header.flow)?;
-                (flow.reverse, flow.back, PacketKind::Ack, flow.header)
+                (
+                    flow.reverse,
+                    flow.back,
+                    PacketKind::Ack,
+                    flow.lengths.ack(&ack),
+                )
             }
             Kind::Datagram => {
                 let cross = self.cross(false, header.flow)?;

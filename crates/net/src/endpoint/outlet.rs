@@ -1,6 +1,6 @@
 //! A flow's sender on the wire.
 
-use fullpipe_flow::{Ack, Segment};
+use fullpipe_flow::{Ack, PacketLengths, Segment};
 use fullpipe_host::{ClassRecord, FlowSender};
 use fullpipe_realtime::live::LiveFlow;
 use fullpipe_run::FlowSpec;
@@ -20,8 +20,8 @@ pub struct Outlet {
     incarnation: Option<Incarnation>,
     /// Bytes of a segment's datagram.
     size: usize,
-    /// Bytes of the packet of a segment and of a SYN.
-    pub packet: [u16; 2],
+    /// Bytes of its packets on the path.
+    pub lengths: PacketLengths,
     /// The way through the host's own interface, if it has one.
     pub interface: Option<Route>,
     /// What ACKs have to prove.
@@ -45,7 +45,7 @@ impl Outlet {
             number,
             incarnation,
             size: f.sender.mss as usize + DataDatagram::LEN,
-            packet: [f.sender.packet() as u16, f.sender.header as u16],
+            lengths: f.sender.lengths(),
             interface,
             proofs: Proofs::default(),
             watched: (0, 0, false),

@@ -127,7 +127,7 @@ impl State<'_, '_> {
         else {
             return true;
         };
-        let size = sender.outlet.packet[usize::from(segment.syn)];
+        let size = sender.outlet.lengths.segment(&segment);
         if let Some(retry) = interfaces.room(now, route, size) {
             sender.refuse(now, &segment, classes);
             let retry = retry.max(now + Span::from_micros(1));

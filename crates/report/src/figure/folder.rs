@@ -68,20 +68,22 @@ pub(super) fn draw_all(
     Ok(written)
 }
 
-/// `case-0003-highspeed-mtu-9000`.
+/// `case-0003-highspeed-mtu-9000`; of a long label as many whole parts as there is room for.
 fn file_name(case: usize, label: &str) -> String {
     let mut name = format!("case-{case:04}");
-    let mut dash = true;
-    for c in label.chars().take(60) {
-        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '=') {
-            if dash {
-                name.push('-');
-            }
-            name.push(c.to_ascii_lowercase());
-            dash = false;
-        } else {
-            dash = true;
+    for part in label.split(", ") {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '=');
+        let words = part.split(|c| !plain(c)).filter(|word| !word.is_empty());
+        let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+        let more = words.join("-");
+        if more.is_empty() {
+            continue;
         }
+        if name.len() + 1 + more.len() > LONGEST_NAME {
+            break;
+        }
+        name.push('-');
+        name.push_str(&more);
     }
     name
 }
@@ -137,6 +139,8 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Figur
 }
 
 const OVERVIEW: &str = "overview";
+/// Bytes of a name without its ending. File systems allow 255, archives and encryption fewer.
+const LONGEST_NAME: usize = 120;
 
 /// Pixels per unit of the SVG.
 #[cfg(feature = "png")]
@@ -151,6 +155,21 @@ mod tests {
         assert_eq!(
             file_name(3, "highspeed(low_window=31), mtu 9000"),
             "case-0003-highspeed-low_window=31-mtu-9000"
+        );
+        assert_eq!(
+            file_name(
+                2,
+                "cubic, rate 1Gbit/s, rtt 80ms, buffer 0.25BDP, loss 0.001, window 64MB, a=1"
+            ),
+            "case-0002-cubic-rate-1gbit-s-rtt-80ms-buffer-0.25bdp-loss-0.001-window-64mb-a=1"
+        );
+        // Whole parts or none: half of a value is another value.
+        let long = format!("{}, buffer 0.25BDP", "highspeed(low_window=31), ".repeat(5));
+        let long = format!("{long}, rtt 80ms");
+        let name = file_name(0, &long);
+        assert!(
+            name.len() <= LONGEST_NAME && name.ends_with("low_window=31"),
+            "{name}"
         );
         assert_eq!(file_name(0, ""), "case-0000");
         assert_eq!(file_name(1, "../../etc"), "case-0001-..-..-etc");

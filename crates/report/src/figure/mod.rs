@@ -45,7 +45,7 @@ pub use style::Style;
 /// # Errors
 /// If the result cannot be read or the pictures cannot be written.
 pub fn write(scenario: &Scenario, result: &ResultDir) -> Result<Written, FigureError> {
-    let params: Vec<_> = scenario.cases.iter().map(|c| c.params.clone()).collect();
+    let params: Vec<_> = scenario.cases.iter().map(|c| c.params()).collect();
     let cases: Vec<(usize, String)> = label::labels(&params).into_iter().enumerate().collect();
     let about = scenario.about.trim_start().lines().next();
     folder::draw_all(

@@ -129,7 +129,7 @@ impl Curve {
 /// The case's parameters, its path, and the seed where there are several.
 fn subtitle(scenario: &Scenario, case: &Case, peer: Option<&str>) -> String {
     let mut parts: Vec<String> = case
-        .params
+        .params()
         .iter()
         .map(|(k, v)| format!("{k} = {v}"))
         .collect();

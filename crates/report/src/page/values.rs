@@ -1,14 +1,16 @@
 //! Estimates of a result as columns, expectations with the case they belong to, the metrics that
 //! occur.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::data::{Estimates, Expected, Metric, Table};
 use super::pack;
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Better, Expression, Scope};
 use fullpipe_results::compare::Runs;
-use fullpipe_results::result::{CaseResult, Estimate, RunResult, TrafficResult};
+use fullpipe_results::result::{
+    CaseResult, Estimate, Estimates as Values, RunResult, TrafficResult,
+};
 
 /// One table per scope that has values.
 pub(super) fn tables(result: &RunResult) -> Vec<Table> {
@@ -62,7 +64,6 @@ fn of_traffic(t: &TrafficResult) -> (&str, &str, &Values) {
     (&t.name, kind, &t.metrics)
 }
 
-type Values = BTreeMap<String, Estimate>;
 struct Row<'a> {
     case: usize,
     name: &'a str,
@@ -93,9 +94,9 @@ fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Tabl
         .iter()
         .flat_map(|r| r.values.iter())
         .filter(|(name, e)| {
-            e.mean.is_some() && (!metrics::is_variable(name) || wanted.contains(name.as_str()))
+            e.mean.is_some() && (!metrics::is_variable(name) || wanted.contains(name))
         })
-        .map(|(name, _)| name.as_str())
+        .map(|(name, _)| name)
         .collect();
     let listed: Vec<&str> = metrics::METRICS
         .iter()

@@ -239,6 +239,7 @@ fn into<'a>(options: &Options<'a>, dir: &'a Path) -> Options<'a> {
         jobs: options.jobs,
         earlier: options.earlier,
         captures: options.captures,
+        cases: None,
         progress: options.progress,
         interrupt: options.interrupt,
     }

@@ -5,7 +5,7 @@ use super::options::{Options, View};
 use super::row::{Missing, Number, Row, Verdict};
 use super::runs::{Runs, pairs};
 use crate::agreement::judged::is_judged;
-use crate::result::{CaseResult, Estimate, Estimates};
+use crate::result::{CaseResult, Estimate, Estimates, LinkResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 
@@ -28,11 +28,11 @@ impl Collector<'_> {
                     let of = (Scope::Flow, Some(flow.name.as_str()));
                     self.metrics(a, b, of, (&flow.metrics, &other.metrics));
                 }
-                None => self.miss("b", a, Some(&flow.name), None),
+                None => self.miss("b", a, Some(&flow.name)),
             }
         }
         for flow in b.flows.iter().filter(|f| a.flow(&f.name).is_none()) {
-            self.miss("a", b, Some(&flow.name), None);
+            self.miss("a", b, Some(&flow.name));
         }
         for row in &a.traffic {
             match b.traffic(&row.name) {
@@ -40,11 +40,11 @@ impl Collector<'_> {
                     let of = (Scope::Traffic, Some(row.name.as_str()));
                     self.metrics(a, b, of, (&row.metrics, &other.metrics));
                 }
-                None => self.miss("b", a, Some(&row.name), None),
+                None => self.miss("b", a, Some(&row.name)),
             }
         }
         for row in b.traffic.iter().filter(|t| a.traffic(&t.name).is_none()) {
-            self.miss("a", b, Some(&row.name), None);
+            self.miss("a", b, Some(&row.name));
         }
         for link in &a.links {
             match b.link(&link.name) {
@@ -52,11 +52,11 @@ impl Collector<'_> {
                     let of = (Scope::Link, Some(link.name.as_str()));
                     self.metrics(a, b, of, (&link.metrics, &other.metrics));
                 }
-                None => self.miss("b", a, None, Some(&link.name)),
+                None => self.miss_link("b", a, link),
             }
         }
         for link in b.links.iter().filter(|l| a.link(&l.name).is_none()) {
-            self.miss("a", b, None, Some(&link.name));
+            self.miss_link("a", b, link);
         }
         self.metrics(a, b, (Scope::Case, None), (&a.metrics.0, &b.metrics.0));
     }
@@ -159,18 +159,26 @@ impl Collector<'_> {
         (!values.is_empty()).then(|| Estimate::of(&values))
     }
 
-    pub(super) fn miss(
-        &mut self,
-        missing_in: &'static str,
-        case: &CaseResult,
-        flow: Option<&str>,
-        link: Option<&str>,
-    ) {
+    pub(super) fn miss(&mut self, missing_in: &'static str, case: &CaseResult, flow: Option<&str>) {
         self.missing.push(Missing {
             missing_in,
             params: case.params.clone(),
             flow: flow.map(str::to_owned),
-            link: link.map(str::to_owned),
+            link: None,
+            judged: true,
+        });
+    }
+
+    /// What a link that only delays does, flows show.
+    fn miss_link(&mut self, missing_in: &'static str, case: &CaseResult, link: &LinkResult) {
+        let mut asked = self.options.metrics.iter();
+        let of_links = asked.any(|m| metrics::scope(m) == Some(Scope::Link));
+        self.missing.push(Missing {
+            missing_in,
+            params: case.params.clone(),
+            flow: None,
+            link: Some(link.name.clone()),
+            judged: of_links || (self.view == View::Metrics && !link.only_delays()),
         });
     }
 }

@@ -53,7 +53,8 @@ pub struct Comparison {
     pub missing: Vec<Missing>,
     /// What was judged: `metrics` or `agreement`.
     pub view: View,
-    /// True if no judged row and no distance is beyond its threshold and nothing is missing.
+    /// True if no judged row and no distance is beyond its threshold and nothing that is judged is
+    /// missing.
     pub agree: bool,
 }
 
@@ -127,7 +128,7 @@ impl Comparison {
         self.missing.retain(|m| !cases.contains(&m.params));
         let row = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
         let distance = |d: &Distance| d.verdict == Verdict::Beyond;
-        self.agree = self.missing.is_empty()
+        self.agree = !self.missing.iter().any(|m| m.judged)
             && !self.rows.iter().any(row)
             && !self.distances.iter().any(distance);
     }
@@ -193,15 +194,15 @@ fn with_runs(
                 c.at = [i, j];
                 c.case(case, &b.cases[j]);
             }
-            None => c.miss("b", case, None, None),
+            None => c.miss("b", case, None),
         }
     }
     let in_a: BTreeSet<_> = a.cases.iter().map(point).collect();
     for case in b.cases.iter().filter(|case| !in_a.contains(&point(case))) {
-        c.miss("a", case, None, None);
+        c.miss("a", case, None);
     }
     let beyond = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
-    let agree = c.missing.is_empty() && !c.rows.iter().any(beyond);
+    let agree = !c.missing.iter().any(|m| m.judged) && !c.rows.iter().any(beyond);
     Comparison {
         a: side(a),
         b: side(b),

@@ -110,4 +110,7 @@ pub struct Missing {
     /// Link, if only that is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+    /// False if it is told, but the result is not judged by it: a link that only delays, and of
+    /// two grounds every link, since a network that is measured shows none of its own.
+    pub judged: bool,
 }

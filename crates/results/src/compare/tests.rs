@@ -20,7 +20,7 @@ fn case(mtu: i64, goodput: &[f64]) -> CaseResult {
         by_seed: SeedValues::default(),
         seeds_repeat: false,
         in_phase: false,
-        params: Params(vec![
+        params: Params::new(vec![
             ("path.mtu".into(), mtu.into()),
             ("flow.main.stack".into(), "reno".into()),
         ]),
@@ -225,7 +225,8 @@ fn what_only_one_has_is_listed() {
     let mut other = case(1500, &[1.0]);
     other.flows[0].name = "late".into();
     // Parameters in another order are the same case.
-    other.params.0.reverse();
+    let reversed: Vec<_> = (other.params.iter().map(|(k, v)| (k.to_owned(), v.clone()))).collect();
+    other.params = Params::new(reversed.into_iter().rev().collect());
     let b = result(vec![other, case(576, &[1.0])]);
     let c = compare(&a, &b, &Options::default());
     let text: Vec<String> = c
@@ -250,6 +251,52 @@ fn what_only_one_has_is_listed() {
         ]
     );
     assert!(!c.agree);
+}
+
+/// What a link does that only delays, flows show; of two grounds no link is judged.
+#[test]
+fn a_link_that_only_delays_is_told_and_not_judged() {
+    let with = |name: &str, busy: &str| {
+        let mut c = case(1500, &[1.0]);
+        let names = ["utilization", "drops", "marks", "queue_packets.max"];
+        let metrics = names.map(|n| {
+            let value = if n == busy { 1.0 } else { 0.0 };
+            (n.to_owned(), estimate(&[value]))
+        });
+        c.links.push(LinkResult {
+            name: name.into(),
+            metrics: Estimates::from(metrics),
+        });
+        result(vec![c])
+    };
+    let without = result(vec![case(1500, &[1.0])]);
+    let judged = |a: &RunResult, b: &RunResult, options: &Options| {
+        let c = compare(a, b, options);
+        let [missing] = &c.missing[..] else {
+            panic!("{:?}", c.missing);
+        };
+        assert_eq!(
+            (missing.link.as_deref(), c.agree),
+            (Some("wire"), !missing.judged)
+        );
+        missing.judged
+    };
+    let plain = Options::default();
+    assert!(!judged(&without, &with("wire", ""), &plain));
+    assert!(!judged(&with("wire", ""), &without, &plain));
+    for busy in ["utilization", "drops", "marks", "queue_packets.max"] {
+        assert!(judged(&with("wire", busy), &without, &plain), "{busy}");
+    }
+    let agreement = Options {
+        view: View::Agreement,
+        ..Options::default()
+    };
+    assert!(!judged(&with("wire", "drops"), &without, &agreement));
+    let asked = Options {
+        metrics: vec!["drops".into()],
+        ..agreement
+    };
+    assert!(judged(&with("wire", "drops"), &without, &asked));
 }
 
 /// Both means are undefined, but not because of the same number of seeds.

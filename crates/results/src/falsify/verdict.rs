@@ -497,7 +497,7 @@ const PING: &str = "ping";
 fn of_others<'a>(
     case: &'a CaseResult,
     off: &'a str,
-) -> impl Iterator<Item = (&'a String, &'a Estimate)> {
+) -> impl Iterator<Item = (&'a str, &'a Estimate)> {
     let flows = case.flows.iter().filter(move |f| f.name != off);
     let traffic = case.traffic.iter().filter(move |t| t.name != off);
     let of_traffic = traffic.flat_map(|t| &t.metrics);
@@ -511,7 +511,7 @@ fn same_for_all_seeds(case: &CaseResult) -> bool {
 }
 
 /// Every metric of a case.
-fn estimates(case: &CaseResult) -> impl Iterator<Item = (&String, &Estimate)> {
+fn estimates(case: &CaseResult) -> impl Iterator<Item = (&str, &Estimate)> {
     let flows = case.flows.iter().flat_map(|f| &f.metrics);
     let traffic = case.traffic.iter().flat_map(|t| &t.metrics);
     let links = case.links.iter().flat_map(|l| &l.metrics);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::RowSums;
 use super::json::{self, Members};
-use super::{Estimate, Estimates, Params};
+use super::{Estimate, Estimates, Params, SIMULATOR};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Expression, Fidelity, RunMetrics, Scope, SeedRun, Values};
 use fullpipe_scenario::{Case, FlowGroup};
@@ -288,6 +288,40 @@ impl CaseResult {
         Ok(result)
     }
 
+    /// Chance is what the seed draws on the simulator alone: elsewhere no seed repeats a run.
+    pub(crate) fn made_on(&mut self, ground: &str) {
+        let simulated = ground == SIMULATOR;
+        self.seeds_repeat &= simulated;
+        self.in_phase &= simulated;
+    }
+
+    /// Puts down the wall time of its runs, seconds.
+    pub(crate) fn took(&mut self, wall_s: f64) {
+        self.wall_s = Some(wall_s);
+        self.packets_per_s = Some(self.delivered_packets as f64 / wall_s.max(1e-9));
+    }
+
+    /// What is to be said about it, and no number that was measured. Of flows, whose names matter
+    /// where there are several, a single one is left out.
+    pub(crate) fn without_metrics(self) -> CaseResult {
+        let named = |flow: FlowResult| FlowResult {
+            metrics: Estimates::new(),
+            ..flow
+        };
+        let flows = match self.flows.len() {
+            1 => Vec::new(),
+            _ => self.flows.into_iter().map(named).collect(),
+        };
+        CaseResult {
+            by_seed: SeedValues::default(),
+            flows,
+            traffic: Vec::new(),
+            links: Vec::new(),
+            metrics: CaseMetrics::default(),
+            ..self
+        }
+    }
+
     /// What a case takes from its first run.
     fn describe(&mut self, run: &RunMetrics) {
         for (flow, made) in self.flows.iter_mut().zip(&run.flows) {
@@ -427,6 +461,13 @@ impl TrafficResult {
 }
 
 impl LinkResult {
+    /// True of a link at which nothing waited, was lost or was marked, and whose rate nothing used:
+    /// one without a rate.
+    pub fn only_delays(&self) -> bool {
+        const IDLE: [&str; 4] = ["utilization", "drops", "marks", "queue_packets.max"];
+        IDLE.iter().all(|metric| self.value(metric) == Some(0.0))
+    }
+
     /// Mean of a metric; `None` if undefined or unknown.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric)?.mean

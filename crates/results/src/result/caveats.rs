@@ -118,7 +118,7 @@ impl RunResult {
 
 /// The parameters of a case in brackets, if it has any.
 fn which(case: &CaseResult) -> String {
-    match case.params.0.is_empty() {
+    match case.params.is_empty() {
         true => String::new(),
         false => format!(" ({})", case.params),
     }

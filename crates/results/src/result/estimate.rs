@@ -1,6 +1,9 @@
 //! Means over seeds, with the 95 % Student interval.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Index;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -18,8 +21,127 @@ pub struct Estimate {
     pub undefined: u32,
 }
 
-/// Estimates by metric name.
-pub type Estimates = BTreeMap<String, Estimate>;
+/// Estimates by metric name, in the order of the names. Rows of a kind, as many as there are cases,
+/// share one list of names.
+#[derive(Clone, PartialEq)]
+pub struct Estimates {
+    names: Names,
+    values: Vec<Estimate>,
+}
+
+impl Estimates {
+    /// No estimates.
+    pub fn new() -> Estimates {
+        Estimates::from_iter(std::iter::empty::<(&str, Estimate)>())
+    }
+
+    /// The estimate of this name.
+    pub fn get(&self, name: &str) -> Option<&Estimate> {
+        self.names.place(name).map(|i| &self.values[i])
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Estimate> {
+        self.names.place(name).map(|i| &mut self.values[i])
+    }
+
+    /// True if there is one of this name.
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.names.place(name).is_some()
+    }
+
+    /// Adds one, or puts it in the place of the one of its name.
+    pub fn insert(&mut self, name: String, estimate: Estimate) {
+        let all = self.iter().map(|(name, e)| (name.to_owned(), *e));
+        *self = all.chain([(name, estimate)]).collect();
+    }
+
+    /// The names, in their order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.names.iter()
+    }
+
+    /// Names and estimates, in the order of the names.
+    pub fn iter(&self) -> EachEstimate<'_> {
+        EachEstimate { of: self, at: 0 }
+    }
+
+    /// Number of estimates.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True without estimates.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+impl Default for Estimates {
+    fn default() -> Estimates {
+        Estimates::new()
+    }
+}
+
+impl fmt::Debug for Estimates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
+    }
+}
+
+/// Of estimates with one name the last one stays.
+impl<N: Into<Cow<'static, str>>> FromIterator<(N, Estimate)> for Estimates {
+    fn from_iter<I: IntoIterator<Item = (N, Estimate)>>(estimates: I) -> Estimates {
+        let all = estimates.into_iter();
+        let all: BTreeMap<Cow<'static, str>, Estimate> =
+            all.map(|(name, e)| (name.into(), e)).collect();
+        let values = all.values().copied().collect();
+        let names = Names::new(all.into_keys());
+        Estimates { names, values }
+    }
+}
+
+impl<N: Into<Cow<'static, str>>, const K: usize> From<[(N, Estimate); K]> for Estimates {
+    fn from(estimates: [(N, Estimate); K]) -> Estimates {
+        estimates.into_iter().collect()
+    }
+}
+
+/// # Panics
+/// If there is none of this name.
+impl Index<&str> for Estimates {
+    type Output = Estimate;
+
+    fn index(&self, name: &str) -> &Estimate {
+        self.get(name).expect("an estimate of this name")
+    }
+}
+
+impl<'a> IntoIterator for &'a Estimates {
+    type Item = (&'a str, &'a Estimate);
+    type IntoIter = EachEstimate<'a>;
+
+    fn into_iter(self) -> EachEstimate<'a> {
+        self.iter()
+    }
+}
+
+/// See [`Estimates::iter`].
+#[derive(Clone, Debug)]
+pub struct EachEstimate<'a> {
+    of: &'a Estimates,
+    at: usize,
+}
+
+impl<'a> Iterator for EachEstimate<'a> {
+    type Item = (&'a str, &'a Estimate);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = (self.of.names.name(self.at)?, self.of.values.get(self.at)?);
+        self.at += 1;
+        Some(item)
+    }
+}
 
 impl Estimate {
     /// Mean and interval of the values of the seeds.

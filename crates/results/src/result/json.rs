@@ -1,6 +1,7 @@
 //! How results are written as JSON and read back: metrics in the order of the table, dots as
 //! objects, intervals beside the means.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -8,7 +9,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Estimates, Params};
+use super::{Estimate, Estimates, Params};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 
@@ -61,7 +62,7 @@ pub(super) fn path(name: &str) -> Vec<&str> {
 /// Estimates in the order of the table, variables last.
 fn nodes(scope: Scope, estimates: &Estimates) -> Vec<(String, Node)> {
     let mut entries = Vec::new();
-    let listed = metrics::names_of(scope).filter_map(|name| estimates.get_key_value(name));
+    let listed = metrics::names_of(scope).filter_map(|name| Some((name, estimates.get(name)?)));
     let others = estimates
         .iter()
         .filter(|(name, _)| metrics::find(scope, name).is_none());
@@ -101,7 +102,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 fn estimates(
     prefix: &str,
     object: &serde_json::Map<String, Value>,
-    into: &mut Estimates,
+    into: &mut BTreeMap<String, Estimate>,
 ) -> Result<(), String> {
     for (key, value) in object {
         let name = if prefix.is_empty() {
@@ -146,9 +147,9 @@ impl<S: Scoped> Members<S> {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Estimates, D::Error> {
         let object = serde_json::Map::deserialize(d)?;
-        let mut metrics = Estimates::new();
+        let mut metrics = BTreeMap::new();
         estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(metrics)
+        Ok(metrics.into_iter().collect())
     }
 }
 
@@ -169,7 +170,7 @@ scopes! { Flow Traffic Link Case }
 
 impl Serialize for Params {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_map(self.0.iter().map(|(k, v)| (k, v)))
+        s.collect_map(self.iter())
     }
 }
 
@@ -186,7 +187,7 @@ impl<'de> Deserialize<'de> for Params {
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Params(entries))
+                Ok(Params::new(entries))
             }
         }
         d.deserialize_map(InOrder)

@@ -18,9 +18,11 @@ mod schema;
 mod verdict;
 
 use std::collections::BTreeSet;
+use std::io;
 
 use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
+use serde::ser::{Error as _, SerializeSeq as _};
+use serde::{Deserialize, Serialize, Serializer};
 
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Expression;
@@ -30,7 +32,7 @@ pub use case::{
     CaseMetrics, CaseResult, FlowResult, LinkResult, PrecisionResult, Runs, SeedValues,
     TrafficResult,
 };
-pub use estimate::{Estimate, Estimates};
+pub use estimate::{EachEstimate, Estimate, Estimates};
 pub use expectation::{ExpectationResult, evaluate};
 pub(crate) use expectation::{Point, judged_at, points};
 pub use params::{Params, scalar_text};
@@ -62,15 +64,21 @@ impl RunResult {
     /// Puts the cases of a scenario together and holds the expectations against them, for which
     /// they keep the values of the seeds that [`by_seed`] asks for.
     pub(crate) fn new(scenario: &Scenario, ground: &str, mut cases: Vec<CaseResult>) -> RunResult {
-        let simulated = ground == SIMULATOR;
-        for case in &mut cases {
-            case.seeds_repeat &= simulated;
-            case.in_phase &= simulated;
-        }
+        cases.iter_mut().for_each(|case| case.made_on(ground));
         let expectations = evaluate(&scenario.expectations, &cases);
         for case in &mut cases {
             case.by_seed = SeedValues::default();
         }
+        RunResult::of(scenario, ground, cases, expectations)
+    }
+
+    /// The cases of a scenario and what the expectations said of them.
+    pub(crate) fn of(
+        scenario: &Scenario,
+        ground: &str,
+        cases: Vec<CaseResult>,
+        expectations: Vec<ExpectationResult>,
+    ) -> RunResult {
         RunResult {
             fullpipe: VERSION.to_owned(),
             scenario: scenario.name.clone(),
@@ -93,6 +101,27 @@ impl RunResult {
             .expect("maps with string keys and finite numbers only");
         text.push('\n');
         text
+    }
+
+    /// Writes the same text, which of a hundred thousand cases nobody wants in memory.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+
+    /// Writes what a store keeps: the same without wall times. The cases are those that `case`
+    /// makes, one by one.
+    pub(crate) fn write_stored(
+        &self,
+        case: &dyn Fn(usize) -> io::Result<CaseResult>,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let of = EachCase(self.cases.len(), case);
+        serde_json::to_writer_pretty(&mut *out, &Stored::new(self, of))?;
+        out.write_all(b"\n")
     }
 
     /// JSON Schema of the object, for `fullpipe schema result`.
@@ -121,6 +150,62 @@ impl RunResult {
             (case.wall_s, case.packets_per_s) = (None, None);
         }
         stored
+    }
+}
+
+/// A [`RunResult`] whose cases are made while it is written: the same members in the same order.
+#[derive(Serialize)]
+struct Stored<'a> {
+    fullpipe: &'a str,
+    scenario: &'a str,
+    ground: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    quick: bool,
+    cases: EachCase<'a>,
+    expectations: &'a [ExpectationResult],
+}
+
+impl<'a> Stored<'a> {
+    fn new(result: &'a RunResult, cases: EachCase<'a>) -> Stored<'a> {
+        // Every field, so that a new one is not forgotten.
+        let RunResult {
+            fullpipe,
+            scenario,
+            ground,
+            kernel,
+            quick,
+            cases: _,
+            expectations,
+        } = result;
+        Stored {
+            fullpipe,
+            scenario,
+            ground,
+            kernel: kernel.as_deref(),
+            quick: *quick,
+            cases,
+            expectations,
+        }
+    }
+}
+
+/// Number of cases, and what makes them.
+struct EachCase<'a>(usize, &'a dyn Fn(usize) -> io::Result<CaseResult>);
+
+impl Serialize for EachCase<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut all = s.serialize_seq(Some(self.0))?;
+        for index in 0..self.0 {
+            let case = CaseResult {
+                wall_s: None,
+                packets_per_s: None,
+                ..(self.1)(index).map_err(S::Error::custom)?
+            };
+            all.serialize_element(&case)?;
+        }
+        all.end()
     }
 }
 

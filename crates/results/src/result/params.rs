@@ -4,38 +4,82 @@ use std::fmt;
 
 use serde_json::Value;
 
-use fullpipe_scenario::Case;
+use fullpipe_scenario::{Case, Point};
 
 /// Matrix keys and values, in the order of the file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Params(pub Vec<(String, Value)>);
+#[derive(Clone)]
+pub struct Params(Source);
+
+/// Where they stand.
+#[derive(Clone)]
+enum Source {
+    /// In the matrix, which a hundred thousand cases share.
+    Matrix(Point),
+    /// In a result that was read.
+    List(Vec<(String, Value)>),
+}
 
 impl Params {
     /// Those of a case.
     pub fn of(case: &Case) -> Params {
-        let params = case.json_params();
-        Params(params.map(|(k, v)| (k.to_owned(), v.clone())).collect())
+        Params(Source::Matrix(case.point().clone()))
+    }
+
+    /// These keys and values.
+    pub fn new(all: Vec<(String, Value)>) -> Params {
+        Params(Source::List(all))
+    }
+
+    /// Keys and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let (point, list) = match &self.0 {
+            Source::Matrix(point) => (Some(point), [].as_slice()),
+            Source::List(list) => (None, list.as_slice()),
+        };
+        let of_point = point.into_iter().flat_map(Point::json);
+        of_point.chain(list.iter().map(|(key, value)| (key.as_str(), value)))
+    }
+
+    /// True without a matrix.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
     }
 
     /// Keys and values as text.
     pub fn texts(&self) -> Vec<(String, String)> {
-        let all = self.0.iter();
-        all.map(|(k, v)| (k.clone(), scalar_text(v))).collect()
+        let text = |(key, value): (&str, &Value)| (key.to_owned(), scalar_text(value));
+        self.iter().map(text).collect()
     }
 
     /// Value of a key as text: strings without quotes.
     pub fn text(&self, key: &str) -> Option<String> {
-        self.0
-            .iter()
-            .find(|(k, _)| k == key)
-            .map(|(_, v)| scalar_text(v))
+        let mut all = self.iter();
+        all.find(|(k, _)| *k == key).map(|(_, v)| scalar_text(v))
+    }
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params::new(Vec::new())
+    }
+}
+
+impl PartialEq for Params {
+    fn eq(&self, other: &Params) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 
 /// `key=value` pairs, blanks between.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (key, value)) in self.0.iter().enumerate() {
+        for (i, (key, value)) in self.iter().enumerate() {
             let blank = if i == 0 { "" } else { " " };
             write!(f, "{blank}{key}={}", scalar_text(value))?;
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use super::work::{Made, Place, Work};
+use super::work::{Made, Missing, Order, Place, Work};
 use super::{Options, RunError};
 use crate::result::{CaseResult, Params};
 use crate::store::{Cache, Keys};
@@ -121,8 +121,18 @@ impl<'a> Bench<'a> {
             total,
         };
         let wanted = places.len();
+        let mut of_case: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
+        for place in places {
+            of_case.entry(place.case).or_default().push(place);
+        }
+        let missing = Missing {
+            cases: of_case.keys().copied().collect(),
+            runs: wanted,
+            order: Order::LongestFirst,
+            of: &|case| of_case[&case].clone(),
+        };
         let done = Mutex::new(Vec::new());
-        work.make(places, &|place: Place, made: Made| {
+        work.make(&missing, &|place: Place, made: Made| {
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.push((self.keys.of(place.case, place.seed), made.metrics));
             Ok(())

@@ -54,7 +54,7 @@ pub(super) fn check_captures(scenario: &Scenario, options: &Options<'_>) -> Resu
             let grain = if shorter >= 1.0 { 1.0 } else { 1e3 };
             return Err(RunError::CaptureTooLong {
                 case: case.index,
-                params: params_text(&case.params),
+                params: params_text(&case.params()),
                 millions: (packets / 1e6).ceil() as u64,
                 shorter: Span::from_secs_f64((shorter * grain).floor() / grain),
             });

@@ -80,6 +80,9 @@ pub enum RunError {
     /// Captures are part of a result directory.
     #[error("captures need a directory")]
     CaptureNowhere,
+    /// Who takes the cases cannot.
+    #[error("cannot hand over a case: {0}")]
+    Output(std::io::Error),
     /// Threads could not be started.
     #[error("cannot start {jobs} threads: {why}")]
     Threads {
@@ -99,7 +102,7 @@ impl RunError {
             RunError::Store(_) => 2,
             RunError::Interrupted { .. } => 130,
             RunError::Internal { .. } => 4,
-            RunError::Threads { .. } | RunError::Environment { .. } => 3,
+            RunError::Threads { .. } | RunError::Environment { .. } | RunError::Output(_) => 3,
             RunError::Unable { .. }
             | RunError::CaptureTooLong { .. }
             | RunError::CaptureNowhere => 2,
@@ -134,6 +137,7 @@ impl RunError {
                 Some(hint.clone())
             }
             RunError::CaptureNowhere => Some("name one with `--out DIR`".to_owned()),
+            RunError::Output(_) => None,
             RunError::Threads { .. } => Some("use a smaller `--jobs`".to_owned()),
         }
     }

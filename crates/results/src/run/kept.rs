@@ -1,11 +1,14 @@
 //! Finished runs out of memory. What was measured in a run is written to a file as soon as the run
 //! is done, and read again, in the order of cases and seeds, as often as somebody asks: a run that
 //! is done costs the few bytes that say where it lies. The file has no name and is gone with the
-//! process; it stays in memory while it is small.
+//! process; it stays in memory while it is small. What nobody reads again gives its place in the
+//! file to later runs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::env::temp_dir;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +36,8 @@ struct Held {
     file: SpooledTempFile,
     /// Bytes of the file.
     end: u64,
+    /// Places that are free again, by their size.
+    free: BTreeMap<u64, Vec<u64>>,
     /// Lists of names of the values in it.
     names: Vec<Names>,
     cases: Vec<OfCase>,
@@ -44,6 +49,8 @@ struct OfCase {
     /// For each seed where its record is: its bytes; empty for one that is not there.
     places: Vec<Range<u64>>,
     runs: usize,
+    /// Nobody reads them again: the records are gone.
+    released: bool,
     /// Of the runs that were made now.
     made: usize,
     wall_s: f64,
@@ -54,6 +61,7 @@ impl<'a> Kept<'a> {
         let held = Held {
             file: SpooledTempFile::new(IN_MEMORY),
             end: 0,
+            free: BTreeMap::new(),
             names: Vec::new(),
             cases: vec![OfCase::default(); scenario.cases.len()],
             runs: 0,
@@ -88,15 +96,35 @@ impl<'a> Kept<'a> {
 
     /// The runs of the first `counts[case]` seeds that are not there.
     pub(super) fn missing(&self, counts: &[usize]) -> Vec<Place> {
+        let cases = counts.iter().enumerate();
+        cases
+            .flat_map(|(case, &count)| self.missing_of(case, count))
+            .collect()
+    }
+
+    /// The runs of the first `count` seeds of a case that are not there.
+    pub(super) fn missing_of(&self, case: usize, count: usize) -> Vec<Place> {
         let held = self.held();
-        let mut missing = Vec::new();
-        for (case, &count) in counts.iter().enumerate() {
-            let known = &held.cases[case].places;
-            let seeds = self.seeds.iter().take(count).enumerate();
-            let places = seeds.map(|(nth, &seed)| Place { case, nth, seed });
-            missing.extend(places.filter(|p| known.get(p.nth).is_none_or(Range::is_empty)));
+        let of = &held.cases[case];
+        if of.runs >= count {
+            return Vec::new();
         }
-        missing
+        let seeds = self.seeds.iter().take(count).enumerate();
+        let places = seeds.map(|(nth, &seed)| Place { case, nth, seed });
+        places
+            .filter(|p| of.places.get(p.nth).is_none_or(Range::is_empty))
+            .collect()
+    }
+
+    /// Finished runs of a case.
+    pub(super) fn runs(&self, case: usize) -> usize {
+        self.held().cases[case].runs
+    }
+
+    /// Forgets the numbers of the runs of a case, which nobody may ask for again; that they are
+    /// finished stays known.
+    pub(super) fn release(&self, case: usize) {
+        self.held().release(case);
     }
 
     /// The runs of a case, with what needs the baseline's filled in.
@@ -210,16 +238,23 @@ impl Held {
         for number in numbers.chain(rows.flat_map(|row| row.iter().map(|(_, value)| value))) {
             record.extend(number.unwrap_or(f64::NAN).to_le_bytes());
         }
-        self.file.seek(SeekFrom::Start(self.end))?;
+        let len = record.len() as u64;
+        let start = match self.free.get_mut(&room(len)).and_then(Vec::pop) {
+            Some(start) => start,
+            None => {
+                let start = self.end;
+                self.end += room(len);
+                start
+            }
+        };
+        self.file.seek(SeekFrom::Start(start))?;
         self.file.write_all(&record)?;
-        let end = self.end + record.len() as u64;
 
         let case = &mut self.cases[place.case];
         if case.places.len() <= place.nth {
             case.places.resize(place.nth + 1, 0..0);
         }
-        case.places[place.nth] = self.end..end;
-        self.end = end;
+        case.places[place.nth] = start..start + len;
         case.runs += 1;
         if let Some(wall_s) = made.wall_s {
             case.made += 1;
@@ -227,6 +262,15 @@ impl Held {
         }
         self.runs += 1;
         Ok(())
+    }
+
+    fn release(&mut self, case: usize) {
+        let case = &mut self.cases[case];
+        case.released = true;
+        for place in mem::take(&mut case.places).iter().filter(|p| !p.is_empty()) {
+            let free = self.free.entry(room(place.end - place.start));
+            free.or_default().push(place.start);
+        }
     }
 
     /// Number of a list of names.
@@ -240,6 +284,7 @@ impl Held {
     }
 
     fn read(&mut self, case: usize, nth: usize) -> io::Result<Option<Made>> {
+        debug_assert!(!self.cases[case].released, "case {case} is gone");
         let place = self.cases[case].places.get(nth).cloned();
         let Some(place) = place.filter(|p| !p.is_empty()) else {
             return Ok(None);
@@ -324,6 +369,12 @@ fn refused(doing: &'static str, source: io::Error) -> StoreError {
     }
 }
 
+/// Bytes that a record of this length takes: records of a kind differ by a few digits, and each
+/// fits into the place of another.
+fn room(len: u64) -> u64 {
+    len.next_multiple_of(256)
+}
+
 /// Bytes up to which the file stays in memory: some thousand runs.
 const IN_MEMORY: usize = 8 << 20;
 
@@ -400,5 +451,30 @@ mod tests {
         kept.records(&mut |_, made| walls += u64::from(made.wall_s == Some(0.7)))
             .unwrap();
         assert_eq!((walls, kept.wall_s(0)), (n / 2, None));
+    }
+    /// A thousand cases, each forgotten before the next but one: the file holds two of them.
+    #[test]
+    fn places_of_what_is_released_are_taken_again() {
+        let text = "name = \"k\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"10ms\"\n\
+                    [[flow]]\nstack = \"reno\"\n[matrix]\n\"path.mtu\" = [1500, 1600]\n";
+        let scenario = Scenario::parse(text, "k.toml", &Overrides::default()).unwrap();
+        let mut kept = Kept::new(&scenario, vec![1, 2, 3]);
+        kept.held().cases = vec![OfCase::default(); 1000];
+        let mut size = 0;
+        for case in 0..1000 {
+            for (nth, seed) in [(0, 1), (1, 2), (2, 3)] {
+                kept.put(Place { case, nth, seed }, &made(seed)).unwrap();
+            }
+            assert_eq!((kept.runs(case), kept.missing_of(case, 3)), (3, vec![]));
+            assert_eq!(kept.read(case, 1).unwrap().unwrap(), made(2));
+            if case > 0 {
+                kept.release(case - 1);
+            }
+            if case == 1 {
+                size = kept.held().end;
+            }
+        }
+        assert_eq!(kept.held.get_mut().unwrap().end, size);
+        assert_eq!((kept.len(), kept.missing_of(7, 3)), (3000, vec![]));
     }
 }

@@ -6,8 +6,10 @@
 //! judged when all its runs of a batch are there, and gets further seeds until it is sure enough:
 //! again a function of its own runs. An outcome is reduced to metrics, its series are written and
 //! the metrics go into a file before the next run starts on the thread: memory does not grow with
-//! the number of runs, but for some bytes each.
+//! the number of runs, but for some bytes each. Who takes the cases ([`CaseSink`]) gets each as soon
+//! as it is complete, and then its numbers need not stay.
 
+mod assembly;
 mod bench;
 mod cost;
 mod error;
@@ -18,19 +20,23 @@ mod times;
 mod work;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
-use crate::result::{CaseResult, RunResult, by_seed};
-use crate::store::{Earlier, Keys, Store, StoreError, Table, Timing, runs_table};
+use crate::result::RunResult;
+use crate::store::{Earlier, Keys, Store, Table, Timing, runs_table};
+use assembly::{Assembly, Stage};
+use fullpipe_metrics as metrics;
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 use kept::Kept;
 use seeds::grow;
-use work::{Work, take_over};
+use work::{Missing, Order, Work, take_over};
 
+pub use assembly::{CaseSink, Keep, Taken};
 pub(crate) use bench::{Bench, is_random, seeds};
 pub(crate) use cost::cost;
 pub use error::RunError;
@@ -46,6 +52,8 @@ pub struct Options<'a> {
     pub earlier: Earlier,
     /// Written beside the series; they need `out`. They change neither a run's key nor its numbers.
     pub captures: Captures,
+    /// Who takes the cases while there are further ones to run; `None`: they are in the result.
+    pub cases: Option<Taken<'a>>,
     /// Told about every run.
     pub progress: &'a dyn Progress,
     /// Set by someone else to stop: runs in flight are finished and kept, no further one is
@@ -62,6 +70,7 @@ impl Default for Options<'_> {
             out: None,
             earlier: Earlier::Remade,
             captures: Captures::default(),
+            cases: None,
             progress: &Silent,
             interrupt: &NEVER,
         }
@@ -127,11 +136,7 @@ fn made_on<'a>(
     let seeds = precision::possible(&scenario.seeds, wanted);
     let keys = Keys::apart(scenario, ground);
     // Seeds of each case so far: the first ones of `seeds`.
-    let first = match wanted {
-        Some(wanted) => precision::at_first(scenario.seeds.len(), wanted).min(seeds.len()),
-        None => seeds.len(),
-    };
-    let mut counts = vec![first; scenario.cases.len()];
+    let mut counts = vec![precision::seeds_of(scenario); scenario.cases.len()];
     if options.captures.any() {
         cost::check_captures(scenario, options)?;
     }
@@ -146,6 +151,14 @@ fn made_on<'a>(
         None => None,
     };
     let kept = Kept::new(scenario, seeds.clone());
+    let name = ground.name().to_owned();
+    let assembly = Assembly::new(scenario, &name, &kept, options.cases, store.is_some());
+    let (order, cases) = match options.cases {
+        Some(_) => (Order::AsListed, assembly.order()),
+        None => (Order::LongestFirst, (0..counts.len()).collect()),
+    };
+    // What is measured against another case gives that one seeds, whatever it is sure of itself.
+    let settles = wanted.is_none_or(|w| !w.of.iter().any(|m| metrics::needs_baseline(m)));
     let mut reused = 0;
     let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
     let mut begun = false;
@@ -172,15 +185,34 @@ fn made_on<'a>(
             before: kept.len(),
             total,
         };
-        work.make(kept.missing(&counts), &|place, made| {
-            Ok(kept.put(place, &made)?)
+        let stage = Stage {
+            counts: &counts,
+            judged: &judged,
+            last: wanted.is_none(),
+        };
+        let streams = options.cases.is_some() && stage.last;
+        let misses = |case: &usize| kept.runs(*case) < counts[*case];
+        let missing = Missing {
+            cases: cases.iter().copied().filter(misses).collect(),
+            runs: total - kept.len(),
+            order,
+            of: &|case| kept.missing_of(case, counts[case]),
+        };
+        work.make(&missing, &|place, made| {
+            kept.put(place, &made)?;
+            match streams {
+                true => assembly.advance(&stage),
+                false => Ok(()),
+            }
         })?;
         if kept.len() < total {
+            let mut result = assembly.so_far()?;
+            result.kernel = ground.kernel();
             return Err(RunError::Interrupted {
                 done: kept.len(),
                 total,
                 kept: store.is_some(),
-                result: Some(Box::new(so_far(scenario, ground, &kept)?)),
+                result: Some(Box::new(result)),
             });
         }
         let Some(wanted) = wanted else { break };
@@ -188,16 +220,25 @@ fn made_on<'a>(
         if !grow(scenario, wanted, &kept, &mut judged, &mut counts, most)? {
             break;
         }
+        if options.cases.is_some() && settles {
+            assembly.advance(&Stage {
+                counts: &counts,
+                judged: &judged,
+                last: false,
+            })?;
+        }
         if let Some(store) = &mut store {
             store.extend(&keys.units(&seeds, &counts))?;
         }
     }
-    let cases = cases(scenario, &kept, &by_seed(scenario))?;
-    let mut result = RunResult::new(scenario, ground.name(), cases);
+    let stage = Stage {
+        counts: &counts,
+        judged: &judged,
+        last: true,
+    };
+    assembly.advance(&stage)?;
+    let (mut result, variables) = assembly.finish();
     result.kernel = ground.kernel();
-    for (case, judged) in result.cases.iter_mut().zip(&judged) {
-        case.precision = judged.as_ref().map(|j| j.reached.clone());
-    }
     if let Some(message) = result.unsure() {
         options.progress.warn(&message);
     }
@@ -213,7 +254,12 @@ fn made_on<'a>(
             }));
             files.push(made.files);
         })?;
-        store.finish(&result, &kept, files, &timings)?;
+        let has_all = options.cases.is_none_or(|taken| taken.keep == Keep::All);
+        let case = |index: usize| match has_all {
+            true => Ok(result.cases[index].clone()),
+            false => assembly.case(index, &stage).map_err(io::Error::other),
+        };
+        store.finish((&result, &variables, &case), &kept, files, &timings)?;
     }
     times::add_times(&mut result, &kept);
     let ran = Ran {
@@ -222,29 +268,4 @@ fn made_on<'a>(
         reused,
     };
     Ok((ran, kept))
-}
-
-fn cases(
-    scenario: &Scenario,
-    kept: &Kept<'_>,
-    by_seed: &BTreeSet<String>,
-) -> Result<Vec<CaseResult>, StoreError> {
-    let cases = scenario.cases.iter().enumerate();
-    cases
-        .map(|(i, case)| CaseResult::new(case, &kept.case(i), by_seed))
-        .collect()
-}
-
-/// The result of the runs that are there. Expectations are about all of them: none is judged.
-fn so_far(
-    scenario: &Scenario,
-    ground: &dyn Ground,
-    kept: &Kept<'_>,
-) -> Result<RunResult, StoreError> {
-    let cases = cases(scenario, kept, &BTreeSet::new())?;
-    let mut result = RunResult::new(scenario, ground.name(), cases);
-    result.kernel = ground.kernel();
-    result.expectations.clear();
-    result.cases.retain(|case| !case.seeds.is_empty());
-    Ok(result)
 }

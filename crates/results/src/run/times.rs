@@ -7,8 +7,7 @@ use crate::result::RunResult;
 pub(super) fn add_times(result: &mut RunResult, kept: &Kept<'_>) {
     for (i, case) in result.cases.iter_mut().enumerate() {
         if let Some(wall) = kept.wall_s(i) {
-            case.wall_s = Some(wall);
-            case.packets_per_s = Some(case.delivered_packets as f64 / wall.max(1e-9));
+            case.took(wall);
         }
     }
 }

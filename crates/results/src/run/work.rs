@@ -1,7 +1,7 @@
 //! The runs of a batch, made on the threads that are there. Long runs start first, so that no
-//! thread is left with one at the end.
+//! thread is left with one at the end, unless somebody waits for the cases in their order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,21 +34,21 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Makes these runs, the longest first, and hands each over when it is done: nothing of it
-    /// stays here. Stops at the first error and at an interrupt; what is finished by then is in
-    /// the store.
+    /// Makes these runs and hands each over when it is done: nothing of it stays here. Stops at the
+    /// first error and at an interrupt; what is finished by then is in the store.
     pub(super) fn make(
         &self,
-        mut missing: Vec<Place>,
+        missing: &Missing<'_>,
         take: &(dyn Fn(Place, Made) -> Result<(), RunError> + Sync),
     ) -> Result<(), RunError> {
-        self.check(&missing)?;
-        let mut costs: BTreeMap<usize, f64> = BTreeMap::new();
-        for place in &missing {
-            let spec = || self.scenario.cases[place.case].run_spec(0);
-            costs.entry(place.case).or_insert_with(|| cost(&spec()));
+        self.check(missing)?;
+        let mut cases = missing.cases.clone();
+        if missing.order == Order::LongestFirst {
+            let cost = |case: &usize| cost(&self.scenario.cases[*case].run_spec(0));
+            let costs: BTreeMap<usize, f64> =
+                cases.iter().map(|case| (*case, cost(case))).collect();
+            cases.sort_by(|a, b| costs[b].total_cmp(&costs[a]));
         }
-        missing.sort_by(|a, b| costs[&b.case].total_cmp(&costs[&a.case]));
 
         let jobs = match (self.options.jobs, self.ground.at_once()) {
             (wanted, None) => wanted,
@@ -56,7 +56,7 @@ impl Work<'_> {
             (wanted, Some(most)) => wanted.min(most.get()),
         };
         // A thread without a run only costs its start; 0 stays one per processor.
-        let jobs = jobs.min(missing.len().max(1));
+        let jobs = jobs.min(missing.runs.max(1));
         let threads = |e: rayon::ThreadPoolBuildError| RunError::Threads {
             jobs,
             why: e.to_string(),
@@ -72,7 +72,8 @@ impl Work<'_> {
             || stop.load(Ordering::Relaxed) || self.options.interrupt.load(Ordering::Relaxed);
         pool.install(|| {
             // The bridge hands out one run after the other, in this order.
-            missing.into_iter().par_bridge().for_each(|place| {
+            let places = cases.into_iter().flat_map(|case| (missing.of)(case));
+            places.par_bridge().for_each(|place| {
                 if stopped() {
                     return;
                 }
@@ -98,13 +99,15 @@ impl Work<'_> {
     }
 
     /// Asks the ground for every case that is still to be run, with the first of its seeds.
-    fn check(&self, missing: &[Place]) -> Result<(), RunError> {
-        let mut known = BTreeSet::new();
-        for place in missing.iter().filter(|p| known.insert(p.case)) {
+    fn check(&self, missing: &Missing<'_>) -> Result<(), RunError> {
+        for &case in &missing.cases {
+            let Some(place) = (missing.of)(case).first().copied() else {
+                continue;
+            };
             let mut spec = self.scenario.cases[place.case].run_spec(place.seed);
             spec.capture = self.options.captures.any();
             if let Err(error) = self.ground.check(&spec) {
-                self.not_made(*place, error)?;
+                self.not_made(place, error)?;
             }
         }
         Ok(())
@@ -125,7 +128,7 @@ impl Work<'_> {
         let case = &self.scenario.cases[unit.case];
         let internal = |what: String| RunError::Internal {
             case: unit.case,
-            params: params_text(&case.params),
+            params: params_text(&case.params()),
             seed: unit.seed,
             what,
         };
@@ -201,7 +204,7 @@ pub(super) fn no_run(
     (case, seed): (usize, u64),
     error: GroundError,
 ) -> Option<RunError> {
-    let params = params_text(&scenario.cases[case].params);
+    let params = params_text(&scenario.cases[case].params());
     Some(match error {
         GroundError::Interrupted => return None,
         GroundError::Fault(what) => RunError::Internal {
@@ -235,6 +238,25 @@ enum Whole {
     Yes,
     /// It ended before its time.
     No,
+}
+
+/// Runs that are to be made. Each is named when it is its turn: a list of ten million would take
+/// more memory than all that is known of those that are finished.
+pub(super) struct Missing<'a> {
+    /// The cases that miss runs.
+    pub(super) cases: Vec<usize>,
+    /// Runs of all of them together.
+    pub(super) runs: usize,
+    pub(super) order: Order,
+    /// The runs that a case misses, by seed.
+    pub(super) of: &'a (dyn Fn(usize) -> Vec<Place> + Sync),
+}
+
+/// In which order runs start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    LongestFirst,
+    AsListed,
 }
 
 /// A run of a scenario: the case by its index, and its seed with the place among the case's seeds.

@@ -59,5 +59,5 @@ pub use manifest::{FileHash, Manifest, ManifestRun};
 pub use plan::{Keys, Unit};
 pub use quantity::{quantity, unit_of_all};
 pub use reader::ResultDir;
-pub(crate) use tables::{AllRuns, runs_table};
+pub(crate) use tables::{AllRuns, Variables, runs_table};
 pub use writer::{Finished, Store, StoredFiles, Timing};

@@ -7,7 +7,7 @@ use std::mem;
 use super::columns::TableWriter;
 use super::quantity::{quantity, unit_of_all};
 use super::{Column, StoreError, Table};
-use crate::result::RunResult;
+use crate::result::{CaseResult, Estimates, RunResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{Scope, Values};
@@ -21,7 +21,9 @@ pub(crate) trait AllRuns {
 
 /// The table of `runs.parquet`: one row per flow and traffic, case and seed.
 pub(crate) fn runs_table(result: &RunResult, runs: &dyn AllRuns) -> Result<Table, StoreError> {
-    let mut rows = Rows::new(result, Scope::Flow);
+    let mut variables = Variables::default();
+    result.cases.iter().for_each(|case| variables.add(case));
+    let mut rows = Rows::new(result, &variables, Scope::Flow);
     runs.each(&mut |case, run| rows.push(case, run))?;
     Ok(rows.table)
 }
@@ -29,11 +31,11 @@ pub(crate) fn runs_table(result: &RunResult, runs: &dyn AllRuns) -> Result<Table
 /// Writes the table of a scope as a Parquet file, while the runs are read.
 pub(super) fn write_table(
     out: &mut (dyn Write + Send),
-    result: &RunResult,
+    (result, variables): (&RunResult, &Variables),
     runs: &dyn AllRuns,
     scope: Scope,
 ) -> io::Result<()> {
-    let mut rows = Rows::new(result, scope);
+    let mut rows = Rows::new(result, variables, scope);
     let origin = [
         (VERSION, result.fullpipe.clone()),
         (GROUND, result.ground.clone()),
@@ -95,8 +97,35 @@ struct Row<'a> {
     case_values: &'a Values,
 }
 
+/// Names of the variables that the controllers of a result report: a column for each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variables {
+    flows: BTreeSet<String>,
+    links: BTreeSet<String>,
+}
+
+impl Variables {
+    /// Adds those of a case; it has every name that one of its runs has.
+    pub(crate) fn add(&mut self, case: &CaseResult) {
+        let flows = case.flows.iter().map(|f| &f.metrics);
+        let traffic = case.traffic.iter().map(|t| &t.metrics);
+        let links = case.links.iter().map(|l| &l.metrics);
+        add_variables(&mut self.flows, flows.chain(traffic));
+        add_variables(&mut self.links, links);
+    }
+}
+
+fn add_variables<'a>(to: &mut BTreeSet<String>, rows: impl Iterator<Item = &'a Estimates>) {
+    let names = rows.flat_map(|estimates| estimates.keys());
+    for name in names.filter(|name| metrics::is_variable(name)) {
+        if !to.contains(name) {
+            to.insert(name.to_owned());
+        }
+    }
+}
+
 impl<'a> Rows<'a> {
-    fn new(result: &'a RunResult, scope: Scope) -> Rows<'a> {
+    fn new(result: &'a RunResult, variables: &'a Variables, scope: Scope) -> Rows<'a> {
         let mut rows = Rows {
             result,
             scope,
@@ -105,8 +134,8 @@ impl<'a> Rows<'a> {
         };
         rows.column("case", Of::Case);
         let mut keys: Vec<&str> = Vec::new();
-        for (key, _) in result.cases.iter().flat_map(|c| &c.params.0) {
-            if !keys.contains(&key.as_str()) {
+        for (key, _) in result.cases.iter().flat_map(|c| c.params.iter()) {
+            if !keys.contains(&key) {
                 keys.push(key);
             }
         }
@@ -148,21 +177,10 @@ impl<'a> Rows<'a> {
                 rows.column(name, Of::WholeCase(name));
             }
         }
-        // The cases have every name that one of their runs has.
-        let names = result.cases.iter().flat_map(|case| {
-            let flows = case.flows.iter().map(|f| &f.metrics);
-            let traffic = case.traffic.iter().map(|t| &t.metrics);
-            let links = case.links.iter().map(|l| &l.metrics);
-            match flows_wanted {
-                true => flows.chain(traffic).collect::<Vec<_>>(),
-                false => links.collect(),
-            }
-        });
-        let variables: BTreeSet<&str> = names
-            .flat_map(|estimates| estimates.keys())
-            .map(String::as_str)
-            .filter(|name| metrics::is_variable(name))
-            .collect();
+        let variables = match flows_wanted {
+            true => &variables.flows,
+            false => &variables.links,
+        };
         for name in variables {
             rows.column(name, Of::Row(name));
         }
@@ -314,14 +332,15 @@ mod tests {
         .unwrap();
         let runs = Many(2 * ROWS_PER_GROUP as u64 + 7);
         let mut bytes = Vec::new();
-        write_table(&mut bytes, &result, &runs, Scope::Flow).unwrap();
+        let none = Variables::default();
+        write_table(&mut bytes, (&result, &none), &runs, Scope::Flow).unwrap();
         let read = Table::from_parquet(bytes).unwrap();
         assert_eq!(read, runs_table(&result, &runs).unwrap());
         assert_eq!(read.int("seed").unwrap().last(), Some(&(runs.0 as i64)));
 
         // Up to a group the file is that of the whole table.
         let (few, mut bytes) = (Many(5), Vec::new());
-        write_table(&mut bytes, &result, &few, Scope::Flow).unwrap();
+        write_table(&mut bytes, (&result, &none), &few, Scope::Flow).unwrap();
         let whole = runs_table(&result, &few).unwrap();
         let origin = [VERSION, GROUND, SCENARIO].map(|key| match key {
             GROUND => (key, "sim".to_owned()),

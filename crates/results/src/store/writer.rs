@@ -1,6 +1,7 @@
 //! A result directory that is being written.
 
 use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fullpipe_run::Outcome;
@@ -15,10 +16,11 @@ use super::layout::{
 };
 use super::manifest::{json, runs_of, unsealed, write_sealed};
 use super::{
-    AllRuns, FileHash, Machine, Manifest, SeriesKind, StoreError, Unit, engine, series, tables,
+    AllRuns, FileHash, Machine, Manifest, SeriesKind, StoreError, Unit, Variables, engine, series,
+    tables,
 };
 use crate::capture::{Captures, pcap, qlog};
-use crate::result::{Params, RunResult, VERSION};
+use crate::result::{CaseResult, Params, RunResult, VERSION};
 use fullpipe_metrics::{RunMetrics, Scope};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Scenario, TraceMode};
@@ -254,14 +256,15 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the tables, the result and, last of all, the complete manifest. `run_files` are those
-    /// of the runs, by case and seed.
+    /// Writes the tables, the result and, last of all, the complete manifest. Cases of the result
+    /// may lack their metrics: `case` makes them once more. `run_files` are those of the runs, by
+    /// case and seed.
     ///
     /// # Errors
     /// If a file cannot be written, or a run not be read.
     pub(crate) fn finish(
         mut self,
-        result: &RunResult,
+        (result, variables, case): Results<'_>,
         runs: &dyn AllRuns,
         run_files: Vec<StoredFiles>,
         timings: &[Timing],
@@ -269,16 +272,16 @@ impl Store {
         for (run, files) in self.manifest.runs.iter_mut().zip(run_files) {
             run.files = files.0;
         }
-        let text = result.without_times().to_json();
-        files::write(&self.dir.join(RESULT), text.as_bytes())?;
+        let stored = |out: &mut (dyn Write + Send)| result.write_stored(case, out);
         let result_hash = FileHash {
             path: RESULT.to_owned(),
-            sha256: sha256(text.as_bytes()),
+            sha256: files::write_with(&self.dir.join(RESULT), stored)?,
         };
+        let columns = (result, variables);
         self.manifest.files = vec![
             result_hash,
-            self.write_table(RUNS_TABLE, (result, runs, Scope::Flow))?,
-            self.write_table(LINKS_TABLE, (result, runs, Scope::Link))?,
+            self.write_table(RUNS_TABLE, columns, runs, Scope::Flow)?,
+            self.write_table(LINKS_TABLE, columns, runs, Scope::Link)?,
         ];
         files::write(&self.dir.join(TIMING), json(&timings).as_bytes())?;
         self.manifest.complete = true;
@@ -322,10 +325,12 @@ impl Store {
     fn write_table(
         &self,
         name: &str,
-        (result, runs, scope): (&RunResult, &dyn AllRuns, Scope),
+        columns: (&RunResult, &Variables),
+        runs: &dyn AllRuns,
+        scope: Scope,
     ) -> Result<FileHash, StoreError> {
         let sha256 = files::write_with(&self.dir.join(name), |out| {
-            tables::write_table(out, result, runs, scope)
+            tables::write_table(out, columns, runs, scope)
         })?;
         let path = name.to_owned();
         Ok(FileHash { path, sha256 })
@@ -365,6 +370,13 @@ pub struct Timing {
     /// Delivered data packets per second.
     pub packets_per_s: f64,
 }
+
+/// A result, the variables of its runs, and what makes its cases.
+pub(crate) type Results<'a> = (
+    &'a RunResult,
+    &'a Variables,
+    &'a dyn Fn(usize) -> io::Result<CaseResult>,
+);
 
 /// A file under `runs/`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -111,7 +111,7 @@ fn repeated(name: &str) -> (usize, usize) {
         };
         let same = numbers(1) == numbers(2);
         let random = case.run_spec(1).is_random();
-        assert!(random || same, "{name}, {:?}", case.params);
+        assert!(random || same, "{name}, {:?}", case.params());
         fixed += usize::from(!random);
         drawn += usize::from(random && !same);
     }

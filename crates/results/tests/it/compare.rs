@@ -126,3 +126,56 @@ fn a_bias_is_found_below_the_noise_of_the_seeds() {
         .filter(|r| r.metric == "aggregate_goodput_mbps");
     assert!(rows.all(|r| r.verdict == Verdict::Indistinguishable));
 }
+
+/// What a link without a rate is, a stored result has no word for: its numbers say it.
+#[test]
+fn a_link_that_only_delays_on_one_side_is_no_disagreement() {
+    let root = tempfile::tempdir().unwrap();
+    let made = |name: &str, link: &str| {
+        let dir = root.path().join(name);
+        run(&scenario(&format!("{GRAPH}{link}")), Some(&dir), 2, false).unwrap();
+        dir
+    };
+    let plain = made("plain", "");
+    let c = held(&plain, &made("wire", WIRE));
+    assert!(
+        c.missing.len() == 1 && !c.missing[0].judged,
+        "{:?}",
+        c.missing
+    );
+    assert!(
+        c.agree,
+        "{:?}",
+        c.rows.iter().find(|r| r.verdict == Verdict::Beyond)
+    );
+    let c = held(
+        &plain,
+        &made("slow", &format!("{WIRE}rate = \"1Gbit/s\"\n")),
+    );
+    assert!(c.missing[0].judged && !c.agree, "{:?}", c.missing);
+}
+
+const GRAPH: &str = r#"
+name = "graph"
+duration = "2s"
+seeds = 2
+
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+buffer = "20 packets"
+
+[[flow]]
+name = "main"
+stack = "reno"
+"#;
+
+const WIRE: &str = r#"
+[[route]]
+flow = "main"
+forward = ["bottleneck", "wire"]
+
+[[link]]
+name = "wire"
+delay = "0s"
+"#;

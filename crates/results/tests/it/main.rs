@@ -16,4 +16,5 @@ mod resume;
 mod small;
 mod store;
 mod store_support;
+mod streaming;
 mod trace_setting;

@@ -44,6 +44,7 @@ fn child() {
         out: Some(Path::new(&dir)),
         earlier: Earlier::Resumed,
         captures: fullpipe_results::capture::Captures::default(),
+        cases: None,
         progress: &Loud,
         interrupt: &interrupt,
     };
@@ -277,6 +278,7 @@ fn an_interrupt_keeps_what_is_finished() {
         out: Some(root.path()),
         earlier: Earlier::Remade,
         captures: fullpipe_results::capture::Captures::default(),
+        cases: None,
         progress: &progress,
         interrupt: &interrupt,
     };

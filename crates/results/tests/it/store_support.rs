@@ -63,6 +63,7 @@ pub fn run_in(
         out,
         earlier: Earlier::resumed(resume),
         captures: fullpipe_results::capture::Captures::default(),
+        cases: None,
         progress: &log,
         interrupt: &interrupt,
     };

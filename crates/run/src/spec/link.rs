@@ -12,7 +12,7 @@ use crate::rng::ComponentRng;
 ///
 /// A packet meets, in this order: random loss, the policer, the queue discipline and the buffer,
 /// the transmitter, the delay (with jitter), reordering.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Unique name; seeds the link's generators.
     pub name: String,

@@ -121,7 +121,7 @@ pub struct Drops {
 }
 
 /// A change of a running flow at a time.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TimedChange {
     /// Time of the run; a flow that starts later begins with it.
     pub at: Time,
@@ -130,7 +130,7 @@ pub struct TimedChange {
 }
 
 /// One flow.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FlowSpec {
     /// Unique name; seeds the flow's generator.
     pub name: String,

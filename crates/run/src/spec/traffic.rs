@@ -6,7 +6,7 @@ use fullpipe_units::{Rate, Span, Time};
 use super::FlowSpec;
 
 /// Short flows that arrive at random and end by themselves.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ArrivalSpec {
     /// What each of them is: the first arrives after `start`, none after `stop`. The name seeds the
     /// generators; the transfer's size is overwritten, the spread of the start unused. The flows
@@ -60,7 +60,7 @@ pub enum SizeLaw {
 
 /// Datagrams without congestion control that leave at prescribed times: one way, or each of them
 /// answered at once by a datagram of the same size (a sequence of probes).
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CrossSpec {
     /// Unique name; seeds the generators.
     pub name: String,

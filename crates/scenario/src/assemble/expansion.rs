@@ -6,7 +6,9 @@ use crate::faults::MAX_MESSAGES;
 use crate::files::Files;
 use crate::keys::{Element, PathKeys, PathPreset};
 use crate::matrix::{self, Axis, Config, Draft};
-use crate::resolve;
+use crate::point::{Point, Points};
+use crate::resolve::{self, Resolved};
+use crate::shared::{self, SharedSpec};
 use crate::value::{Findings, Record};
 use crate::world::Changed;
 
@@ -29,7 +31,8 @@ impl Expansion<'_> {
         faults: &mut Vec<Fault>,
         warnings: &mut Vec<Fault>,
     ) -> Vec<Case> {
-        let mut cases = Vec::new();
+        let mut cases: Vec<Case> = Vec::with_capacity(count);
+        let points = Points::of(&self.draft.axes);
         let mut found: Vec<(Fault, usize, usize)> = Vec::new();
         let mut strange: Vec<(Fault, usize)> = Vec::new();
         let mut looked_at = 0;
@@ -37,9 +40,12 @@ impl Expansion<'_> {
         for index in 0..count {
             looked_at += 1;
             let mut findings = Findings::default();
-            match self.case(index, &mut findings) {
-                Some(case) if found.is_empty() => {
-                    connections += case.spec.flows.len();
+            match self.resolved(index, &mut findings) {
+                Some(resolved) if found.is_empty() => {
+                    connections += resolved.spec.flows.len();
+                    let before = matrix::neighbours(index, &self.draft.axes).into_iter();
+                    let before: Vec<&Case> = before.filter_map(|i| cases.get(i)).collect();
+                    let case = case(index, points.at(index), resolved, &before);
                     cases.push(case);
                 }
                 _ => {}
@@ -111,7 +117,7 @@ impl Expansion<'_> {
             .product();
         let warns = |index: &usize| {
             let mut findings = Findings::default();
-            self.case(*index, &mut findings);
+            self.resolved(*index, &mut findings);
             findings.warnings.contains(warning)
         };
         (0..cases).filter(warns).count() == self.uses(warning, cases)
@@ -178,7 +184,7 @@ impl Expansion<'_> {
         }
     }
 
-    fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {
+    fn resolved(&self, index: usize, findings: &mut Findings) -> Option<Resolved> {
         let config = match self.config(index) {
             Ok(config) => config,
             Err(fault) => {
@@ -186,31 +192,7 @@ impl Expansion<'_> {
                 return None;
             }
         };
-        let digits = matrix::digits(index, &self.draft.axes);
-        let axes = self.draft.axes.iter();
-        let values: Vec<_> = axes
-            .zip(&digits)
-            .map(|(axis, digit)| &axis.values[*digit])
-            .collect();
-        let resolved = resolve::resolve(&config, self.draft.names, self.files, findings)?;
-        Some(Case {
-            index,
-            params: self
-                .draft
-                .axes
-                .iter()
-                .zip(&values)
-                .map(|(a, v)| (a.key.clone(), v.plain.clone()))
-                .collect(),
-            json: values.iter().map(|v| v.json.clone()).collect(),
-            flows: resolved.flows,
-            traffic: resolved.traffic,
-            duration: resolved.spec.duration,
-            warmup: resolved.warmup,
-            interval: resolved.interval,
-            baseline: None,
-            spec: resolved.spec,
-        })
+        resolve::resolve(&config, self.draft.names, self.files, findings)
     }
 
     fn label(&self, index: usize) -> String {
@@ -223,6 +205,21 @@ impl Expansion<'_> {
             .map(|(axis, digit)| format!("{} = {}", axis.key, shorten(&axis.values[digit].plain)))
             .collect();
         texts.join(", ")
+    }
+}
+
+/// The case at a point; what it has in common with the other ones is theirs too.
+fn case(index: usize, point: Point, resolved: Resolved, others: &[&Case]) -> Case {
+    Case {
+        index,
+        flows: shared::flow_groups(resolved.flows, others),
+        traffic: shared::traffic_groups(resolved.traffic, others),
+        duration: resolved.spec.duration,
+        warmup: resolved.warmup,
+        interval: resolved.interval,
+        baseline: None,
+        point,
+        spec: SharedSpec::new(resolved.spec, others),
     }
 }
 
@@ -247,7 +244,7 @@ pub(super) fn count(axes: &[Axis], seeds: usize) -> Result<usize, String> {
 
 const MAX_CASES: usize = 100_000;
 const MAX_RUNS: usize = 10_000_000;
-/// Of all cases; each takes about a kilobyte before anything runs.
+/// Of all cases; one that no other case has takes about a kilobyte before anything runs.
 const MAX_CONNECTIONS: usize = 250_000;
 /// Once something is wrong, not all of a hundred thousand cases need to be looked at.
 const MAX_FAULTY_CASES: usize = 1000;

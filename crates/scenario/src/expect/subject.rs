@@ -75,7 +75,7 @@ pub(super) fn check(
 ) {
     for case in cases.iter().map(|&i| &table.known.cases[i]) {
         if let Some(link) = link {
-            let links = || case.spec.links.iter().map(|link| link.name.as_str());
+            let links = || case.spec.links().map(|link| link.name.as_str());
             if !are_links_broken(reader) && !links().any(|name| name == link) {
                 let message = format!("there is no link `{}`", shorten(link));
                 table.refuse(reader, &Expect::link, message, did_you_mean(link, links()));
@@ -88,7 +88,7 @@ pub(super) fn check(
             table.refuse(reader, &Expect::metric, message, "use jain");
             return;
         }
-        if metric == JAIN.name && case.spec.flows.len() < 2 {
+        if metric == JAIN.name && case.spec.flows().len() < 2 {
             let message = "fairness of one flow is always 1: the expectation could not fail";
             let hint = "add a [[flow]], or set `streams`";
             table.refuse(reader, &Expect::metric, message, hint);

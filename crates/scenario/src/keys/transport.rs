@@ -105,7 +105,7 @@ keys! {
         ], "200ms", "smallest retransmission timeout";
         pacing: flag [or "of the stack"], true,
             "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux \
-             does";
+             does; `bbr`, `bbr-linux` and `udt` pace by themselves, and refuse `false`";
         pacer: word(PacerRule) [=> sender.pacing.rule], "linux",
             "how a paced segment waits for its time";
         validation: word(Validation) [=> sender.window.validation], "none",
@@ -216,6 +216,10 @@ keys! {
         ], false,
             "ACKs beyond the third for one hole wait up to 1.1 ms and become one (Linux \
              `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`)";
+        tcp_options: flag [=> sender.tcp_options], true,
+            "SYNs and ACKs are as long as their options make them: a SYN and its answer 60 bytes, \
+             an ACK with SACK blocks 4 more than others and 8 for each block; otherwise all have \
+             the headers of a data segment";
         mtu: whole(68, 65535, "bytes") [or "`path.mtu`"], 576,
             "bytes of a full packet of this flow, at most those of the path";
         host: name [or "of its own"], "server",

@@ -71,13 +71,35 @@ impl AxisValue {
 }
 
 /// Values of the axes in one case; later axes vary fastest.
-pub(crate) fn digits(mut index: usize, axes: &[Axis]) -> Vec<usize> {
-    let mut digits = vec![0; axes.len()];
-    for (digit, axis) in digits.iter_mut().zip(axes).rev() {
-        *digit = index % axis.values.len();
-        index /= axis.values.len();
+pub(crate) fn digits(index: usize, axes: &[Axis]) -> Vec<usize> {
+    digits_of(index, axes.iter().map(|axis| axis.values.len()))
+}
+
+/// The same where only the numbers of values are known.
+pub(crate) fn digits_of(
+    mut index: usize,
+    lengths: impl ExactSizeIterator<Item = usize> + DoubleEndedIterator,
+) -> Vec<usize> {
+    let mut digits = vec![0; lengths.len()];
+    for (digit, length) in digits.iter_mut().zip(lengths).rev() {
+        *digit = index % length;
+        index /= length;
     }
     digits
+}
+
+/// The cases one step before this one along each axis: what does not depend on that axis is the
+/// same there, and they have smaller indices.
+pub(crate) fn neighbours(index: usize, axes: &[Axis]) -> Vec<usize> {
+    let mut stride = 1;
+    let mut all = Vec::with_capacity(axes.len());
+    for (digit, axis) in digits(index, axes).into_iter().zip(axes).rev() {
+        if digit > 0 {
+            all.push(index - stride);
+        }
+        stride *= axis.values.len();
+    }
+    all
 }
 
 /// The case with some axes moved to other values.

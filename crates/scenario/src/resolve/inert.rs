@@ -6,6 +6,7 @@
 use fullpipe_cc::{Count, Kind, StackSpec};
 use fullpipe_flow::{Detector, LossWindow, TimerGrain};
 
+use super::transport::paces_by_itself;
 use crate::keys::{Ends, FlowKeys, Transport};
 use crate::value::{At, Findings, Key, Record, Value};
 
@@ -71,7 +72,8 @@ const NEEDS: &[Need] = &[
         Transport::pacer,
         |s| {
             let of_flow = s.record.is_given(&FlowKeys::rate);
-            s.ends.sender.pacing.gains.is_some() || s.stack.kind() == Kind::Model || of_flow
+            let of_stack = s.stack.kind() == Kind::Model || paces_by_itself(s.stack);
+            s.ends.sender.pacing.gains.is_some() || of_stack || of_flow
         },
         "`pacing`",
     ),

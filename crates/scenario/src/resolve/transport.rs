@@ -1,7 +1,7 @@
 //! What a transport is: endpoint switches, congestion control, windows; of a flow and of short
 //! flows.
 
-use fullpipe_cc::{PacingGains, StackSpec};
+use fullpipe_cc::{Controller as _, PacingGains, Setup, StackSpec};
 use fullpipe_flow::Preset;
 use fullpipe_units::{Rate, Span, WindowSize};
 
@@ -194,10 +194,21 @@ impl<'a> TransportResolver<'a> {
                 self.at
                     .refuse(findings, &Transport::pacing, "the stack paces", hint);
             }
+            Some(false) if paces_by_itself(stack) => {
+                let message = format!("`{}` paces by itself: it sets the rate", stack.law_name());
+                let hint = "leave out `pacing`";
+                self.at.refuse(findings, &Transport::pacing, message, hint);
+            }
             Some(true) if sender.pacing.gains.is_none() => {
                 sender.pacing.gains = Some(PacingGains::default())
             }
             _ => {}
         }
     }
+}
+
+/// The stack sets the rate itself, whatever is said of pacing. What a controller from elsewhere
+/// will do is not known.
+pub(super) fn paces_by_itself(stack: &StackSpec) -> bool {
+    stack.made_of().is_none() && stack.controller(Setup::default()).sets_rate()
 }

@@ -233,6 +233,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "rate = \"1Gbit/s\"\npacing = false",
     ),
     (
+        "a model that shall not pace",
+        "flow",
+        "[[flow]]\nstack = \"bbr-linux\"\npacing = false",
+    ),
+    (
         "a drop of nothing",
         "flow+",
         "drop = { where = \"sender\" }",

@@ -419,6 +419,69 @@ fn what_a_path_has_is_divided_among_its_flows() {
     );
 }
 
+/// A flow that gets a law of its own keeps its part of the path, and gives the others theirs.
+#[test]
+fn a_flow_with_parameters_of_its_own_has_its_part_of_the_path() {
+    let Some(mut ground) = Ground::new(&[wide()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let params = Params {
+        clamp: 120,
+        pacing: 6_000_000,
+        ..Params::default()
+    };
+    let divided = Rule {
+        divide: true,
+        send_buffer: Some(600_000),
+        ..rule("divided", 0, "aimd", params, aimd(4.0, 0.5))
+    };
+    tuner.apply(policy(vec![divided])).unwrap();
+    tuner.watch(u64::MAX).unwrap();
+    ground.flow(0);
+    ground.flow(0);
+    run(&mut tuner, Duration::from_millis(500), |_| false);
+    tuner.settle().unwrap();
+    assert_eq!(tuner.shares("divided"), Some(2));
+    let chosen = tuner.flows().unwrap()[0].0.listing.cookie;
+    let own = rule("own", 0, "aimd", params, aimd(7.0, 0.5)).action;
+    tuner
+        .set_flow(chosen, "divided", own, "aimd(increase=7)")
+        .unwrap();
+    let due = |tuner: &mut Tuner<Bpf>, n: u32| {
+        run(tuner, Duration::from_secs(2), |_| false);
+        tuner.settle().unwrap();
+        tuner.settle().unwrap();
+        let events = run(tuner, Duration::from_secs(1), |_| false);
+        let flows = tuner.flows().unwrap();
+        assert_eq!(flows.len(), n as usize);
+        for (seen, path) in &flows {
+            let l = &seen.listing;
+            let mine = events
+                .iter()
+                .filter(|e| e.cookie == l.cookie && e.kind == Kind::Ack);
+            let widest = mine.map(|e| e.window).fold(0.0, f64::max);
+            println!(
+                "{n} flows, {}: a window of {widest:.1}, {} B/s, a buffer of {}",
+                if l.cookie == chosen { "its own" } else { path },
+                l.max_pacing,
+                l.send_buffer
+            );
+            assert!((widest - 120.0 / f64::from(n)).abs() <= 1.0, "{widest}");
+            let part = (6_000_000 / u64::from(n), 2 * (600_000 / n).min(limit()));
+            assert_eq!((l.max_pacing, l.send_buffer), part);
+        }
+        assert_eq!(tuner.shares("divided"), Some(n));
+    };
+    due(&mut tuner, 2);
+    // Another one comes: of the flow with a law of its own it gets its part, too.
+    ground.flow(0);
+    due(&mut tuner, 3);
+    tuner.finish().unwrap();
+}
+
 /// `net.core.wmem_max`.
 fn limit() -> u32 {
     let text = std::fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap();

@@ -105,6 +105,42 @@ fn a_law_that_the_kernel_lacks_runs_by_its_name() {
     }
 }
 
+/// Full traces have a row for every ACK, of the kernel's own module too: a packet in two is
+/// acknowledged, 2,000 a second, of which samples would show 500.
+#[test]
+fn a_full_trace_has_a_row_for_every_ack() {
+    let _turn = support::turn();
+    let Some(with) = ground(true) else { return };
+    let mut spec = spec("cubic-linux", 2, &[300]);
+    spec.trace = Trace::Full;
+    let outcome = match with.run(&spec) {
+        Err(GroundError::Environment { what, .. }) => {
+            eprintln!("skipped: {what}");
+            return;
+        }
+        other => other.unwrap(),
+    };
+    let notes = with.notes();
+    if notes.iter().any(|note| note.contains("samples, not ACKs")) {
+        eprintln!("skipped: {notes:?}");
+        return;
+    }
+    let flow = &outcome.flows[0];
+    let (rows, acks) = (&flow.series.rows, flow.totals.acks);
+    let part = rows.len() as f64 / acks as f64;
+    assert!(
+        (0.95..=1.01).contains(&part),
+        "{} rows of {acks} ACKs",
+        rows.len()
+    );
+    assert!(rows.is_sorted_by_key(|row| row.time));
+    assert!(rows.is_sorted_by_key(|row| row.delivered));
+    assert!(flow.totals.loss_events >= 1, "{:?}", flow.episodes);
+    let of_data = rows.iter().filter(|row| row.delivered >= 20);
+    let least = of_data.map(|row| row.rtt).min();
+    assert!(least >= Some(Span::from_millis(40)), "{least:?}");
+}
+
 const STACKS: [&str; 12] = [
     "reno+limited(max_ssthresh=50)",
     "aimd(increase=6,decrease=0.3)",

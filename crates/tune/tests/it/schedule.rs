@@ -215,11 +215,11 @@ fn what_was_changed_stays_when_a_path_is_measured() {
     };
     let flow = flows()[0]["flow"].as_str().unwrap().to_owned();
     set(&flow, "a", "9");
-    // The flow with parameters of its own is none of those that share.
-    waits(&[("aimd(increase=6,decrease=0.25)", Some(1))]);
+    // The flow with parameters of its own shares the path as before.
+    waits(&[("aimd(increase=6,decrease=0.25)", Some(2))]);
     fs::write(&go, "").unwrap();
     waits(&[
-        ("aimd(increase=6,decrease=0.25)", Some(1)),
+        ("aimd(increase=6,decrease=0.25)", Some(2)),
         ("scalable", None),
     ]);
     assert_eq!(status()["measured"][0]["rate_bps"], 100_000_000);

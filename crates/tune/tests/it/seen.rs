@@ -351,6 +351,59 @@ fn a_refusal_is_a_stall_and_a_loss_is_a_cut() {
     tuner.finish().unwrap();
 }
 
+/// What a filter lets pass is not seen by those behind it: ours is the first one, and leaves the
+/// others where they are. Before one in the first place nothing can be, and that is said.
+#[test]
+fn filters_that_were_there_hide_nothing_and_stay() {
+    let Some(mut ground) = Ground::new(&[slow(vec![])]) else {
+        return;
+    };
+    let tc = |ground: &Ground, line: &'static str| {
+        let words = line.split(' ').collect::<Vec<_>>();
+        ground.on_near(move || Command::new("tc").args(words).output())
+    };
+    singly(&ground);
+    tc(&ground, "qdisc add dev fullpipe0 clsact");
+    for line in [
+        "filter add dev fullpipe0 ingress prio 7 u32 match u32 0 0 flowid 1:1",
+        "filter add dev fullpipe0 egress prio 7 u32 match u32 0 0 flowid 1:1",
+    ] {
+        let made = tc(&ground, line);
+        if !made.status.success() {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&made.stderr));
+            return;
+        }
+    }
+    let before = queues(&ground);
+    small(&mut ground, 0);
+    for kind in [inject::Kind::Ack, inject::Kind::Loss] {
+        let fault = Fault {
+            kind,
+            every: Some(20),
+            ..to(0)
+        };
+        let losses = lose(&ground, &fault, Duration::from_secs(2)).unwrap();
+        println!("{kind:?}: {losses:?}");
+        assert!(losses.lost_packets > 5, "{kind:?}: {losses:?}");
+        assert_eq!(queues(&ground), before, "{kind:?}");
+    }
+    let first = "filter add dev fullpipe0 ingress prio 1 u32 match u32 0 0 flowid 1:1";
+    assert!(tc(&ground, first).status.success());
+    let before = queues(&ground);
+    let fault = Fault {
+        kind: inject::Kind::Ack,
+        every: Some(20),
+        ..to(0)
+    };
+    let refused = lose(&ground, &fault, Duration::from_secs(1)).unwrap_err();
+    let why = refused.to_string();
+    assert!(
+        why.starts_with("another filter has the first place on fullpipe0"),
+        "{why}"
+    );
+    assert_eq!(queues(&ground), before);
+}
+
 #[test]
 fn what_is_not_narrow_is_refused() {
     let address = addresses(Side::Far, 0).0;

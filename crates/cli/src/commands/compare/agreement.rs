@@ -86,8 +86,9 @@ pub(super) fn summary(comparison: &Comparison) -> String {
             number(threshold, 2)
         ));
     }
-    if !comparison.missing.is_empty() {
-        parts.push(format!("{} on one side only", comparison.missing.len()));
+    let missing = super::judged_missing(comparison);
+    if missing > 0 {
+        parts.push(format!("{missing} on one side only"));
     }
     let word = if comparison.agree {
         "agree"

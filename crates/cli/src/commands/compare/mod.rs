@@ -12,7 +12,7 @@ use fullpipe_results::compare::{
     Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
 };
 use fullpipe_results::label;
-use fullpipe_results::result::{Params, scalar_text};
+use fullpipe_results::result::Params;
 use fullpipe_results::store::{Manifest, ResultDir};
 use fullpipe_scenario::differing_keys;
 
@@ -327,15 +327,17 @@ fn what(missing: &Missing) -> String {
     }];
     parts.extend(missing.flow.as_ref().map(|f| format!("flow `{f}`")));
     parts.extend(missing.link.as_ref().map(|l| format!("link `{l}`")));
-    parts.join(", ")
+    let remark = if missing.judged { "" } else { " (not judged)" };
+    parts.join(", ") + remark
+}
+
+/// What only one of the two has, as far as they are judged by it.
+fn judged_missing(comparison: &Comparison) -> usize {
+    comparison.missing.iter().filter(|m| m.judged).count()
 }
 
 fn params_text(params: &Params) -> Vec<(String, String)> {
-    params
-        .0
-        .iter()
-        .map(|(k, v)| (k.clone(), scalar_text(v)))
-        .collect()
+    params.texts()
 }
 
 fn summary(comparison: &Comparison) -> String {
@@ -366,8 +368,9 @@ fn summary(comparison: &Comparison) -> String {
     if apart > 0 {
         parts.push(format!("{apart} of {all} numbers are not distinguishable"));
     }
-    if !comparison.missing.is_empty() {
-        parts.push(format!("{} on one side only", comparison.missing.len()));
+    let missing = judged_missing(comparison);
+    if missing > 0 {
+        parts.push(format!("{missing} on one side only"));
     }
     if parts.is_empty() {
         parts.push(format!("no difference in {all} numbers"));

@@ -48,9 +48,13 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
     let end = args.duration.map(|d| Duration::from_nanos(d.as_nanos()));
     let begin = Instant::now();
     let mut due = Duration::ZERO;
+    let mut is_said = false;
     loop {
         let now = begin.elapsed();
         let flows = observer.observe(now).map_err(|e| failed(&e))?;
+        if !is_said && flows.is_empty() {
+            is_said = say_what_is_left(observer.left_within_host());
+        }
         let tunings = policies.latest();
         if args.prometheus.is_some() {
             *lock(&shown) = tcp::page(&flows, &tunings);
@@ -78,6 +82,20 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         output::say(&format!("trace: {} ({rows} rows)", file.display()));
     }
     Ok(Exit::Ok)
+}
+
+/// Where all flows are within this host an empty table looks as if there were none. True once it
+/// has been said.
+fn say_what_is_left(within_host: usize) -> bool {
+    let flows = match within_host {
+        0 => return false,
+        1 => "the only flow is".to_owned(),
+        n => format!("all {n} flows are"),
+    };
+    output::hint(&format!(
+        "{flows} within this host: `--loopback` shows them"
+    ));
+    true
 }
 
 /// A panic while it was held leaves an old page or a new one.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_scenario::{Diagnostics, Overrides, Scenario, flow_keys};
+use fullpipe_scenario::{Case, Diagnostics, Overrides, Scenario, flow_keys};
 
 use crate::args::Send;
 use crate::exit::{Exit, Failure};
@@ -85,7 +85,31 @@ impl Document {
 
 /// The scenario, or all that is wrong with the flags.
 pub fn checked(document: &Document, args: &Send) -> Result<Scenario, Failure> {
-    document.scenario(args.seed).map_err(wrong)
+    let scenario = document.scenario(args.seed).map_err(wrong)?;
+    sends_something(&scenario, args)?;
+    Ok(scenario)
+}
+
+/// Refuses settings that leave neither a flow nor traffic: the test would pass its time in silence.
+///
+/// # Errors
+/// There are such; the message names one.
+pub fn sends_something(scenario: &Scenario, args: &Send) -> Result<(), Failure> {
+    let is_silent = |case: &Case| case.flows.is_empty() && case.traffic.is_empty();
+    if !scenario.cases.iter().any(is_silent) {
+        return Ok(());
+    }
+    let off = |key: &str| key.rsplit('.').next() == Some("enabled");
+    let set = args.set.iter().find(|(key, _)| off(key));
+    let flag = set.map_or_else(
+        || "the flags".to_owned(),
+        |(key, value)| format!("`--set {key}={value}`"),
+    );
+    Err(
+        Failure::new(Exit::Usage, format!("{flag}: nothing is left that sends")).hint(
+            "leave it out; `--traffic KIND --only-traffic` sends cross traffic without a flow",
+        ),
+    )
 }
 
 /// Prints what is wrong with the flags, all of it.

@@ -25,7 +25,7 @@ use fullpipe_scenario::Scenario;
 use fullpipe_units::Span;
 
 use self::document::{checked, wrong};
-use self::target::Server;
+use self::target::{Server, habit};
 use super::figure;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
 use crate::args::{Format, Send};
@@ -52,7 +52,9 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
             "to fetch a file from there, say where it goes: `fullpipe send {} .`",
             args.from
         )),
-        false => usage(why),
+        false => habit(&args.from)
+            .into_iter()
+            .fold(usage(why), Failure::hint),
     })?;
     // Everything that can be said about the flags is said before anybody is asked.
     if let (Some(rate), []) = (&args.rate, &args.traffic[..]) {

@@ -3,7 +3,7 @@
 use fullpipe_scenario::{Diagnostics, Overrides, Scenario};
 use fullpipe_units::{Span, Time};
 
-use super::document::wrong;
+use super::document::{sends_something, wrong};
 use super::{memory, usage};
 use crate::args::Send;
 use crate::exit::Failure;
@@ -16,10 +16,12 @@ pub fn scenario(args: &Send, test: &str, host: &str, rtt: Span) -> Result<Scenar
     let file = load(args, test, &[]).map_err(wrong)?;
     let changes = changes(args, test, rtt, &file)?;
     let scenario = load(args, test, &changes).map_err(|found| wrong(of_flags(found, &changes)))?;
-    Ok(Scenario {
+    let scenario = Scenario {
         about: format!("{test} with {host}"),
         ..scenario.first_case_unjudged()
-    })
+    };
+    sends_something(&scenario, args)?;
+    Ok(scenario)
 }
 
 /// A key that differs from the file, and the flag behind it.

@@ -57,6 +57,9 @@ impl FileAt {
         if text.is_empty() {
             return Err("a file has a name".to_owned());
         }
+        if text == STREAM {
+            return Err(NO_STREAM.to_owned());
+        }
         let is_remote = text.starts_with('[')
             || (text.contains(':') && !before_colon.is_empty() && !before_colon.contains('/'));
         if !is_remote {
@@ -74,6 +77,21 @@ impl FileAt {
         Ok(Self::There(Server { host, port }, name.to_owned()))
     }
 }
+
+/// How what other programs take is spelled here, if this is such.
+pub fn habit(text: &str) -> Option<&'static str> {
+    if text == STREAM {
+        Some("a copy that is interrupted resumes, which a pipe cannot: put it into a file first")
+    } else if text.contains('@') {
+        Some("a server has a key and no users: leave out what stands before the `@`")
+    } else {
+        None
+    }
+}
+
+/// Standard input or output, elsewhere.
+const STREAM: &str = "-";
+const NO_STREAM: &str = "neither standard input nor standard output can be one end";
 
 /// The host, and what follows its colon.
 fn split_host(text: &str) -> Result<(String, Option<&str>), String> {
@@ -101,6 +119,12 @@ fn split_host(text: &str) -> Result<(String, Option<&str>), String> {
 }
 
 fn checked(host: &str) -> Result<String, String> {
+    if host == STREAM {
+        return Err(NO_STREAM.to_owned());
+    }
+    if host.contains('@') {
+        return Err("a host has no user".to_owned());
+    }
     if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
         return Err(
             "expected a host, as `dtn.example.org`, `192.0.2.7:6220` or `[2001:db8::7]:6220`"
@@ -143,7 +167,7 @@ mod tests {
             assert_eq!(Server::parse(&read.to_string()).unwrap(), expected);
         }
         for text in [
-            "", ":7000", "a:0", "a:70000", "a:b", "[::1", "[::1]7", "a b", "a/b",
+            "", ":7000", "a:0", "a:70000", "a:b", "[::1", "[::1]7", "a b", "a/b", "-", "me@a",
         ] {
             assert!(Server::parse(text).is_err(), "{text}");
         }
@@ -169,7 +193,8 @@ mod tests {
         ] {
             assert_eq!(FileAt::parse(text), Ok(expected), "{text}");
         }
-        for text in ["", "[::1]", "dtn:99999:x"] {
+        assert_eq!(FileAt::parse("./-"), Ok(here("./-")));
+        for text in ["", "[::1]", "dtn:99999:x", "-", "me@dtn:x"] {
             assert!(FileAt::parse(text).is_err(), "{text}");
         }
     }

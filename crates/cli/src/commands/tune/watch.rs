@@ -8,12 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fullpipe_flow::TraceRow;
-use fullpipe_observe::tcp_info::{
-    BYTES_ACKED, CA_STATE, DELIVERED, DELIVERED_CE, LOST, MIN_RTT, PACING_RATE, RETRANS, RTT,
-    SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, TOTAL_RETRANS, TOTAL_RTO, UNACKED,
-};
 use fullpipe_observe::tuner::{SOCKET, ask};
-use fullpipe_observe::{Filter, Observer, TcpInfo};
+use fullpipe_observe::{Filter, Observer};
 use fullpipe_trace::{COLUMNS, TraceError};
 use fullpipe_tune::bpf::now_us;
 use fullpipe_tune::watch::{GLANCE, Met, PORTS, Seen, Sight, Watch};
@@ -221,7 +217,7 @@ impl Rows {
         let Some((name, stack)) = self.met.get(&seen.cookie) else {
             return Ok(());
         };
-        let (info, law) = (info(seen), seen.ours);
+        let (info, law) = (seen.info(), seen.ours);
         let known = |x: f64| if x > 0.0 { x } else { f64::NAN };
         let law = law.map_or([f64::NAN; 2], |(_, a, b)| [known(a), known(b)]);
         let since = seen.time_us.saturating_sub(self.begin_us);
@@ -251,28 +247,6 @@ impl Rows {
 
 fn ends(met: &Met) -> String {
     format!("{} -> {}", met.local, met.remote)
-}
-
-/// What the kernel's own structure says of it.
-fn info(seen: &Seen) -> TcpInfo {
-    TcpInfo::of(&[
-        (SND_CWND, seen.cwnd.into()),
-        (SND_SSTHRESH, seen.ssthresh.into()),
-        (CA_STATE, seen.state.into()),
-        (TOTAL_RETRANS, seen.retransmitted.into()),
-        (TOTAL_RTO, seen.timeouts.into()),
-        (DELIVERED, seen.delivered.into()),
-        (DELIVERED_CE, seen.delivered_ce.into()),
-        (RTT, seen.srtt_us.into()),
-        (MIN_RTT, seen.min_rtt_us.into()),
-        (PACING_RATE, seen.pacing),
-        (UNACKED, seen.packets_out.into()),
-        (SACKED, seen.sacked_out.into()),
-        (LOST, seen.lost_out.into()),
-        (RETRANS, seen.retrans_out.into()),
-        (BYTES_ACKED, seen.bytes_acked),
-        (SND_MSS, seen.mss.into()),
-    ])
 }
 
 fn line(out: &mut String, row: &TraceRow, law: [f64; 2], name: &str) {

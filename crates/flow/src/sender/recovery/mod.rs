@@ -535,6 +535,16 @@ impl Recovery {
         self.phase == Phase::Loss && self.cfg.recover_from_loss
     }
 
+    /// Segments whose loss begins one after the reordering timer; 0: none does. Linux asks there
+    /// for no lost retransmission (`tcp_rack_reo_timeout`).
+    pub(super) fn recovers_by_time(&self, losses: Losses) -> u64 {
+        match (self.recovers_from_loss(), self.cfg.reduction) {
+            (false, _) => 0,
+            (true, Reduction::PrrWindow) => losses.all(),
+            (true, _) => losses.retransmissions,
+        }
+    }
+
     /// The reduction under way is justified: it must not be undone.
     pub(super) fn justify(&mut self) {
         self.undo = None;

@@ -1,12 +1,12 @@
 //! A metric over the values of an axis, with 95 % intervals: the report's error bars.
 
-use super::view::{Part, View, metric_words};
+use super::view::{Part, Subject, View, metric_words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::data;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
-    let (metric, of) = view.metric(asked, "goodput_mbps")?;
+    let Subject { metric, of, taken } = view.metric(asked, "goodput_mbps")?;
     // Along the axis with the most numbers; without one along what competes.
     let others = view.axes.iter().filter(|a| !a.competes);
     let along = others.max_by_key(|a| (a.numbers.is_some(), a.values.len()));
@@ -101,6 +101,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             panels,
         }),
         printed: None,
+        taken,
         tidy,
     })
 }

@@ -2,17 +2,17 @@
 
 use fullpipe_results::store::SeriesKind;
 
-use super::view::{View, metric_words};
+use super::view::{Subject, View, metric_words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::transfers::times;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
-    let label = match &asked.metric {
-        None => "completion time (s)".to_owned(),
+    let (label, taken) = match &asked.metric {
+        None => ("completion time (s)".to_owned(), None),
         Some(_) => {
-            let (metric, of) = view.metric(asked, "")?;
-            metric_words(&metric, of.as_deref())
+            let Subject { metric, of, taken } = view.metric(asked, "")?;
+            (metric_words(&metric, of.as_deref()), taken)
         }
     };
     let mut tidy = Rows {
@@ -89,6 +89,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             panels: panels.into_iter().map(panel).collect(),
         }),
         printed: None,
+        taken,
         tidy,
     })
 }
@@ -111,7 +112,7 @@ fn completions(view: &View<'_>, asked: &Asked, case: usize) -> Result<Vec<Sample
 }
 
 fn of_seeds(view: &View<'_>, asked: &Asked, case: usize) -> Result<Vec<Sample>, AskedError> {
-    let (metric, of) = view.metric(asked, "")?;
+    let Subject { metric, of, .. } = view.metric(asked, "")?;
     let values = view.of_seeds(case, &metric, of.as_deref())?;
     let all = values.len();
     let defined: Vec<f64> = values.into_iter().flatten().collect();

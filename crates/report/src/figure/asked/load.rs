@@ -62,6 +62,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         }),
         tidy,
         printed: None,
+        taken: None,
     })
 }
 

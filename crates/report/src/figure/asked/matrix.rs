@@ -2,13 +2,13 @@
 
 use fullpipe_metrics as metrics;
 
-use super::view::{View, metric_words, words};
+use super::view::{Subject, View, metric_words, words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::draw::{Matrix, MatrixCell};
 use crate::page::data::Axis;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
-    let (metric, of) = view.metric(asked, "goodput_mbps")?;
+    let Subject { metric, of, taken } = view.metric(asked, "goodput_mbps")?;
     let (row_axis, first) = match view.pair() {
         Some((a, b)) => (Some(a), Some(b)),
         None => (view.competitors(), None),
@@ -71,6 +71,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         count: entry.is_some_and(|m| m.count),
     };
     Ok(Drawn {
+        taken,
         tidy,
         printed: Some(matrix.printed()),
         drawing: Drawing::Matrix(matrix),

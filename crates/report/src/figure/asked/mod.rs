@@ -82,10 +82,21 @@ pub struct Asked {
     pub seed: Option<u64>,
 }
 
+/// Of several that have the metric, the one that is drawn although nobody chose it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Flow, traffic or link.
+    pub of: String,
+    /// The others.
+    pub others: Vec<String>,
+}
+
 /// A drawing and its numbers.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     drawing: Drawing,
+    /// Set if the drawing is of one, others have the metric too, and nobody chose.
+    pub taken: Option<Taken>,
     /// The numbers, one row for each point or cell.
     pub tidy: Rows,
     /// The same as it would be printed, where that is a table.

@@ -101,6 +101,7 @@ pub(super) fn draw(
         }),
         tidy,
         printed: None,
+        taken: None,
     })
 }
 

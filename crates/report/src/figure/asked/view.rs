@@ -7,10 +7,10 @@ use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Expression, Scope};
 use fullpipe_results::compare::Runs;
 use fullpipe_results::label;
-use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult};
+use fullpipe_results::result::{CaseResult, Estimate, Estimates, LinkResult, RunResult};
 use fullpipe_results::store::ResultDir;
 
-use super::{Asked, AskedError};
+use super::{Asked, AskedError, Taken};
 use crate::page::File;
 use crate::page::axes::{axes, quantity};
 use crate::page::data::Axis;
@@ -37,6 +37,15 @@ pub(super) struct Member {
     pub group: usize,
     /// Index of the case.
     pub case: usize,
+}
+
+/// A metric, and whom it is taken of.
+pub(super) struct Subject {
+    pub metric: String,
+    /// Flow, traffic or link; `None` where only one has the metric.
+    pub of: Option<String>,
+    /// Set if nobody chose `of`, and others have the metric too.
+    pub taken: Option<Taken>,
 }
 
 /// Cases that differ in what competes only.
@@ -226,12 +235,9 @@ impl<'a> View<'a> {
     }
 
     /// Checks the metric and whom it is taken of: the first flow where two compete, the bottleneck
-    /// where there are several links, as in an expectation.
-    pub fn metric(
-        &self,
-        asked: &Asked,
-        otherwise: &str,
-    ) -> Result<(String, Option<String>), AskedError> {
+    /// where there are several links, as in an expectation; of an expression otherwise the first
+    /// that has it.
+    pub fn metric(&self, asked: &Asked, otherwise: &str) -> Result<Subject, AskedError> {
         let metric = asked.metric.clone().unwrap_or_else(|| otherwise.to_owned());
         if let Err(error) = Expression::parse(&metric) {
             return Err(AskedError::Nothing {
@@ -254,30 +260,53 @@ impl<'a> View<'a> {
             let mut cases = self.cases.iter();
             cases.any(|&c| self.estimate(c, &metric, of).is_some())
         };
+        let having = || -> Vec<String> {
+            let all = names.iter().filter(|n| has(Some(n.as_str())));
+            all.cloned().collect()
+        };
+        // An expression of no flow in particular is that of the first row that has its metrics.
+        let computed = metrics::scope_of(&metric).is_none()
+            && metrics::scope(&metric) != Some(Scope::Case)
+            && having().len() > 1;
         let first = self.pair().and_then(|(first, _)| first.flow.clone());
-        let usual = || first.into_iter().chain([BOTTLENECK.to_owned()]);
+        let usual = || {
+            let computed = having().into_iter().filter(|_| computed);
+            let of_two = first.into_iter().chain([BOTTLENECK.to_owned()]);
+            of_two.chain(computed)
+        };
         let of = match &asked.of {
             Some(of) => Some(of.clone()),
-            None if has(None) => None,
+            None if !computed && has(None) => None,
             None => usual().find(|of| has(Some(of))),
         };
         if has(of.as_deref()) {
-            return Ok((metric, of));
+            let chosen = of.clone().filter(|_| asked.of.is_none());
+            let taken = chosen.map(|of| Taken {
+                others: (having().into_iter())
+                    .filter(|n| *n != of && !self.only_delays(n))
+                    .collect(),
+                of,
+            });
+            let taken = taken.filter(|t| !t.others.is_empty());
+            return Ok(Subject { metric, of, taken });
         }
-        let having: Vec<String> = names
-            .into_iter()
-            .filter(|n| has(Some(n.as_str())))
-            .collect();
-        match having.as_slice() {
+        match having().as_slice() {
             [] => Err(AskedError::Nothing {
                 what: format!("no case has a value of `{metric}`"),
                 hint: "`fullpipe list metrics` says what each is taken of".to_owned(),
             }),
             _ => Err(AskedError::Several {
+                of: having().join(", "),
                 metric,
-                of: having.join(", "),
             }),
         }
+    }
+
+    /// True of a link that nobody would ask for.
+    fn only_delays(&self, name: &str) -> bool {
+        let links = self.cases.iter().filter_map(|&c| self.case(c).link(name));
+        let mut links = links.peekable();
+        links.peek().is_some() && links.all(LinkResult::only_delays)
     }
 
     /// Flows, traffic and links.
@@ -301,7 +330,7 @@ impl<'a> View<'a> {
 pub(super) fn metric_words(metric: &str, of: Option<&str>) -> String {
     let unit = metrics::unit(metric);
     if metrics::scope_of(metric).is_none() {
-        return metric.to_owned();
+        return of.map_or_else(String::new, |of| format!("{of}: ")) + metric;
     }
     let mut words = metric.to_owned();
     for suffix in ["_mbps", "_ms", "_s", "_segments", "_packets"] {
@@ -442,6 +471,7 @@ mod tests {
             assert_eq!(metric_words(name, None), words);
         }
         assert_eq!(metric_words("jain", Some("a")), "a: jain");
+        assert_eq!(metric_words("jain / 2", Some("a")), "a: jain / 2");
     }
 
     #[test]

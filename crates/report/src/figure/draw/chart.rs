@@ -4,7 +4,7 @@ use super::axes::{beside, overhang, room_left, ticks};
 use super::headline;
 use super::style::{AXIS_STROKE, GREY, INK};
 use super::svg::{PathText, Svg};
-use super::text::{fit, named, text_width, thousands, wrap};
+use super::text::{fit, is_cut, named, text_width, thousands, wrap};
 use crate::figure::Style;
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
@@ -81,8 +81,10 @@ impl Chart {
             if line.dots {
                 out.dot(x + 12.0, y - 4.5, line.group);
             }
-            let name = fit(&line.name, right - x - 30.0, 13.0);
-            out.text(x + 30.0, y, "start", 13.0, INK, &name);
+            let name = [fit(&line.name, right - x - 30.0, 13.0)];
+            out.whole(&line.name, &name, |out| {
+                out.text(x + 30.0, y, "start", 13.0, INK, &name[0]);
+            });
             x += width;
         }
         y
@@ -127,10 +129,7 @@ impl Panel {
             return 0.0;
         };
         let room = width / names.len().max(1) as f64;
-        let fits = |name: &String| {
-            let lines = wrap(name, room, 12.0);
-            lines.len() <= 2 && lines.iter().all(|line| name.contains(line.as_str()))
-        };
+        let fits = |name: &String| !is_cut(name, &wrap(name, room, 12.0, LINES_OF_A_NAME));
         if names.iter().all(fits) {
             return 0.0;
         }
@@ -156,9 +155,11 @@ impl Panel {
         (beside, more): (f64, f64),
         style: &Style,
     ) {
-        let title = fit(&self.title, width, 14.0);
-        if !title.is_empty() {
-            out.text(left, top + 12.0, "start", 14.0, INK, &title);
+        if !self.title.is_empty() {
+            let title = [fit(&self.title, width, 14.0)];
+            out.whole(&self.title, &title, |out| {
+                out.text(left, top + 12.0, "start", 14.0, INK, &title[0]);
+            });
         }
         let (top, height) = (top + self.head(), self.height(row, style));
         let bottom = top + height;
@@ -177,14 +178,16 @@ impl Panel {
             out.line(at, bottom, at, bottom + 5.0, AXIS_STROKE);
             let lines = match names {
                 true if more > 0.0 => {
-                    let name = fit(&text, rising_room(room), 12.0);
-                    out.rising(at + 4.0, bottom + 14.0, 12.0, GREY, &name);
+                    let name = [fit(&text, rising_room(room), 12.0)];
+                    out.whole(&text, &name, |out| {
+                        out.rising(at + 4.0, bottom + 14.0, 12.0, GREY, &name[0]);
+                    });
                     continue;
                 }
-                true => wrap(&text, room, 12.0),
+                true => wrap(&text, room, 12.0, LINES_OF_A_NAME),
                 false => vec![text],
             };
-            for (i, line) in lines.iter().take(2).enumerate() {
+            for (i, line) in lines.iter().enumerate() {
                 let y = bottom + 18.0 + 13.0 * i as f64;
                 out.text(at, y, "middle", 12.0, GREY, line);
             }
@@ -194,8 +197,10 @@ impl Panel {
         let middle = left + width / 2.0;
         let under = if names { 46.0 + more } else { 36.0 };
         out.text(middle, bottom + under, "middle", 13.0, INK, &self.x.label);
-        let label = fit(&self.y.label, height + 40.0, 13.0);
-        out.rotated(left - beside, top + height / 2.0, 13.0, INK, &label);
+        let label = [fit(&self.y.label, height + 40.0, 13.0)];
+        out.whole(&self.y.label, &label, |out| {
+            out.rotated(left - beside, top + height / 2.0, 13.0, INK, &label[0]);
+        });
         for line in &self.lines {
             let place = |p| {
                 let (px, py) = place(p);
@@ -359,6 +364,8 @@ const ROW: f64 = 350.0;
 const PAPER_ROW: f64 = 150.0;
 /// Height of the labels below an axis.
 const FOOT: f64 = 62.0;
+/// Of a name below the horizontal axis.
+const LINES_OF_A_NAME: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -500,6 +507,26 @@ mod tests {
         );
         assert!(svg.contains("rotate(-45)"));
         assert!(!names(&many[..2]).contains("rotate(-45)"));
+    }
+
+    #[test]
+    fn a_name_that_is_cut_is_whole_in_a_title() {
+        let mut all = chart(vec![(1.0, 1.0), (10.0, 10.0)]);
+        all.panels.truncate(1);
+        let plain = all.svg(&Style::default());
+        assert!(!plain.contains("<title>"), "{plain}");
+        let long = "highspeed(low_window=31)+limited(max_ssthresh=100), ".repeat(4);
+        all.panels[0].lines[0].name.clone_from(&long);
+        all.panels[0].title = format!("buffer {long}");
+        let svg = all.svg(&Style::default());
+        for whole in [&long, &all.panels[0].title] {
+            assert!(
+                svg.contains(&format!("<g><title>{whole}</title>\n<text")),
+                "{svg}"
+            );
+        }
+        assert_eq!(svg.matches("…</text>\n</g>").count(), 2, "{svg}");
+        assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
     }
 
     /// Several lines of error bars stand beside one another.

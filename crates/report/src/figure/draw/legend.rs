@@ -22,14 +22,10 @@ pub(super) fn legend(
             y += 20.0;
         }
         sample(out, x, y);
-        out.text(
-            x + 30.0,
-            y,
-            "start",
-            13.0,
-            INK,
-            &fit(text, right - x - 30.0, 13.0),
-        );
+        let shown = [fit(text, right - x - 30.0, 13.0)];
+        out.whole(text, &shown, |out| {
+            out.text(x + 30.0, y, "start", 13.0, INK, &shown[0]);
+        });
         x += width;
     };
     let curves = || figures.iter().flat_map(|f| &f.curves);

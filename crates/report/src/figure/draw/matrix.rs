@@ -65,7 +65,7 @@ impl Matrix {
         let heads: Vec<Vec<String>> = self
             .columns
             .iter()
-            .map(|c| wrap(c, cell_width - 6.0, LETTER))
+            .map(|c| wrap(c, cell_width - 6.0, LETTER, LINES_OF_A_HEAD))
             .collect();
         let lines = heads.iter().map(Vec::len).max().unwrap_or(0) as f64;
         let tall = texts
@@ -79,17 +79,21 @@ impl Matrix {
         let height = body + cell_height * self.rows.len() as f64 + EDGE;
         let mut out = Svg::new(total, height, &self.title, style);
         if style.title {
-            let title = fit(&self.title, total - 2.0 * EDGE, 14.0);
-            out.text(EDGE, 20.0, "start", 14.0, INK, &title);
+            let title = [fit(&self.title, total - 2.0 * EDGE, 14.0)];
+            out.whole(&self.title, &title, |out| {
+                out.text(EDGE, 20.0, "start", 14.0, INK, &title[0]);
+            });
         }
         out.text(EDGE, body - 8.0, "start", LETTER, GREY, &self.row_head);
         let left = EDGE + row_width;
         for (c, head) in heads.iter().enumerate() {
             let x = left + cell_width * (c as f64 + 0.5);
-            for (line, up) in head.iter().rev().zip(0..) {
-                let y = body - 8.0 - 14.0 * f64::from(up);
-                out.text(x, y, "middle", LETTER, INK, line);
-            }
+            out.whole(&self.columns[c], head, |out| {
+                for (line, up) in head.iter().rev().zip(0..) {
+                    let y = body - 8.0 - 14.0 * f64::from(up);
+                    out.text(x, y, "middle", LETTER, INK, line);
+                }
+            });
         }
         let ramp = Ramp::of(self.values(), style.grey);
         for (r, row) in self.rows.iter().enumerate() {
@@ -243,6 +247,7 @@ fn luminance(rgb: [u8; 3]) -> f64 {
 
 const PALE: [u8; 3] = [0xf4, 0xf6, 0xf8];
 const LETTER: f64 = 12.0;
+const LINES_OF_A_HEAD: usize = 6;
 const EDGE: f64 = 8.0;
 
 #[cfg(test)]

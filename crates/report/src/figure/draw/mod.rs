@@ -173,10 +173,13 @@ fn headline(out: &mut Svg, (title, subtitle): (&str, &str), width: f64, style: &
     let left = style.margin_left();
     let mut y = 30.0;
     out.text(left, y, "start", 20.0, INK, title);
-    for line in wrap(subtitle, width - left - style.margin_right(), 14.0) {
-        y += 20.0;
-        out.text(left, y, "start", 14.0, GREY, &line);
-    }
+    let lines = wrap(subtitle, width - left - style.margin_right(), 14.0, 3);
+    out.whole(subtitle, &lines, |out| {
+        for line in &lines {
+            y += 20.0;
+            out.text(left, y, "start", 14.0, GREY, line);
+        }
+    });
     y + 24.0
 }
 

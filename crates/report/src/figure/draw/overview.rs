@@ -35,12 +35,7 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
     let panel_width = of_panels(total - left - right);
     let names: Vec<Vec<String>> = shown
         .iter()
-        .map(|f| {
-            wrap(&f.subtitle, panel_width, 13.0)
-                .into_iter()
-                .take(2)
-                .collect()
-        })
+        .map(|f| wrap(&f.subtitle, panel_width, 13.0, 2))
         .collect();
     let head = 17.0 + 17.0 * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
     let panel_height = height_of(panel_width);
@@ -83,10 +78,12 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
             beside,
         };
         axes(&mut out, &frame, &axes_of);
-        for (line, up) in names[i].iter().rev().zip(0..) {
-            let y = frame.top - 9.0 - 16.0 * f64::from(up);
-            out.text(frame.left, y, "start", 13.0, INK, line);
-        }
+        out.whole(&figure.subtitle, &names[i], |out| {
+            for (line, up) in names[i].iter().rev().zip(0..) {
+                let y = frame.top - 9.0 - 16.0 * f64::from(up);
+                out.text(frame.left, y, "start", 13.0, INK, line);
+            }
+        });
         figure.draw(&mut out, &frame, &detail);
     }
     if figures.len() > shown.len() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Frame;
 use super::style::{Look, look};
+use super::text::is_cut;
 use crate::figure::Style;
 use crate::figure::picture::MarkKind;
 
@@ -63,6 +64,19 @@ impl Svg {
         self.put(&format!(
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{size}\" fill=\"{colour}\">{words}</text>"
         ));
+    }
+
+    /// What shows these lines of a name: where they lack a part of it, all of it is a title, which
+    /// a browser shows under the pointer.
+    pub(super) fn whole(&mut self, name: &str, lines: &[String], draw: impl FnOnce(&mut Self)) {
+        let cut = is_cut(name, lines);
+        if cut {
+            self.put(&format!("<g><title>{}</title>", escape(name)));
+        }
+        draw(self);
+        if cut {
+            self.close_group();
+        }
     }
 
     pub(super) fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, colour: &str) {

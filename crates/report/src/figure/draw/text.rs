@@ -31,8 +31,9 @@ pub(super) fn fit(text: &str, width: f64, size: f64) -> String {
     kept
 }
 
-/// `text` in lines of a width, broken at spaces; at most three lines.
-pub(super) fn wrap(text: &str, width: f64, size: f64) -> Vec<String> {
+/// `text` in at most so many lines of a width, broken at spaces, with an ellipsis where something
+/// is missing.
+pub(super) fn wrap(text: &str, width: f64, size: f64, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -43,7 +44,11 @@ pub(super) fn wrap(text: &str, width: f64, size: f64) -> Vec<String> {
             _ => lines.push(word.to_owned()),
         }
     }
-    lines.truncate(3);
+    if lines.len() > most {
+        // Together they are too long for a line.
+        let rest = lines.split_off(most.saturating_sub(1));
+        lines.push(rest.join(" "));
+    }
     lines.iter().map(|l| fit(l, width, size)).collect()
 }
 
@@ -72,5 +77,32 @@ pub(crate) fn thousands(x: f64) -> String {
         format!("{sign}{grouped}")
     } else {
         format!("{sign}{grouped}.{fraction}")
+    }
+}
+
+/// True if a part of `whole` is not among the lines that show it.
+pub(super) fn is_cut(whole: &str, lines: &[String]) -> bool {
+    let mut lines = lines.iter();
+    lines.any(|line| line.ends_with('…') && !whole.contains(line.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_leaves_an_ellipsis() {
+        let text = "highspeed with limited slow start, rtt 80 ms, buffer 0.25 BDP, loss 0.001";
+        let all = wrap(text, 120.0, 13.0, 9);
+        assert!(all.len() > 3 && all.join(" ") == text, "{all:?}");
+        assert!(!is_cut(text, &all));
+        let two = wrap(text, 120.0, 13.0, 2);
+        assert!(
+            two.len() == 2 && two[0] == all[0] && two[1].ends_with('…'),
+            "{two:?}"
+        );
+        assert!(two.iter().all(|line| text_width(line, 13.0) <= 120.0));
+        assert!(is_cut(text, &two));
+        assert!(!is_cut("and so on …", &["and so on …".to_owned()]));
     }
 }

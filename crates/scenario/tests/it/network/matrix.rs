@@ -19,7 +19,7 @@ fn named_axes_multiply() {
     let scenario = read(&format!("{HEAD}{FLOW}{AXES}"));
     assert_eq!(scenario.cases.len(), 12);
     assert_eq!(
-        scenario.cases[11].params,
+        scenario.cases[11].params(),
         [
             ("path.buffer".to_owned(), "2BDP".to_owned()),
             ("first".to_owned(), "cubic, wide".to_owned()),
@@ -48,8 +48,8 @@ fn a_quick_run_has_fewer_cases() {
     );
     for case in &quick.cases {
         assert_eq!(case.duration, Span::from_secs(5));
-        assert_eq!(case.params[0].1, "1BDP");
-        assert_eq!(case.params[2].1, "far");
+        assert_eq!(case.params()[0].1, "1BDP");
+        assert_eq!(case.params()[2].1, "far");
         assert_eq!(case.run_spec(1).flows[0].receiver.acks.every, 1);
     }
     // The first expectation's buffer is left out, the second is not for a quick run, the third only
@@ -63,7 +63,7 @@ fn a_quick_run_has_fewer_cases() {
         ..Overrides::default()
     };
     let set = Scenario::parse(&text, "test.toml", &overrides).unwrap();
-    assert_eq!(set.cases[0].params[2].1, "near");
+    assert_eq!(set.cases[0].params()[2].1, "near");
 }
 
 #[test]

@@ -64,9 +64,9 @@ fn none_is_undone(preset: &str, stacks: &str) {
     for case in &scenario.cases {
         let outcome = fullpipe_sim::run(&case.run_spec(1)).unwrap();
         let t = outcome.flows[0].totals;
-        assert!(t.loss_events > 0, "{:?}", case.params);
-        assert_eq!((t.undone, t.timeouts), (0, 0), "{:?}", case.params);
-        assert!(t.retransmits <= t.dropped, "{:?} {t:?}", case.params);
+        assert!(t.loss_events > 0, "{:?}", case.params());
+        assert_eq!((t.undone, t.timeouts), (0, 0), "{:?}", case.params());
+        assert!(t.retransmits <= t.dropped, "{:?} {t:?}", case.params());
     }
 }
 

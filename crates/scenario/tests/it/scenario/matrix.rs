@@ -33,7 +33,7 @@ drop = { probability = 0.01 }
         "[matrix]\n\"flow.*.drop\" = [{ every = 100 }, { segment = 7, where = \"sender\" }]",
     ));
     assert_eq!(
-        scenario.cases[1].params[0].1,
+        scenario.cases[1].params()[0].1,
         "{ segment = 7, where = \"sender\" }"
     );
     assert_eq!(
@@ -100,14 +100,14 @@ fn settings() {
         (spec.duration, scenario.seeds.as_slice()),
         (Span::from_secs(10), [4, 5].as_slice())
     );
-    assert_eq!(scenario.cases[0].params, []);
+    assert_eq!(scenario.cases[0].params(), []);
 
     // A key of the matrix keeps its place with one value; expectations about the others do not
     // apply.
     let scenario = parse(CONTRACT, &[("flow.main.stack", "highspeed")]);
     assert_eq!(scenario.cases.len(), 2);
     assert_eq!(
-        scenario.cases[1].params[0],
+        scenario.cases[1].params()[0],
         ("flow.main.stack".to_owned(), "highspeed".to_owned())
     );
     assert_eq!(scenario.expectations, []);
@@ -166,10 +166,10 @@ fn equal_cases_have_equal_keys() {
 #[test]
 fn named_cases_set_several_keys() {
     let scenario = parse(CASES, &[]);
-    let names: Vec<&str> = scenario
+    let names: Vec<String> = scenario
         .cases
         .iter()
-        .map(|case| case.params[0].1.as_str())
+        .map(|case| case.params()[0].1.clone())
         .collect();
     assert_eq!(names, ["short", "short", "long", "long"]);
     let spec = scenario.cases[3].run_spec(1);

@@ -75,15 +75,10 @@ fn the_contract_example_resolves() {
     assert_eq!(scenario.name, "early-loss");
     assert_eq!(scenario.seeds, [1]);
     assert_eq!(scenario.warnings, []);
-    let params: Vec<Vec<&str>> = scenario
+    let params: Vec<Vec<String>> = scenario
         .cases
         .iter()
-        .map(|case| {
-            case.params
-                .iter()
-                .map(|(_, value)| value.as_str())
-                .collect()
-        })
+        .map(|case| case.params().into_iter().map(|(_, value)| value).collect())
         .collect();
     let aimd = "aimd(decrease=0.3,increase=15)";
     assert_eq!(
@@ -163,7 +158,7 @@ fn the_contract_example_resolves() {
         expectation.name,
         "recovery_time_s: flow.main.stack = reno, path.mtu = 1500"
     );
-    assert_eq!(expectation.where_, scenario.cases[0].params);
+    assert_eq!(expectation.where_, scenario.cases[0].params());
     assert_eq!(scenario.reports[0].figure, "cwnd");
 }
 
@@ -188,7 +183,7 @@ fn defaults() {
         ([1].as_slice(), 1)
     );
     let case = &scenario.cases[0];
-    assert_eq!(case.params, []);
+    assert_eq!(case.params(), []);
     let group = &case.flows[0];
     assert_eq!((group.name.as_str(), group.members.clone()), ("main", 0..1));
     assert_eq!(group.recovered_at, RecoveredAt::Rate(0.95));

@@ -27,7 +27,10 @@ fn a_world_has_the_last_word_after_the_matrix() {
     let everywhere = in_world(&[(None, "flow.main.stack", "cubic")]);
     assert_eq!(stacks(&everywhere), ["cubic"; 6]);
     // The cases keep their names, so that they can be told which is which.
-    assert_eq!(everywhere.cases[2].params, read(CONTRACT).cases[2].params);
+    assert_eq!(
+        everywhere.cases[2].params(),
+        read(CONTRACT).cases[2].params()
+    );
 
     let once = in_world(&[(Some(3), "flow.main.stack", "\"cubic\"")]);
     let changed: Vec<usize> = (0..6).filter(|&i| stacks(&once)[i] == "cubic").collect();

@@ -9,7 +9,7 @@ use fullpipe_net::file::{
     Cancel, Directory, Identity, Item, LeftOut, Name, Reach, Where, permissions,
 };
 
-use crate::commands::send::target::{FileAt, Server};
+use crate::commands::send::target::{FileAt, Server, habit};
 use crate::exit::{Exit, Failure};
 
 fn usage(message: String) -> Failure {
@@ -48,7 +48,12 @@ pub struct Found {
 
 /// Reads both ends of a copy: the last argument is the destination.
 pub fn order(from: &[String], to: &str) -> Result<Order, Failure> {
-    let parsed = |text: &str| FileAt::parse(text).map_err(|e| usage(format!("`{text}`: {e}")));
+    let parsed = |text: &str| {
+        FileAt::parse(text).map_err(|e| {
+            let wrong = usage(format!("`{text}`: {e}"));
+            habit(text).into_iter().fold(wrong, Failure::hint)
+        })
+    };
     let ends: Vec<FileAt> = from
         .iter()
         .map(|text| parsed(text))

@@ -1,0 +1,158 @@
+//! Rows of `run --format csv` and `ndjson` come while later cases are still to be run, and memory
+//! does not depend on how many there are.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::process::{command, fullpipe, write};
+
+/// A matrix of 6^5 cases of some packets each.
+const MANY: &str = r#"name = "many"
+duration = "20ms"
+seeds = [1]
+
+[path]
+rate = "10Mbit/s"
+rtt = "4ms"
+
+[[flow]]
+name = "main"
+stack = "reno"
+
+[matrix]
+"flow.main.stack" = ["reno", "cubic", "bic", "highspeed", "scalable", "htcp"]
+"path.rate" = ["1Mbit/s", "2Mbit/s", "3Mbit/s", "4Mbit/s", "5Mbit/s", "6Mbit/s"]
+"path.rtt" = ["1ms", "2ms", "3ms", "4ms", "5ms", "6ms"]
+"path.buffer" = ["5 packets", "6 packets", "7 packets", "8 packets", "9 packets", "10 packets"]
+"path.loss" = [0, 0.01, 0.02, 0.03, 0.04, 0.05]
+
+[measure]
+trace = "off"
+"#;
+
+const CASES: usize = 7776;
+
+/// Starts `run` and gives what it prints to `see`, line by line, with its number.
+fn watched(dir: &Path, args: &[&str], mut see: impl FnMut(usize, &str, &Child)) -> Child {
+    let mut command = command(dir, args);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for (i, line) in lines.enumerate() {
+        see(i, &line.unwrap(), &child);
+    }
+    child
+}
+
+#[test]
+fn rows_come_while_later_cases_are_still_to_be_run() {
+    let dir = tempfile::tempdir().unwrap();
+    // Long enough that the signal finds most of them waiting.
+    write(dir.path(), "many.toml", &MANY.replace("\"20ms\"", "\"1s\""));
+    for (format, heads) in [("csv", 1), ("ndjson", 0)] {
+        let mut rows = 0;
+        let args = ["run", "many.toml", "--format", format];
+        let mut child = watched(dir.path(), &args, |i, line, child| {
+            if i == heads {
+                let first = ["many,sim,0,reno,1Mbit/s,1ms,", "{\"fullpipe\":"][1 - heads];
+                assert!(line.starts_with(first), "{line}");
+                let id = child.id().to_string();
+                let sent = Command::new("kill").args(["-INT", &id]).status();
+                assert!(sent.unwrap().success());
+            }
+            rows += usize::from(i >= heads);
+        });
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{format}");
+        assert!((1..CASES / 2).contains(&rows), "{format}: {rows} rows");
+    }
+}
+
+/// Ten runs of each of a hundred thousand cases, the most that a matrix may have, are to fit into
+/// 300 MB: 3 kB a case.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_of_many_cases_is_small() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "many.toml", MANY);
+    let peak = |set: &[&str]| {
+        let (mut peak, mut rows) = (0, 0);
+        let args = [&["run", "many.toml", "--format", "csv"], set].concat();
+        let mut child = watched(dir.path(), &args, |i, _, child| {
+            rows = i;
+            // A pipe holds some ten rows: the last look is at a run that is all but over.
+            if i % 50 == 0 || i == 1 {
+                peak = high_water(child).unwrap_or(peak);
+            }
+        });
+        assert!(child.wait().unwrap().success());
+        (peak, rows)
+    };
+    // Runs that last, so that the process is there to be looked at.
+    let few = [
+        "path.rate=100Mbit/s",
+        "path.rtt=1ms",
+        "path.loss=0",
+        "duration=5s",
+    ];
+    let few: Vec<&str> = few.iter().flat_map(|set| ["--set", set]).collect();
+    let (few, rows) = peak(&few);
+    assert!(few > 0, "it was over at once");
+    assert_eq!(rows, 36);
+    let (many, rows) = peak(&[]);
+    assert_eq!(rows, CASES);
+    let each = many.saturating_sub(few) / (CASES - 36);
+    assert!(each < 3000, "{few} bytes, then {many}: {each} a case");
+}
+
+/// Most memory that a process has had, bytes; `None` when it is over.
+#[cfg(target_os = "linux")]
+fn high_water(child: &Child) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: usize = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// What was printed row by row is what is printed at the end where a dashboard or a table stands
+/// before it: header, order and cells.
+#[test]
+fn rows_of_several_scenarios_have_one_header() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = crate::process::SMALL;
+    write(dir.path(), "a.toml", small);
+    let traffic = "[[traffic]]\nname = \"p\"\nkind = \"ping\"\ninterval = \"100ms\"\n\
+                   [matrix]\n\"path.mtu\" = [1500, 9000]\n";
+    let other = small.replace("\"small\"", "\"other\"");
+    write(
+        dir.path(),
+        "b.toml",
+        &format!("seeds = [1, 2]\n{other}{traffic}"),
+    );
+    let ended = fullpipe(
+        dir.path(),
+        &["run", "a.toml", "b.toml", "-q", "--format", "csv"],
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let rows: Vec<Vec<&str>> = ended
+        .stdout
+        .lines()
+        .map(|l| l.split(',').collect())
+        .collect();
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    let column = |name: &str| rows[0].iter().position(|head| *head == name).unwrap();
+    let cells = |name: &str| -> Vec<&str> {
+        let at = column(name);
+        rows[1..].iter().map(|row| row[at]).collect()
+    };
+    assert_eq!(
+        cells("scenario"),
+        ["small", "other", "other", "other", "other"]
+    );
+    assert_eq!(cells("path.mtu"), ["", "1500", "1500", "9000", "9000"]);
+    assert_eq!(cells("flow"), ["main", "main", "p", "main", "p"]);
+    assert_eq!(cells("seeds"), ["1", "2", "2", "2", "2"]);
+    assert!(cells("goodput_mbps_ci95_low")[0].is_empty());
+}
