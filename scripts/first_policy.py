@@ -28,7 +28,7 @@ first_ten_minutes.LONGEST = 90
 class Administrators(Hosts):
     """Hosts on which nothing is installed yet: the program lies in the folder of `root`."""
 
-    of_the_moment = ("-----", "   ", "[")
+    of_the_moment = ("-----", "   ", "[", "198.18.")
 
     def __init__(self, top: Path, program: str) -> None:
         super().__init__(top, program)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds packages of the program into target/packages: `deb`, for the Debian that this runs on, with
 # the tuner; `static`, a program that needs no library, as tar.gz. PROFILE=quick builds sooner what
-# runs slower.
+# runs slower; with DEB_TARGET=target the Debian package takes from there what is built already, and
+# the program there has the tuner then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,9 +27,9 @@ deb() {
     need dh 'debhelper'
     need pkg-config 'pkg-config libelf-dev zlib1g-dev'
     # In a directory of its own: with the tuner, the crates above it are built otherwise.
-    cargo build --locked --profile "$profile" --package fullpipe --features tune --target-dir "$target/deb"
-    local binary stage
-    binary=$(realpath "$target/deb/$profile/fullpipe")
+    local binary stage built=${DEB_TARGET:-$target/deb}
+    cargo build --locked --profile "$profile" --package fullpipe --features tune --target-dir "$built"
+    binary=$(realpath "$built/$profile/fullpipe")
     stage=$(mktemp -d "$out/deb.XXXXXX")
     mkdir "$stage/fullpipe"
     git ls-files -z README.md CHANGELOG.md NOTICE SECURITY.md docs/tuner.md contrib |

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs and uses each package where nothing else of fullpipe is: `deb` in a fresh Debian
 # (debootstrap) with namespaces of its own, `static` in a root with nothing but a shell, `install`
-# (`cargo install`) into a root of its own. Needs root for the first two. The packages are those of
-# scripts/packages.sh.
+# (`cargo install`) into a root of its own, with PROFILE=quick what `make run` has built. Needs root
+# for the first two. The packages are those of scripts/packages.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[[ $# -gt 0 ]] || { echo 'usage: scripts/packages_test.sh deb|static|install ...' >&2; exit 2; }
+[[ $# -gt 0 ]] || { echo 'usage: [PROFILE=dev] scripts/packages_test.sh deb|static|install ...' >&2; exit 2; }
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
 out=$target/packages
 work=$(mktemp -d)
@@ -127,7 +127,7 @@ static() {
 }
 
 install() {
-    cargo install --quiet --locked --debug --path crates/cli --root "$work/installed" --target-dir "$target"
+    cargo install --quiet --locked --profile "${PROFILE:-dev}" --path crates/cli --root "$work/installed" --target-dir "$target"
     PATH=$work/installed/bin:$PATH fullpipe --version
     (cd "$work" && PATH=$work/installed/bin:$PATH fullpipe run first-run --quick --out "$work/installed/results" >"$work/table")
     grep -q goodput "$work/table"

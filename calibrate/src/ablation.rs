@@ -65,6 +65,7 @@ fn set_back(flow: &mut FlowSpec, rfc: &FlowSpec, switch: &str) -> bool {
 fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
     match field {
         "handshake_ack" => to.handshake_ack = from.handshake_ack,
+        "tcp_options" => to.tcp_options = from.tcp_options,
         "window.validation" => to.window.validation = from.window.validation,
         "window.slow_start_limit" => to.window.slow_start_limit = from.window.slow_start_limit,
         "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,
@@ -102,6 +103,7 @@ fn receiver(to: &mut ReceiverConfig, from: &ReceiverConfig, field: &str) -> bool
         "acks.quick" => to.acks.quick = from.acks.quick,
         "acks.compression" => to.acks.compression = from.acks.compression,
         "paws" => to.paws = from.paws,
+        "sack.whole" => to.sack.whole = from.sack.whole,
         "acks.hz" => to.acks.hz = from.acks.hz,
         "window.max" => to.window.max = from.window.max,
         "window.first" => to.window.first = from.window.first,

@@ -2,6 +2,7 @@
 //! These are read; no program is loaded.
 
 use std::fs;
+use std::io;
 
 use crate::Finding;
 
@@ -96,17 +97,21 @@ const OPS: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
 
 fn congestion_control() -> Finding {
     const NAME: &str = "congestion control by eBPF (struct_ops)";
-    match fs::read(TYPES) {
+    match has_ops() {
         Err(e) => Finding::no(NAME, format!("{TYPES}: {e}"))
             .remedy("a kernel with CONFIG_DEBUG_INFO_BTF=y, as all large distributions have"),
-        Ok(types) if types.windows(OPS.len()).any(|w| w == OPS) => {
-            Finding::yes(NAME, "in the kernel's types")
-        }
-        Ok(_) => Finding::no(NAME, "not in the kernel's types")
+        Ok(true) => Finding::yes(NAME, "in the kernel's types"),
+        Ok(false) => Finding::no(NAME, "not in the kernel's types")
             .remedy("Linux 5.6 or later with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y"),
     }
 }
 
+fn has_ops() -> io::Result<bool> {
+    let types = fs::read(TYPES)?;
+    Ok(types.windows(OPS.len()).any(|w| w == OPS))
+}
+
+/// In the first network namespace alone.
 const JIT: &str = "/proc/sys/net/core/bpf_jit_enable";
 
 fn compiler() -> Finding {
@@ -114,13 +119,34 @@ fn compiler() -> Finding {
     match fs::read_to_string(JIT).as_deref().map(str::trim) {
         Ok("0") => Finding::no(NAME, "off").remedy("sudo sysctl net.core.bpf_jit_enable=1"),
         Ok(_) => Finding::yes(NAME, "on"),
+        // No kernel without it has congestion control by eBPF.
+        Err(_) if has_ops().unwrap_or(false) => {
+            let words = "in the kernel; the first network namespace tells whether it is on";
+            Finding::yes(NAME, words)
+        }
         Err(e) => Finding::no(NAME, format!("{JIT}: {e}")).remedy("a kernel with CONFIG_BPF_JIT=y"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use nix::sched::{CloneFlags, unshare};
+
     use super::*;
+
+    /// Its setting is not shown there.
+    #[test]
+    fn a_compiler_is_found_in_a_network_namespace_too() {
+        let here = compiler();
+        let there = std::thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            Ok::<_, nix::Error>(compiler())
+        });
+        match there.join().unwrap() {
+            Ok(there) => assert_eq!(there.state, here.state, "{here:?} {there:?}"),
+            Err(e) => eprintln!("skipped: no network namespace: {e}"),
+        }
+    }
 
     #[test]
     fn lacking_capabilities_are_named() {

@@ -315,9 +315,13 @@ impl Receiver {
         };
         let mut dsack = None;
         let mut overdue = None;
-        if seq < self.next || self.ahead.holding(seq).is_some() {
+        let held = self.ahead.holding(seq).is_some();
+        if seq < self.next || held {
             self.counts.duplicates += 1;
             self.quick = self.quick_again();
+            if held && !self.cfg.sack.whole {
+                self.recall(alone);
+            }
             dsack = Some(alone).filter(|_| self.cfg.sack.enabled);
         } else {
             self.counts.delivered += 1;
@@ -341,7 +345,10 @@ impl Receiver {
                     overdue = Some(self.ack_with_blocks(now));
                 }
                 let block = self.ahead.insert(alone, |_| {});
-                self.remember(block);
+                match self.cfg.sack.whole {
+                    true => self.remember(block),
+                    false => self.recall(alone),
+                }
             }
         }
         if let Some(rule) = self.cfg.acks.compression
@@ -406,6 +413,28 @@ impl Receiver {
             self.recent[i + 1] = self.recent[i];
         }
         self.recent[0] = block;
+    }
+
+    /// As [`Receiver::remember`], of what is remembered alone: the segment joins the blocks that it
+    /// touches, or is one of its own. What has been acknowledged takes no slot (`tcp_sack_remove`).
+    fn recall(&mut self, alone: Range) {
+        let mut block = alone;
+        let mut recent = [Range::EMPTY; 4];
+        let mut used = 1;
+        for r in self.recent {
+            if r.start <= self.next {
+                continue;
+            }
+            if r.start <= alone.end && alone.start <= r.end {
+                block.start = block.start.min(r.start);
+                block.end = block.end.max(r.end);
+            } else if used < recent.len() {
+                recent[used] = r;
+                used += 1;
+            }
+        }
+        recent[0] = block;
+        self.recent = recent;
     }
 
     /// What was reported and is not acknowledged, most recent first.

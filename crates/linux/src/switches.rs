@@ -180,6 +180,7 @@ const OBEYED: &[&str] = &[
     "receiver.acks.compression",
     "receiver.sack.enabled",
     "receiver.sack.blocks",
+    "receiver.sack.whole",
     "receiver.window.max",
     "receiver.window.widest",
     "receiver.window.buffer",

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::matrix::{Axis, digits_of};
-
 /// One value of each axis.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -24,14 +22,10 @@ struct AxisTexts {
 pub(crate) struct Points(Arc<[AxisTexts]>);
 
 impl Points {
-    pub fn of(axes: &[Axis]) -> Points {
-        let texts = |axis: &Axis| AxisTexts {
-            key: axis.key.clone(),
-            values: (axis.values.iter())
-                .map(|value| (value.plain.clone(), value.json.clone()))
-                .collect(),
-        };
-        Points(axes.iter().map(texts).collect())
+    /// Of the axes: the key of each, and its values as written and as JSON.
+    pub fn of(axes: impl Iterator<Item = (String, Vec<(String, serde_json::Value)>)>) -> Points {
+        let texts = axes.map(|(key, values)| AxisTexts { key, values });
+        Points(texts.collect())
     }
 
     pub fn at(&self, at: usize) -> Point {
@@ -58,4 +52,17 @@ impl Point {
         let axes = self.axes.iter().zip(digits);
         axes.map(|(axis, digit)| (axis.key.as_str(), &axis.values[digit]))
     }
+}
+
+/// Places of a point along axes of these lengths; later ones vary fastest.
+pub(crate) fn digits_of(
+    mut index: usize,
+    lengths: impl ExactSizeIterator<Item = usize> + DoubleEndedIterator,
+) -> Vec<usize> {
+    let mut digits = vec![0; lengths.len()];
+    for (digit, length) in digits.iter_mut().zip(lengths).rev() {
+        *digit = index % length;
+        index /= length;
+    }
+    digits
 }

@@ -3,11 +3,8 @@
 
 use std::sync::Arc;
 
-use fullpipe_metrics::{FlowGroup, TrafficGroup};
 use fullpipe_run::{ArrivalSpec, CrossSpec, FlowSpec, LinkSpec, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
-
-use crate::case::Case;
 
 /// A [`RunSpec`] without its seed, whose lists and their elements are shared with other cases.
 #[derive(Clone, Debug)]
@@ -26,7 +23,7 @@ type List<T> = Arc<[Arc<T>]>;
 
 impl SharedSpec {
     /// Takes what is the same in one of these cases from there.
-    pub fn new(spec: RunSpec, others: &[&Case]) -> SharedSpec {
+    pub fn new(spec: RunSpec, others: &[&SharedSpec]) -> SharedSpec {
         // Every field, so that a new one is not forgotten.
         let RunSpec {
             seed: _,
@@ -84,37 +81,29 @@ fn owned<T: Clone>(list: &List<T>) -> Vec<T> {
 
 fn share<T: PartialEq>(
     list: Vec<T>,
-    others: &[&Case],
+    others: &[&SharedSpec],
     of: impl Fn(&SharedSpec) -> &List<T>,
 ) -> List<T> {
     let one = |(i, element): (usize, T)| {
-        let mut theirs = others.iter().filter_map(|case| of(&case.spec).get(i));
-        let same = theirs.find(|other| ***other == element);
-        same.map_or_else(|| Arc::new(element), Arc::clone)
+        one_of(element, others.iter().filter_map(|spec| of(spec).get(i)))
     };
     let list: Vec<Arc<T>> = list.into_iter().enumerate().map(one).collect();
     let is_same = |other: &List<T>| {
         let mut both = other.iter().zip(&list);
         other.len() == list.len() && both.all(|(a, b)| Arc::ptr_eq(a, b))
     };
-    let mut theirs = others.iter().map(|case| of(&case.spec));
+    let mut theirs = others.iter().map(|spec| of(spec));
     let same = theirs.find(|other| is_same(other)).cloned();
     same.unwrap_or_else(|| list.into())
 }
 
-/// The flows of a case, those of one of the others if they are the same.
-pub(crate) fn flow_groups(groups: Vec<FlowGroup>, others: &[&Case]) -> Arc<Vec<FlowGroup>> {
-    let same = others.iter().find(|case| *case.flows == groups);
-    same.map_or_else(|| Arc::new(groups), |case| Arc::clone(&case.flows))
-}
-
-/// The same of its traffic.
-pub(crate) fn traffic_groups(
-    groups: Vec<TrafficGroup>,
-    others: &[&Case],
-) -> Arc<Vec<TrafficGroup>> {
-    let same = others.iter().find(|case| *case.traffic == groups);
-    same.map_or_else(|| Arc::new(groups), |case| Arc::clone(&case.traffic))
+/// What another case has too, or this.
+pub(crate) fn one_of<'a, T: PartialEq + 'a>(
+    this: T,
+    mut others: impl Iterator<Item = &'a Arc<T>>,
+) -> Arc<T> {
+    let same = others.find(|other| ***other == this).cloned();
+    same.unwrap_or_else(|| Arc::new(this))
 }
 
 #[cfg(test)]
@@ -122,7 +111,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{Overrides, Scenario};
+    use crate::{Case, Overrides, Scenario};
 
     /// How many there are of what a pointer of each case points at.
     fn distinct<T: ?Sized>(cases: &[Case], of: impl Fn(&Case) -> Vec<*const T>) -> usize {

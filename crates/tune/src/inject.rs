@@ -299,7 +299,8 @@ pub fn clear(folder: &Path) -> Result<bool, InjectError> {
     Note::open(folder).map_err(failed)?.clear()
 }
 
-/// Of all filters on an interface ours has this number, and this place if it is the first one there.
+/// Of all filters on an interface ours has this number, and this place if it is the first one
+/// there.
 const HANDLE: u32 = 0x6670;
 const PRIORITY: u32 = 0x6670;
 

@@ -376,7 +376,7 @@ fn one(
 
 /// Rows that are printed as soon as their case is complete.
 struct Rows {
-    /// Of CSV; `None`: objects.
+    /// Those of CSV, under one header for all scenarios; `None`: NDJSON, without a header.
     columns: Option<view::Columns>,
     /// The header is printed.
     headed: AtomicBool,

@@ -114,10 +114,10 @@ impl Columns {
                 stack.clone(),
             ]);
             for metric in &self.row_metrics {
-                push_estimate(&mut row, metrics.get(*metric), self.several);
+                push_estimate(&mut row, metrics.get(metric), self.several);
             }
             for metric in &self.case_metrics {
-                push_estimate(&mut row, case.metrics.0.get(*metric), self.several);
+                push_estimate(&mut row, case.metrics.0.get(metric), self.several);
             }
             if self.partial {
                 row.push(case.partial.clone().unwrap_or_default());

@@ -223,6 +223,7 @@ fn the_habits_of_scp_and_ping_are_answered() {
             "`HOST:PORT:NAME`",
         ),
         (&["send", "-4", "127.0.0.1"], "the address decides"),
+        (&["ping", "me@127.0.0.1"], "no users"),
         (&["ping", "127.0.0.1", "-6"], "the address decides"),
         (
             &["ping", "127.0.0.1", "-p", "7000"],

@@ -78,6 +78,18 @@ pub struct SackConfig {
     ///
     /// Default: 3.
     pub blocks: usize,
+    /// A block holds all that was received around the newest segment (RFC 2018 section 4). False:
+    /// what was reported of it before and is among the last four blocks, so that a segment between
+    /// two that fell out is a block of its own; and a duplicate above a hole counts as the newest
+    /// (Linux `tcp_sack_new_ofo_skb`).
+    ///
+    /// Default: true; `linux`: false.
+    #[serde(default = "yes")]
+    pub whole: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The advertised window.
@@ -160,6 +172,7 @@ impl ReceiverConfig {
             sack: SackConfig {
                 enabled: true,
                 blocks: 3,
+                whole: true,
             },
             window: ReceiveWindowConfig {
                 max: None,
@@ -185,6 +198,10 @@ impl ReceiverConfig {
                     compression: Some(AckCompression::LINUX),
                     hz: Some(250),
                     ..modern.acks
+                },
+                sack: SackConfig {
+                    whole: false,
+                    ..modern.sack
                 },
                 // 64 KB to 32 MB.
                 window: ReceiveWindowConfig {

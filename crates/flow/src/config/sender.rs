@@ -702,7 +702,7 @@ pub struct PacketLengths {
 }
 
 impl PacketLengths {
-    /// Of a segment.
+    /// Of a SYN, of the ACK that ends the handshake, or of a full segment.
     #[inline]
     pub fn segment(&self, segment: &Segment) -> u16 {
         match segment.syn {
@@ -712,7 +712,7 @@ impl PacketLengths {
         }
     }
 
-    /// Of an ACK.
+    /// Of an ACK with its blocks, or of the answer to a SYN.
     #[inline]
     pub fn ack(&self, ack: &Ack) -> u16 {
         match ack.syn {

@@ -5,7 +5,7 @@ use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
-use super::recovery::{Irregular, PrrAck, Verdict, trusted};
+use super::recovery::{Irregular, PrrAck, Trust, Verdict};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample};
@@ -92,8 +92,10 @@ impl<C: Controller> Sender<C> {
         let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
         let echo = self.echo(ack, advanced);
+        let trust = Trust::new(self.cfg.recovery.reordering_by, now, echo, self.rtt.min());
         let mut d = Delivered {
-            trusted: trusted(now, echo, self.rtt.min()),
+            trusted: trust.acked,
+            trusted_sack: trust.sacked,
             ..Delivered::default()
         };
         let dsack = self.update_scoreboard(ack, advanced, &mut d);

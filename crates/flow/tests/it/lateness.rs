@@ -5,7 +5,7 @@ use fullpipe_flow::{
     Preset, Receiver, ReceiverConfig, Segment, SenderConfig, SpuriousRule, TimerGrain,
 };
 
-use crate::host::{self, Host, ack, ms, sack};
+use crate::host::{self, Host, ack, ms, sack, sack_echo};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux(by: SpuriousRule) -> SenderConfig {
@@ -79,6 +79,29 @@ fn rack_takes_the_round_trip_of_what_is_processed_last() {
         h.ack_at(161.5, &sack(20, &[(21, 25)]));
         let again = h.log.iter().any(|l| l.1.retransmission && l.1.seq == 20);
         assert_eq!(again, resent, "marked, {by:?}");
+    }
+}
+
+/// `tcp_sacktag_one` asks no time stamp: an ACK that advances by one retransmission and SACKs a
+/// later one echoes the stamp of the first, and proves the second all the same, so that the
+/// retransmission between them is lost. By RFC 8985 section 6.2 it may be an original.
+#[test]
+fn a_stamp_says_nothing_of_what_is_sacked() {
+    for (by, again) in [(SpuriousRule::Linux, 2), (SpuriousRule::Rfc, 1)] {
+        let mut h = Host::new(linux(by), 20.0);
+        h.ack_at(100.0, &sack(0, &[(10, 14)]));
+        for (at, end) in [(101.0, 16), (102.0, 18)] {
+            h.ack_at(at, &sack(0, &[(10, end)]));
+        }
+        let left = |h: &Host, seq| {
+            let all = h.log.iter().filter(|(_, s)| s.retransmission);
+            all.filter(|(_, s)| s.seq == seq).count()
+        };
+        // 0 was resent at 100 ms, 4 at 101, 6 at 102.
+        assert_eq!([0, 4, 6].map(|seq| left(&h, seq)), [1, 1, 1]);
+        h.ack_at(204.0, &sack_echo(1, &[(6, 7), (10, 18)], 100.0));
+        h.wait(210.0);
+        assert_eq!(left(&h, 4), again, "{by:?}");
     }
 }
 

@@ -649,3 +649,29 @@ fn a_packet_is_as_long_as_its_options_make_it() {
     let modern = SenderConfig::preset(Preset::Y2026, 1500);
     assert_eq!(lengths(&modern), ([52, 52, 1500], [52, 52, 52], 52));
 }
+
+/// `tcp_sack_new_ofo_skb`: what arrives joins the four blocks reported last. Segment 5 has fallen
+/// out of them when 6 comes, and a duplicate above a hole counts as new. RFC 2018 section 4 reports
+/// all that was received around it.
+#[test]
+fn a_block_is_what_was_reported_last() {
+    let blocks = |whole: bool| {
+        let preset = ReceiverConfig::preset(Preset::Linux);
+        let mut r = Receiver::new(preset.with(|c| {
+            c.acks.compression = None;
+            c.sack.whole = whole;
+        }));
+        let mut first = |seq| {
+            let ack = r.handle_segment(at_us(1000 * seq), &data(seq)).unwrap();
+            let all: Vec<_> = ack.sacks.iter().map(|b| (b.start, b.end)).collect();
+            (all[0], all.get(usize::from(ack.dsack)).copied())
+        };
+        for seq in [5, 7, 9, 11, 13] {
+            first(seq);
+        }
+        [first(6), first(11)]
+    };
+    let newest = |block| (block, Some(block));
+    assert_eq!(blocks(false), [newest((6, 8)), newest((11, 12))]);
+    assert_eq!(blocks(true), [newest((5, 8)), ((11, 12), Some((5, 8)))]);
+}

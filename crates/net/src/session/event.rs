@@ -200,7 +200,8 @@ impl fmt::Display for Event {
                 if !label.is_empty() {
                     write!(f, " `{label}`")?;
                 }
-                write!(f, ", {flows} flows, at most {seconds} s")?;
+                let plural = if *flows == 1 { "" } else { "s" };
+                write!(f, ", {flows} flow{plural}, at most {seconds} s")?;
                 notes.iter().try_for_each(|note| write!(f, "; {note}"))
             }
             Self::Denied { test, reason, .. } => write!(f, "test {test}: refused: {reason}"),
@@ -250,7 +251,11 @@ impl fmt::Display for Event {
                 failed,
             } => {
                 let bytes = Bytes(short(*bytes));
-                write!(f, "removed {parts} abandoned unfinished files ({bytes})")?;
+                let plural = if *parts == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "removed {parts} abandoned unfinished file{plural} ({bytes})"
+                )?;
                 match failed {
                     0 => Ok(()),
                     _ => write!(f, "; {failed} more could not be removed"),
@@ -282,5 +287,33 @@ fn short(n: u64) -> u64 {
     match n.checked_ilog10() {
         Some(digits) if digits > 2 => n - n % 10u64.pow(digits - 2),
         _ => n,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        let granted = |flows| Event::Granted {
+            test: 1,
+            peer: SocketAddr::from(([192, 0, 2, 1], 7)),
+            label: "send".to_owned(),
+            flows,
+            seconds: 3.0,
+            notes: Vec::new(),
+        };
+        let text = |flows| granted(flows).to_string();
+        assert_eq!(text(1), "test 1: granted `send`, 1 flow, at most 3 s");
+        assert_eq!(text(2), "test 1: granted `send`, 2 flows, at most 3 s");
+        let removed = |parts| Event::Removed {
+            parts,
+            bytes: 9,
+            failed: 0,
+        };
+        let text = |parts| removed(parts).to_string();
+        assert_eq!(text(1), "removed 1 abandoned unfinished file (9B)");
+        assert_eq!(text(2), "removed 2 abandoned unfinished files (9B)");
     }
 }

@@ -10,7 +10,6 @@ use fullpipe_scenario::{Case, Point};
 #[derive(Clone)]
 pub struct Params(Source);
 
-/// Where they stand.
 #[derive(Clone)]
 enum Source {
     /// In the matrix, which a hundred thousand cases share.

@@ -31,7 +31,7 @@ pub struct Taken<'a> {
     /// Gets each case as soon as its runs, and those that it is held against, are there. Runs are
     /// started in the order of the cases, not the longest first.
     pub by: &'a dyn CaseSink,
-    /// What stays.
+    /// Whether the metrics stay in memory.
     pub keep: Keep,
 }
 
@@ -77,12 +77,14 @@ struct State {
     /// The case whose turn it is.
     next: usize,
     cases: Vec<CaseResult>,
-    /// Each with its expectation and the number of its point.
-    expectations: Vec<((usize, usize), ExpectationResult)>,
+    expectations: Vec<Placed>,
     variables: Variables,
     /// For each case how many of those to come look at its runs; empty where nothing is released.
     lookers: Vec<u32>,
 }
+
+/// The number of an expectation, that of one of its points, and what came of it there.
+type Placed = ((usize, usize), ExpectationResult);
 
 /// How far the cases are.
 #[derive(Clone, Copy)]
@@ -282,7 +284,7 @@ impl<'a> Assembly<'a> {
         index: usize,
         case: &CaseResult,
         stage: &Stage<'_>,
-    ) -> Result<Vec<((usize, usize), ExpectationResult)>, StoreError> {
+    ) -> Result<Vec<Placed>, StoreError> {
         let mut all = Vec::new();
         for point in self.points_of(index) {
             let peer = match point.peer {

@@ -6,8 +6,8 @@
 //! judged when all its runs of a batch are there, and gets further seeds until it is sure enough:
 //! again a function of its own runs. An outcome is reduced to metrics, its series are written and
 //! the metrics go into a file before the next run starts on the thread: memory does not grow with
-//! the number of runs, but for some bytes each. Who takes the cases ([`CaseSink`]) gets each as soon
-//! as it is complete, and then its numbers need not stay.
+//! the number of runs, but for some bytes each. Who takes the cases ([`CaseSink`]) gets each as
+//! soon as it is complete, and then its numbers need not stay.
 
 mod assembly;
 mod bench;

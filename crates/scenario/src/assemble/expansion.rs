@@ -8,7 +8,7 @@ use crate::keys::{Element, PathKeys, PathPreset};
 use crate::matrix::{self, Axis, Config, Draft};
 use crate::point::{Point, Points};
 use crate::resolve::{self, Resolved};
-use crate::shared::{self, SharedSpec};
+use crate::shared::{SharedSpec, one_of};
 use crate::value::{Findings, Record};
 use crate::world::Changed;
 
@@ -32,7 +32,11 @@ impl Expansion<'_> {
         warnings: &mut Vec<Fault>,
     ) -> Vec<Case> {
         let mut cases: Vec<Case> = Vec::with_capacity(count);
-        let points = Points::of(&self.draft.axes);
+        let points = Points::of(self.draft.axes.iter().map(|axis| {
+            let values = axis.values.iter();
+            let texts = values.map(|value| (value.plain.clone(), value.json.clone()));
+            (axis.key.clone(), texts.collect())
+        }));
         let mut found: Vec<(Fault, usize, usize)> = Vec::new();
         let mut strange: Vec<(Fault, usize)> = Vec::new();
         let mut looked_at = 0;
@@ -210,16 +214,17 @@ impl Expansion<'_> {
 
 /// The case at a point; what it has in common with the other ones is theirs too.
 fn case(index: usize, point: Point, resolved: Resolved, others: &[&Case]) -> Case {
+    let specs: Vec<&SharedSpec> = others.iter().map(|case| &case.spec).collect();
     Case {
         index,
-        flows: shared::flow_groups(resolved.flows, others),
-        traffic: shared::traffic_groups(resolved.traffic, others),
+        flows: one_of(resolved.flows, others.iter().map(|case| &case.flows)),
+        traffic: one_of(resolved.traffic, others.iter().map(|case| &case.traffic)),
         duration: resolved.spec.duration,
         warmup: resolved.warmup,
         interval: resolved.interval,
         baseline: None,
         point,
-        spec: SharedSpec::new(resolved.spec, others),
+        spec: SharedSpec::new(resolved.spec, &specs),
     }
 }
 

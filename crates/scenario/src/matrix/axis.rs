@@ -2,6 +2,7 @@
 
 use super::address::{Address, Relation};
 use crate::document::{Node, Place};
+use crate::point::digits_of;
 use crate::value::{Field, Key, Reader};
 
 /// A key of `[matrix]` and its values.
@@ -73,19 +74,6 @@ impl AxisValue {
 /// Values of the axes in one case; later axes vary fastest.
 pub(crate) fn digits(index: usize, axes: &[Axis]) -> Vec<usize> {
     digits_of(index, axes.iter().map(|axis| axis.values.len()))
-}
-
-/// The same where only the numbers of values are known.
-pub(crate) fn digits_of(
-    mut index: usize,
-    lengths: impl ExactSizeIterator<Item = usize> + DoubleEndedIterator,
-) -> Vec<usize> {
-    let mut digits = vec![0; lengths.len()];
-    for (digit, length) in digits.iter_mut().zip(lengths).rev() {
-        *digit = index % length;
-        index /= length;
-    }
-    digits
 }
 
 /// The cases one step before this one along each axis: what does not depend on that axis is the

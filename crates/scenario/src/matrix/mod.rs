@@ -11,7 +11,7 @@ use super::keys::{Flow, FlowKeys, Link, LinkKeys, Traffic, TrafficKeys};
 use super::value::{Key, Record, Table};
 
 pub(super) use address::Address;
-pub(super) use axis::{Axis, AxisValue, digits, digits_of, moved, neighbours};
+pub(super) use axis::{Axis, AxisValue, digits, moved, neighbours};
 pub(super) use change::Draft;
 pub(super) use read::{axes, flatten};
 

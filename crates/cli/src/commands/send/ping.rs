@@ -10,17 +10,22 @@ use fullpipe_units::{Span, Time};
 use serde_json::json;
 
 use super::document::Document;
-use super::target::Server;
+use super::target::{Server, habit};
 use super::{INTERRUPT, listen_for_interrupts, memory, usage, wrong};
 use crate::args::Ping;
 use crate::args::ShortFormat;
+use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::peer;
 
 /// Runs the command.
 pub fn ping(args: &Ping) -> Result<Exit, Failure> {
-    let server = Server::parse(&args.host).map_err(usage)?;
+    let server = Server::parse(&args.host).map_err(|why| {
+        habit(&args.host)
+            .into_iter()
+            .fold(usage(why), Failure::hint)
+    })?;
     let spec = document(args)?.scenario(None).map_err(wrong)?.cases[0].run_spec(1);
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts("keeping what was measured")?;
@@ -31,8 +36,9 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     let lines = args.format == ShortFormat::Table && !args.quiet;
     if lines {
         output::data(&format!(
-            "ping {name}: {} probes of {}\n",
-            args.count, args.size
+            "ping {name}: {} of {}\n",
+            counted(args.count.get() as usize, "probe"),
+            args.size
         ))?;
     }
     let outcome = std::thread::scope(|scope| {
@@ -159,9 +165,9 @@ impl Summary {
     fn text(&self) -> String {
         let percent = 100.0 * self.lost() as f64 / (self.sent as f64).max(1.0);
         let mut text = format!(
-            "{} probes, {} answers, {percent:.1} % lost\n",
-            self.sent,
-            self.rtts.len()
+            "{}, {}, {percent:.1} % lost\n",
+            counted(self.sent as usize, "probe"),
+            counted(self.rtts.len(), "answer")
         );
         if let Some(mean) = self.mean() {
             let q = |part| self.quantile(part).unwrap_or(f64::NAN);
@@ -244,6 +250,11 @@ mod tests {
     fn without_an_answer_there_are_no_times() {
         let s = summary(&[], 3);
         assert_eq!(s.text(), "3 probes, 0 answers, 100.0 % lost\n");
+        let text = summary(&[2.0], 1).text();
+        assert!(
+            text.starts_with("1 probe, 1 answer, 0.0 % lost\n"),
+            "{text}"
+        );
         let json: serde_json::Value = serde_json::from_str(&s.json("dtn")).unwrap();
         assert!(json["rtt_ms"]["mean"].is_null());
     }

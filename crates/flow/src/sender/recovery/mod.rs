@@ -22,7 +22,7 @@ use fullpipe_units::{Span, Time};
 pub use prr::{Prr, PrrAck};
 
 pub(super) use detect::Losses;
-pub(super) use rack::trusted;
+pub(super) use rack::Trust;
 pub(super) use undo::Verdict;
 
 use super::rtt::RttEstimator;
@@ -275,12 +275,17 @@ impl Recovery {
         let d = ir.delivered;
         self.doubtful = false;
         if self.cfg.detector == Detector::Rack {
-            let trusted = trusted(ir.now, ir.echo, min_rtt);
-            let is_certain = |sent: &Sent| !sent.retransmitted() || sent.xmit <= trusted;
+            // One that is no retransmission needs no trust, and of a clean window nothing else is
+            // known. By Linux the others were judged one by one.
+            let by = self.cfg.reordering_by;
+            let trust = Trust::new(by, ir.now, ir.echo, min_rtt);
+            let is_certain = |sent: &Sent| {
+                !sent.retransmitted() || (by == SpuriousRule::Rfc && sent.xmit <= trust.acked)
+            };
             let newest = d.newest.filter(|(_, sent)| is_certain(sent));
             if let Some((seq, newest)) = newest.or(d.certain) {
                 self.rack.advance(ir.now, seq, &newest);
-                if self.cfg.reordering_by == SpuriousRule::Linux
+                if by == SpuriousRule::Linux
                     && let Some(xmit) = d.processed_last()
                 {
                     self.rack.time(ir.now, xmit);

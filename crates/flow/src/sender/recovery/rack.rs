@@ -179,11 +179,40 @@ const MOST_DISTANCE: u64 = 300;
 /// Linux keeps the steps in a byte.
 const MOST_STEPS: u64 = 0xFF;
 
-/// A retransmission that left later than this may not be what was acknowledged (section 6.2 step
-/// 2): the echoed time stamp is older, or the RTT would be the smallest.
-pub(in crate::sender) fn trusted(now: Time, echo: Option<Time>, min_rtt: Span) -> Time {
-    let since = Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(min_rtt);
-    echo.map_or(since, |echo| echo.min(since))
+/// A retransmission that left later than this may not be what was delivered (section 6.2 step 2):
+/// the echoed time stamp is older, or the RTT would be the smallest.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Trust {
+    /// Latest departure of a retransmission that is acknowledged cumulatively.
+    pub acked: Time,
+    /// Latest departure of one that is SACKed.
+    pub sacked: Time,
+}
+
+impl Trust {
+    /// Linux asks the time stamp, which has milliseconds, only of what is acknowledged cumulatively
+    /// (`tcp_clean_rtx_queue`, `tcp_skb_spurious_retrans`); an ACK that advances and SACKs at once
+    /// echoes a stamp of what advanced (`tcp_sacktag_one`).
+    pub fn new(by: SpuriousRule, now: Time, echo: Option<Time>, min_rtt: Span) -> Self {
+        let since = Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(min_rtt);
+        let until = |echo: Option<Time>| echo.map_or(since, |echo| echo.min(since));
+        match by {
+            SpuriousRule::Rfc => Self {
+                acked: until(echo),
+                sacked: until(echo),
+            },
+            SpuriousRule::Linux => Self {
+                acked: until(echo.map(end_of_tick)),
+                sacked: since,
+            },
+        }
+    }
+}
+
+/// The last instant with the time stamp that this one has.
+fn end_of_tick(at: Time) -> Time {
+    let ms = Span::from_millis(1).as_nanos();
+    Time::from_nanos(at.as_nanos() / ms * ms + ms - 1)
 }
 
 #[cfg(test)]

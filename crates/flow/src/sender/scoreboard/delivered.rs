@@ -16,9 +16,11 @@ pub struct Delivered {
     pub sacked: u64,
     /// The most recently sent of them, with its number.
     pub newest: Option<(u64, Sent)>,
-    /// A retransmission that left after this time may be taken for its original. To be set before
-    /// the ACK is applied.
+    /// A retransmission that left after this time and is acknowledged cumulatively may be taken for
+    /// its original. To be set before the ACK is applied.
     pub trusted: Time,
+    /// The same of one that is SACKed: Linux holds no time stamp against it (`tcp_sacktag_one`).
+    pub trusted_sack: Time,
     /// The most recently sent of those that are no such retransmission. Not filled in for a clean
     /// window, where it is `newest`.
     pub certain: Option<(u64, Sent)>,
@@ -51,18 +53,15 @@ impl Delivered {
         self.acked_last.or(self.sacked_last.map(|(_, xmit)| xmit))
     }
 
-    fn is_certain(&self, sent: &Sent) -> bool {
-        !sent.retransmitted() || sent.xmit <= self.trusted
-    }
-
-    fn note(&mut self, seq: u64, sent: Sent) {
+    /// Notes a delivery; `certain`: it is no retransmission that may be taken for its original.
+    fn note(&mut self, seq: u64, sent: Sent, certain: bool) {
         if self
             .newest
             .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
         {
             self.newest = Some((seq, sent));
         }
-        if self.is_certain(&sent)
+        if certain
             && self
                 .certain
                 .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
@@ -77,6 +76,10 @@ impl Delivered {
     fn note_reordered(&mut self, seq: u64) {
         self.reordered = Some(self.reordered.map_or(seq, |lowest| lowest.min(seq)));
     }
+}
+
+fn is_certain(sent: &Sent, trusted: Time) -> bool {
+    !sent.retransmitted() || sent.xmit <= trusted
 }
 
 /// Extends the send times of a run of segments by a later one.
@@ -145,8 +148,9 @@ impl Scoreboard {
                 self.out.remove_retrans(1);
             }
             d.acked += 1;
-            d.note(seq, sent);
-            if d.is_certain(&sent) {
+            let certain = is_certain(&sent, d.trusted);
+            d.note(seq, sent, certain);
+            if certain {
                 d.acked_last = Some(sent.xmit);
             }
             if seq < self.fack && sent.flags & RETRANSMITTED == 0 {
@@ -242,8 +246,9 @@ impl Scoreboard {
         self.get_mut(seq).flags = (sent.flags & !over) | SACKED;
         self.out.add_sacked(1);
         d.sacked += 1;
-        d.note(seq, sent);
-        if d.is_certain(&sent) && d.sacked_last.is_none_or(|(last, _)| seq > last) {
+        let certain = is_certain(&sent, d.trusted_sack);
+        d.note(seq, sent, certain);
+        if certain && d.sacked_last.is_none_or(|(last, _)| seq > last) {
             d.sacked_last = Some((seq, sent.xmit));
         }
         if sent.flags & RETRANSMITTED == 0 {

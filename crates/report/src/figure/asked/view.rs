@@ -220,7 +220,7 @@ impl<'a> View<'a> {
         let own: Vec<&str> = own
             .filter(|m| metrics::scope_of(m) == Some(scope))
             .collect();
-        let has = |m: &Estimates| own.iter().all(|name| m.contains_key(*name));
+        let has = |m: &Estimates| own.iter().all(|name| m.contains_key(name));
         let flows = of_case.flows.iter().map(|f| (&f.name, &f.metrics));
         let traffic = of_case.traffic.iter().map(|t| (&t.name, &t.metrics));
         let links = of_case.links.iter().map(|l| (&l.name, &l.metrics));
