@@ -140,12 +140,13 @@ fn habit(error: &clap::Error) -> Option<String> {
         Some(ContextValue::String(written)) => Some(written.as_str()),
         _ => None,
     };
-    let command = std::env::args().nth(1)?;
-    let spelling = match (error.kind(), command.as_str()) {
+    let command = std::env::args_os().nth(1)?;
+    let command = command.to_str()?;
+    let spelling = match (error.kind(), command) {
         (ErrorKind::UnknownArgument, "send" | "serve" | "ping") => {
             let written = named(ContextKind::InvalidArg)?.split('=').next()?;
             let flag = written.trim_start_matches('-');
-            match command.as_str() {
+            match command {
                 "send" => habit_at_send(flag),
                 "serve" => habit_at_serve(flag),
                 _ => habit_at_ping(flag),

@@ -220,13 +220,13 @@ impl Sampler {
 
     /// All that was seen, in the order of the flows.
     pub fn finish(self) -> Vec<Seen> {
-        let mut recorded = self.recorded.map_or_else(Vec::new, |r| r.flows).into_iter();
+        let recorded = self.recorded.filter(|recorded| recorded.failed.is_none());
+        let mut recorded = recorded.map_or_else(Vec::new, |r| r.flows).into_iter();
         let seen = self.flows.into_iter().map(|(_, mut seen)| {
-            if let Some(mut acks) = recorded.next().filter(|acks| !acks.rows.is_empty()) {
-                // An ACK does not say what held the sender back.
-                acks.limited = seen.sampled.limited;
-                acks.starved = seen.sampled.starved;
-                seen.sampled = acks;
+            // Rows alone: no ACK comes in an outage, in which samples see timeouts and windows, and
+            // a trace changes no metric.
+            if let Some(acks) = recorded.next().filter(|acks| !acks.rows.is_empty()) {
+                seen.sampled.rows = acks.rows;
             }
             seen
         });

@@ -394,7 +394,9 @@ fn take_away(note: &Value) -> io::Result<()> {
         true => TC_INGRESS,
         false => TC_EGRESS,
     };
-    let priority = note["priority"].as_u64().unwrap_or(0) as u32;
+    let priority = note["priority"]
+        .as_u64()
+        .map_or(PRIORITY, |priority| priority as u32);
     let (made, none) = (note["made"] == true, File::open("/dev/null")?);
     namespaces::within(fd, || {
         let mut hook = hook(none.as_fd(), index, way, priority);

@@ -1,9 +1,11 @@
 //! Wrong command lines: what is said, and the exit code.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::process::{SMALL, fullpipe, write};
+use crate::process::{SMALL, command, fullpipe, write};
 use crate::server::Server;
 
 const LINES: &[&[&str]] = &[
@@ -243,6 +245,15 @@ fn the_habits_of_scp_and_ping_are_answered() {
             ended.stderr
         );
     }
+}
+
+/// Words of a command line are bytes: what is no text is no command.
+#[test]
+fn a_command_that_is_no_text_is_no_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let word = OsStr::from_bytes(&[0xff, 0xfe]);
+    let output = command(dir.path(), &[]).arg(word).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 /// A test in which nothing sends would pass its time in silence, and a copy would have no flow.

@@ -23,9 +23,9 @@ pub struct SenderConfig {
     /// Default: `52`.
     pub header: u32,
     /// What the options of SYNs and ACKs take is counted ([`SenderConfig::lengths`]): segment size,
-    /// window scale, time stamp and "SACK permitted" in a SYN and its answer, 20 bytes in all,
-    /// without time stamps 12 (Linux `tcp_syn_options`); SACK blocks in an ACK, 8 bytes each and 4
-    /// more for all of them (RFC 2018 section 3, padded to whole words). False: each has the
+    /// window scale, time stamp and "SACK permitted" in a SYN and its answer, 20 bytes in all, without
+    /// time stamps 12, and 8 without SACK (Linux `tcp_syn_options`); SACK blocks in an ACK, 8 bytes
+    /// each and 4 more for all of them (RFC 2018 section 3, padded to whole words). False: each has the
     /// [`SenderConfig::header`] of a data segment.
     ///
     /// Default: false; `linux`: true.
@@ -674,11 +674,12 @@ impl SenderConfig {
     /// Bytes of packets by what they carry.
     pub fn lengths(&self) -> PacketLengths {
         let plain = self.header as u16;
+        let has_sack = self.recovery.detector != Detector::NewReno;
         let start = match (self.tcp_options, self.timestamps) {
             (false, _) => 0,
             // Every header has room for time stamps, and "SACK permitted" takes their padding.
             (true, true) => 8,
-            (true, false) => 12,
+            (true, false) => 8 + 4 * u16::from(has_sack),
         };
         PacketLengths {
             data: self.packet() as u16,

@@ -646,6 +646,8 @@ fn a_packet_is_as_long_as_its_options_make_it() {
     assert_eq!(lengths(&linux), ([60, 52, 1500], [60, 52, 64], 80));
     let plain = linux.with(|c| (c.timestamps, c.header) = (false, 40));
     assert_eq!(lengths(&plain), ([52, 40, 1488], [52, 40, 52], 68));
+    let bare = plain.with(|c| c.recovery.detector = Detector::NewReno);
+    assert_eq!(lengths(&bare).0, [48, 40, 1488]);
     let modern = SenderConfig::preset(Preset::Y2026, 1500);
     assert_eq!(lengths(&modern), ([52, 52, 1500], [52, 52, 52], 52));
 }

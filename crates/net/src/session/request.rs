@@ -151,7 +151,7 @@ impl Request {
 /// request began with a seed and the run's nanoseconds: it cannot be mistaken.
 const MARK: u8 = b'F';
 /// One more for every change of what a request, a message of control or a result is made of.
-const FORM: u8 = 11;
+const FORM: u8 = 12;
 
 #[cfg(test)]
 mod tests {

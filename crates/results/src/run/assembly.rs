@@ -81,6 +81,8 @@ struct State {
     variables: Variables,
     /// For each case how many of those to come look at its runs; empty where nothing is released.
     lookers: Vec<u32>,
+    /// A case could not be handed over.
+    failed: bool,
 }
 
 /// The number of an expectation, that of one of its points, and what came of it there.
@@ -138,6 +140,7 @@ impl<'a> Assembly<'a> {
                 expectations: Vec::new(),
                 variables: Variables::default(),
                 lookers: Vec::new(),
+                failed: false,
             }),
         };
         if !stored && assembly.keep() == Keep::Remarks {
@@ -190,7 +193,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Hands over the cases that are complete, up to the first that is not. Called by every thread
-    /// that has finished a run; while one of them is at it the others go on with their runs.
+    /// that has finished a run; while one of them is at it the others do not wait for it here.
     ///
     /// # Errors
     /// If a run cannot be read again, or a case not be given away.
@@ -201,8 +204,14 @@ impl<'a> Assembly<'a> {
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => return Ok(()),
             };
+            // Half a row may be out: nothing goes behind it.
+            if state.failed {
+                return Ok(());
+            }
             while self.is_complete(state.next, stage) {
-                self.hand_over(&mut state, stage)?;
+                let handed = self.hand_over(&mut state, stage);
+                state.failed = handed.is_err();
+                handed?;
             }
             let next = state.next;
             drop(state);

@@ -198,6 +198,10 @@ fn made_on<'a>(
             order,
             of: &|case| kept.missing_of(case, counts[case]),
         };
+        // What was taken over has no run whose end would hand it over.
+        if streams {
+            assembly.advance(&stage)?;
+        }
         work.make(&missing, &|place, made| {
             kept.put(place, &made)?;
             match streams {

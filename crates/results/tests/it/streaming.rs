@@ -21,12 +21,15 @@ struct Taker {
     lines: Mutex<Vec<(usize, usize, Value)>>,
     /// Lines after which there is no room.
     room: Option<usize>,
+    /// Lines that found none.
+    refused: AtomicUsize,
 }
 
 impl CaseSink for Taker {
     fn case(&self, index: usize, line: &CaseLine<'_>) -> io::Result<()> {
         let mut lines = self.lines.lock().unwrap();
         if self.room.is_some_and(|room| lines.len() >= room) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         let line = serde_json::to_value(line).unwrap();
@@ -220,6 +223,26 @@ fn runs_end_when_nobody_can_be_given_a_case() {
     assert!(matches!(error, RunError::Output(_)), "{error}");
     assert_eq!(error.exit_code(), 3);
     assert_eq!((taker.indices(), taker.made.into_inner()), (vec![0], 4));
+}
+
+/// Half of a row may be out, and the runs that are under way must not write it again.
+#[test]
+fn a_case_that_nobody_could_take_is_not_given_again() {
+    let s = scenario(MATRIX);
+    for _ in 0..10 {
+        let taker = Taker {
+            room: Some(0),
+            ..Taker::default()
+        };
+        let options = Options {
+            jobs: 4,
+            cases: taker.taken(Keep::Remarks),
+            ..Options::default()
+        };
+        let error = run_on(&s, &options, &|spec: &RunSpec| taker.run(spec)).unwrap_err();
+        assert!(matches!(error, RunError::Output(_)), "{error}");
+        assert_eq!(taker.refused.into_inner(), 1);
+    }
 }
 
 /// Five of eight runs: two whole cases, and one that lacks a seed.

@@ -100,7 +100,8 @@ pub fn sends_something(scenario: &Scenario, args: &Send) -> Result<(), Failure> 
         return Ok(());
     }
     let off = |key: &str| key.rsplit('.').next() == Some("enabled");
-    let set = args.set.iter().find(|(key, _)| off(key));
+    let set = args.set.iter();
+    let set = set.rev().find(|(key, value)| off(key) && value != "true");
     let flag = set.map_or_else(
         || "the flags".to_owned(),
         |(key, value)| format!("`--set {key}={value}`"),

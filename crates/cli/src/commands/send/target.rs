@@ -82,7 +82,11 @@ impl FileAt {
 pub fn habit(text: &str) -> Option<&'static str> {
     if text == STREAM {
         Some("a copy that is interrupted resumes, which a pipe cannot: put it into a file first")
-    } else if text.contains('@') {
+    } else if text
+        .split(':')
+        .next()
+        .is_some_and(|host| host.contains('@'))
+    {
         Some("a server has a key and no users: leave out what stands before the `@`")
     } else {
         None
