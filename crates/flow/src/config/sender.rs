@@ -23,10 +23,10 @@ pub struct SenderConfig {
     /// Default: `52`.
     pub header: u32,
     /// What the options of SYNs and ACKs take is counted ([`SenderConfig::lengths`]): segment size,
-    /// window scale, time stamp and "SACK permitted" in a SYN and its answer, 20 bytes in all, without
-    /// time stamps 12, and 8 without SACK (Linux `tcp_syn_options`); SACK blocks in an ACK, 8 bytes
-    /// each and 4 more for all of them (RFC 2018 section 3, padded to whole words). False: each has the
-    /// [`SenderConfig::header`] of a data segment.
+    /// window scale, time stamp and "SACK permitted" in a SYN and its answer, 20 bytes in all,
+    /// without time stamps 12, and 8 without SACK (Linux `tcp_syn_options`); SACK blocks in an ACK,
+    /// 8 bytes each and 4 more for all of them (RFC 2018 section 3, padded to whole words). False:
+    /// each has the [`SenderConfig::header`] of a data segment.
     ///
     /// Default: false; `linux`: true.
     #[serde(default)]
