@@ -312,43 +312,44 @@ fn what_is_injected_is_lost_by_number_by_turns_and_by_chance_and_nobody_else_is_
 }
 
 /// A segment that is refused reduces the window; nothing is lost. One that is lost is sent again.
+/// A device that lost packets of its own, as one may whose reader a busy machine holds up, has
+/// stalls and losses of its own: then it is tried again.
 #[test]
 fn a_refusal_is_a_stall_and_a_loss_is_a_cut() {
-    let Some(mut ground) = Ground::new(&[slow(vec![])]) else {
-        return;
-    };
-    let Some(mut tuner) = ground.tuner() else {
-        return;
-    };
-    singly(&ground);
-    let held = rule("path", 0, "aimd", Params::default(), aimd(1.0, 0.25));
-    tuner.apply(policy(vec![held])).unwrap();
-    small(&mut ground, 0);
-    gets_on(&mut tuner);
-    let one = |kind| Fault {
-        kind,
-        places: [200].into(),
-        ..to(0)
-    };
-    let record = |tuner: &mut _| only(tuner).flow.unwrap();
-    let losses = lose(&ground, &one(inject::Kind::Stall), Duration::from_secs(1)).unwrap();
-    run(&mut tuner, Duration::from_millis(200), |_| false);
-    let flow = record(&mut tuner);
-    assert_eq!(losses.lost_segments, 1);
-    assert_eq!(
-        (flow.stalls, flow.cuts, only(&mut tuner).retransmitted),
-        (1, 0, 0),
-        "{flow:?}"
-    );
-    lose(&ground, &one(inject::Kind::Loss), Duration::from_secs(1)).unwrap();
-    run(&mut tuner, Duration::from_millis(200), |_| false);
-    let flow = record(&mut tuner);
-    assert_eq!(
-        (flow.stalls, flow.cuts, only(&mut tuner).retransmitted),
-        (1, 1, 1),
-        "{flow:?}"
-    );
-    tuner.finish().unwrap();
+    for _ in 0..5 {
+        let Some(mut ground) = Ground::new(&[slow(vec![])]) else {
+            return;
+        };
+        let Some(mut tuner) = ground.tuner() else {
+            return;
+        };
+        singly(&ground);
+        let held = rule("path", 0, "aimd", Params::default(), aimd(1.0, 0.25));
+        tuner.apply(policy(vec![held])).unwrap();
+        small(&mut ground, 0);
+        gets_on(&mut tuner);
+        let mut after = |kind| {
+            let fault = Fault {
+                kind,
+                places: [200].into(),
+                ..to(0)
+            };
+            let losses = lose(&ground, &fault, Duration::from_secs(1)).unwrap();
+            run(&mut tuner, Duration::from_millis(200), |_| false);
+            let known = only(&mut tuner);
+            let flow = known.flow.unwrap();
+            let seen = (flow.stalls, flow.cuts, known.retransmitted);
+            (losses.lost_segments, seen)
+        };
+        let seen = [inject::Kind::Stall, inject::Kind::Loss].map(&mut after);
+        tuner.finish().unwrap();
+        if ground.device_drops() == 0 {
+            assert_eq!(seen, [(1, (1, 0, 0)), (1, (1, 1, 1))]);
+            return;
+        }
+        eprintln!("{seen:?}, and {} lost by devices", ground.device_drops());
+    }
+    panic!("the devices lost packets in each of five attempts");
 }
 
 /// What a filter lets pass is not seen by those behind it: ours is the first one, and leaves the

@@ -200,6 +200,11 @@ impl Ground {
         copy
     }
 
+    /// Packets that the devices of both hosts have lost so far, without anybody's doing.
+    pub fn device_drops(&self) -> u64 {
+        self.stage.device_drops().expect("counters of the devices")
+    }
+
     /// Does something in the near host's namespace.
     pub fn on_near<T: Send + 'static>(
         &self,
