@@ -5,7 +5,7 @@ use fullpipe_results::metrics::measure;
 use fullpipe_results::run::Options;
 use fullpipe_scenario::{Loaded, Overrides, load};
 use fullpipe_units::{Span, Time};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelBridge, ParallelIterator};
 
 /// Worlds in which an experiment is not the one that its name promises, by scenario: each once left
 /// every expectation content.
@@ -32,8 +32,10 @@ const KNOWN: [(&str, &str); 7] = [
 /// why none is known; every wrong world that a file names is noticed.
 #[test]
 fn every_expectation_of_the_built_in_scenarios_can_fail() {
-    let names: Vec<&str> = fullpipe_scenario::builtin::names().collect();
-    let of_all: Vec<Vec<String>> = names.into_par_iter().map(faults).collect();
+    let mut names: Vec<&str> = fullpipe_scenario::builtin::names().collect();
+    // It takes minutes, the others seconds: it begins, and one by one they go to who is free.
+    names.sort_by_key(|name| *name != "response");
+    let of_all: Vec<Vec<String>> = names.into_iter().par_bridge().map(faults).collect();
     let faults: Vec<String> = of_all.into_iter().flatten().collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
