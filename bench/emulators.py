@@ -12,11 +12,12 @@ netem      the kernel's netem on that router: delay, rate and buffer both ways
 mahimahi   `mm-delay` around `mm-link`, if they are on PATH; installed setuid, run as nobody
 rattan     `rattan link`, if it is on PATH
 
-First 200 ICMP echoes over the idle path, 10 ms apart; then iperf3 (CUBIC) for 10 s, of which the
-first 3 do not count. While it counts, the machine's busy processors are read from /proc/stat and
-the emulator's own from /proc/PID/stat: the former has both ends of TCP in it, the latter only
+First 200 ICMP echoes over the idle path, 5 to 15 ms apart; then iperf3 (CUBIC) for 10 s, of which
+the first 3 do not count. While it counts, the machine's busy processors are read from /proc/stat
+and the emulator's own from /proc/PID/stat: the former has both ends of TCP in it, the latter only
 processes of the emulator, so nothing of what runs in the kernel. What devices lose on the way is no
-part of any path; a socket of rattan that overflows is not seen.
+part of any path; a socket of rattan that overflows is not seen. Runs beside which other programs
+took more than a tenth of a core are named below the table.
 
 Rates count IP packets, for tbf and netem too, whose own count has Ethernet's 14 bytes in it: 1448
 of 1500 bytes are payload.
@@ -31,6 +32,7 @@ import math
 import os
 import platform
 import pwd
+import random
 import re
 import select
 import shlex
@@ -54,6 +56,8 @@ PREFIX = "emulators-"  # of namespaces and folders, before the process id
 WINDOW = 256 << 20  # what TCP may have under way: `fullpipe emulate` gives its hosts as much
 HERE = Path(__file__).resolve()
 TICK = os.sysconf("SC_CLK_TCK")
+KERNEL_THREAD = 0x200000  # PF_KTHREAD among the flags in /proc/PID/stat
+DISTURBED = 0.1  # cores that other programs may take, at most
 
 
 class Cell:
@@ -215,12 +219,14 @@ def exchange(icmp, count, gap):
     """Round trips of so many echoes, in ms; those that do not come back within a second lack."""
     # Echoes of one exchange are not those of another.
     mark = int.from_bytes(os.urandom(2), "big")
-    sent, came, begun = [], [], time.monotonic()
+    # A steady rhythm would meet whatever ticks on the way at one moment of the tick.
+    uneven = random.Random(count)
+    sent, came, due = [], [], time.monotonic()
     while len(came) < count:
-        due = begun + len(sent) * gap if len(sent) < count else begun + count * gap + 1
         if time.monotonic() >= due:
             if len(sent) == count:
                 break
+            due += gap * uneven.uniform(0.5, 1.5) if len(sent) < count - 1 else 1.0
             request = struct.pack("!BBHHH56x", 8, 0, checksum(mark, len(sent)), mark, len(sent))
             sent.append(time.time_ns())
             icmp.send(request)
@@ -297,6 +303,26 @@ def own(sessions, names):
     return sum(int(fields[11]) + int(fields[12]) for fields in found) / TICK
 
 
+def others():
+    """Processor seconds of programs that are not ours, with those of their children that ended."""
+    parent, spent = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parent[int(folder.name)] = int(fields[1])
+        if not int(fields[6]) & KERNEL_THREAD:
+            spent[int(folder.name)] = sum(map(int, fields[11:15])) / TICK
+
+    def ours(pid):
+        while pid in parent and pid != os.getpid():
+            pid = parent[pid]
+        return pid == os.getpid()
+
+    return sum(seconds for pid, seconds in spent.items() if not ours(pid))
+
+
 def devices(text):
     """Packets that the devices of a /proc/net/dev lost."""
     rows = [line.split(":", 1)[1].split() for line in text.splitlines()[2:]]
@@ -325,14 +351,15 @@ def watched(folder, beside, log, sessions=(), names=()):
             if time.monotonic() > until or any(p.poll() is not None for p in beside):
                 break
             time.sleep(0.02)
-        seen.append((time.monotonic(), busy(), own(sessions, names)))
+        seen.append((time.monotonic(), busy(), own(sessions, names), others()))
     appears(folder / "near.json", beside, log, 40.0)
     came = json.loads((folder / "near.json").read_text())
     if "failed" in came:
         raise Failed(came["failed"])
-    (t0, all0, own0), (t1, all1, own1) = seen
-    came["machine_cores"] = (all1 - all0) / (t1 - t0)
-    came["own_cores"] = (own1 - own0) / (t1 - t0) if names else None
+    seconds, machine, mine, foreign = (end - begin for begin, end in zip(*seen))
+    came["machine_cores"] = machine / seconds
+    came["own_cores"] = mine / seconds if names else None
+    came["other_cores"] = foreign / seconds
     return came
 
 
@@ -645,8 +672,8 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fullpipe", required=True, help="the program")
     parser.add_argument("--only", metavar="NAME,...", help="these emulators")
-    parser.add_argument("--alone", default="2500,5000,6000,7500", metavar="MBIT,...",
-                        help="rates that fullpipe carries besides, 100 ms (default: 2500,5000,6000,7500)")
+    parser.add_argument("--alone", default="2500,5000,6000", metavar="MBIT,...",
+                        help="rates for fullpipe besides, at 100 ms (default: 2500,5000,6000)")
     parser.add_argument("--alone-buffer", type=float, default=0.25, metavar="BDP",
                         help="buffer at those (default: 0.25)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="everything measured goes there")
@@ -681,6 +708,10 @@ def main():
             print(f"{cell}, {emulator.name}: {told.get('failed') or round(told['mbps'], 1)}",
                   file=sys.stderr)
     print(compared(runs))
+    for cell, name, came in runs:
+        if came.get("other_cores", 0) > DISTURBED:
+            taken = came["other_cores"]
+            print(f"\n{cell}, {name}: disturbed by other programs, {taken:.2f} cores")
     for name, why in missing:
         print(f"\n{name} is not here: {why}")
     if any("verdict" in came for _, _, came in runs):
