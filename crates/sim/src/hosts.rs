@@ -320,13 +320,12 @@ impl Attached<'_> {
         &mut self,
         now: Time,
         slot: u32,
-        segment: &Segment,
+        (segment, size): (&Segment, u16),
         sender: &mut FlowSender<Out>,
         classes: &mut [ClassRecord],
     ) {
         let dropped = sender.depart(now, segment, classes);
         let out = &mut sender.outlet;
-        let size = out.lengths.segment(segment);
         let packet = Packet::of_segment(slot, size, segment);
         self.ways
             .capture
@@ -348,11 +347,10 @@ impl Attached<'_> {
 
     /// If the host's own interface is full, when to try again.
     #[inline]
-    fn room(&mut self, now: Time, out: &Out, segment: &Segment) -> Option<Time> {
+    fn room(&mut self, now: Time, out: &Out, size: u16) -> Option<Time> {
         if !out.local_queue {
             return None;
         }
-        let size = out.lengths.segment(segment);
         let room = self.net.links[out.first as usize].room(now, size)?;
         Some(room.max(now + Span::from_nanos(1)))
     }
@@ -497,12 +495,13 @@ impl Network for Attached<'_> {
         classes: &mut [ClassRecord],
     ) {
         while let Some(segment) = sender.poll_transmit(now) {
-            if let Some(retry) = self.room(now, &sender.outlet, &segment) {
+            let size = sender.outlet.lengths.segment(&segment);
+            if let Some(retry) = self.room(now, &sender.outlet, size) {
                 hand_back(now, segment, sender, classes);
                 self.net.schedule(retry, Wake::Resume(slot));
                 break;
             }
-            self.send(now, slot, &segment, sender, classes);
+            self.send(now, slot, (&segment, size), sender, classes);
         }
         if let Some(at) = sender.arm() {
             self.net.schedule(at, Wake::Sender(slot));

@@ -108,9 +108,19 @@ impl Net {
             }
             Admission::Refused => false,
             rare => {
-                self.admit(link as usize, rare);
+                self.enter(now, link as usize, rare);
                 true
             }
+        }
+    }
+
+    /// What an offer brings beyond an arrival. An idle transmitter takes the packet before another
+    /// one comes in the same instant (Linux `__dev_xmit_skb`: what is enqueued is sent at once).
+    #[cold]
+    fn enter(&mut self, now: Time, link: usize, admission: Admission) {
+        match admission {
+            Admission::Queued { begins: Some(at) } if at <= now => self.transmit(now, link),
+            _ => self.admit(link, admission),
         }
     }
 

@@ -370,7 +370,8 @@ pub enum PacerRule {
     /// segments or a millisecond of data are made up for, whichever is more.
     Credit,
     /// The first ten segments leave unpaced; behind one that leaves late the next one waits at
-    /// least half of its time (Linux `tcp_update_skb_after_send`, `net/ipv4/tcp_output.c`).
+    /// least half of its time (Linux `tcp_update_skb_after_send`, `net/ipv4/tcp_output.c`). The
+    /// rate of window and RTT changes with ACKs, not with what leaves between them.
     Linux,
 }
 
@@ -704,7 +705,7 @@ pub struct PacketLengths {
 
 impl PacketLengths {
     /// Of a SYN, of the ACK that ends the handshake, or of a full segment.
-    #[inline]
+    #[inline(always)]
     pub fn segment(&self, segment: &Segment) -> u16 {
         match segment.syn {
             false => self.data,
@@ -714,7 +715,7 @@ impl PacketLengths {
     }
 
     /// Of an ACK with its blocks, or of the answer to a SYN.
-    #[inline]
+    #[inline(always)]
     pub fn ack(&self, ack: &Ack) -> u16 {
         match ack.syn {
             false => self.ack[ack.sacks.len()],

@@ -373,6 +373,9 @@ impl<C: Controller> Sender<C> {
             good: event.advanced && event.lost == 0,
         });
         self.refresh_budget();
+        if self.board.nxt() > opening.una {
+            self.fix_rate();
+        }
     }
 
     /// The window was the limit during the last window of data.

@@ -86,6 +86,8 @@ pub struct Sender<C = Stack> {
     board: Scoreboard,
     rtt: RttEstimator,
     small_queue: SmallQueue,
+    /// Pacing rate of window and RTT at the last ACK, bit/s of payload, where it is fixed then.
+    fixed_rate: f64,
     artificial: Option<Box<Artificial>>,
     ecn: Ecn,
     one_way: Option<OneWay>,
@@ -132,6 +134,7 @@ impl<C: Controller> Sender<C> {
             chronograph: Chronograph::new(),
             limited: LimitTimes::default(),
             small_queue: SmallQueue::new(),
+            fixed_rate: f64::INFINITY,
             validation: WindowValidation::new(cfg.window.validation),
             artificial: Artificial::new(cfg.artificial_loss.clone(), seed),
             last_sent: Time::ZERO,
@@ -228,6 +231,7 @@ impl<C: Controller> Sender<C> {
         let ev = self.restart_event(now);
         self.cc.on_established(&ev);
         self.refresh_budget();
+        self.fix_rate();
         self.write();
     }
 

@@ -438,6 +438,23 @@ impl<C: Controller> Sender<C> {
     }
 
     fn rate_of_window(&self, gains: PacingGains) -> f64 {
+        match self.cfg.pacing.rule {
+            PacerRule::Credit => self.present_rate_of_window(gains),
+            PacerRule::Linux => self.fixed_rate,
+        }
+    }
+
+    /// An ACK is done with, or the handshake: Linux works the rate out once for all that the ACK
+    /// lets out, before any of it leaves (`tcp_update_pacing_rate`, `net/ipv4/tcp_input.c`).
+    #[inline]
+    pub(super) fn fix_rate(&mut self) {
+        if self.cfg.pacing.rule == PacerRule::Linux && !self.pacer.is_free() {
+            let gains = self.cfg.pacing.gains.unwrap_or_default();
+            self.fixed_rate = self.present_rate_of_window(gains);
+        }
+    }
+
+    fn present_rate_of_window(&self, gains: PacingGains) -> f64 {
         if !self.rtt.has_sample() {
             return f64::INFINITY;
         }
