@@ -65,6 +65,8 @@ pub struct Receiver {
     last_arrival: Time,
     /// One-way delay of the segment whose stamp is echoed.
     one_way: Span,
+    /// The last duplicate, until an ACK reports it.
+    duplicate: Range,
 }
 
 /// Totals of a receiver.
@@ -133,6 +135,7 @@ impl Receiver {
             counts: ReceiverCounts::default(),
             measures_one_way: false,
             one_way: Span::ZERO,
+            duplicate: Range::EMPTY,
         }
     }
 
@@ -232,16 +235,13 @@ impl Receiver {
         if known {
             self.quick = self.quick_again();
         }
-        let mut ack = self.ack(now);
-        if known && self.cfg.sack.enabled {
-            ack.dsack = true;
-            ack.sacks.push(Range {
+        if known {
+            self.duplicate = Range {
                 start: seq,
                 end: seq + 1,
-            });
+            };
         }
-        self.report(&mut ack.sacks);
-        ack
+        self.ack_with_blocks(now)
     }
 
     /// A delayed or merged ACK is due.
@@ -313,16 +313,20 @@ impl Receiver {
             start: seq,
             end: seq + 1,
         };
-        let mut dsack = None;
         let mut overdue = None;
-        let held = self.ahead.holding(seq).is_some();
-        if seq < self.next || held {
+        if seq < self.next {
             self.counts.duplicates += 1;
+            self.duplicate = alone;
             self.quick = self.quick_again();
-            if held && !self.cfg.sack.whole {
+        } else if self.ahead.holding(seq).is_some() {
+            // Above a hole: told with the next ACK, which it does not make quick
+            // (`tcp_data_queue_ofo`).
+            self.counts.duplicates += 1;
+            self.duplicate = alone;
+            if !self.cfg.sack.whole {
+                overdue = self.make_block_room(now, seq);
                 self.recall(alone);
             }
-            dsack = Some(alone).filter(|_| self.cfg.sack.enabled);
         } else {
             self.counts.delivered += 1;
             self.grow_window();
@@ -340,10 +344,7 @@ impl Receiver {
                 self.pending += (self.next - before) as u32;
                 self.unread = self.counts.delivered - before;
             } else {
-                if self.merged > 0 && self.block_slot(seq) >= UNREPORTED_BLOCKS {
-                    // What waits must be reported before a newer block takes its place.
-                    overdue = Some(self.ack_with_blocks(now));
-                }
+                overdue = self.make_block_room(now, seq);
                 let block = self.ahead.insert(alone, |_| {});
                 match self.cfg.sack.whole {
                     true => self.remember(block),
@@ -357,13 +358,13 @@ impl Receiver {
             self.merge(now, rule);
             return overdue;
         }
-        let mut ack = self.ack(now);
-        if let Some(duplicate) = dsack {
-            ack.dsack = true;
-            ack.sacks.push(duplicate);
-        }
-        self.report(&mut ack.sacks);
-        Some(ack)
+        Some(self.ack_with_blocks(now))
+    }
+
+    /// What waits must be reported before a newer block takes its place (`tcp_sack_new_ofo_skb`).
+    fn make_block_room(&mut self, now: Time, seq: u64) -> Option<Ack> {
+        let is_due = self.merged > 0 && self.block_slot(seq) >= UNREPORTED_BLOCKS;
+        is_due.then(|| self.ack_with_blocks(now))
     }
 
     /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and
@@ -443,14 +444,23 @@ impl Receiver {
         recent.filter(|r| r.start > self.next)
     }
 
+    /// The duplicate comes first (RFC 2883), then what was received out of order.
     #[inline]
-    fn report(&self, blocks: &mut SackBlocks) {
-        if self.ahead.is_empty() || !self.cfg.sack.enabled {
+    fn report(&mut self, ack: &mut Ack) {
+        let duplicate = core::mem::replace(&mut self.duplicate, Range::EMPTY);
+        if !self.cfg.sack.enabled {
             return;
         }
-        let room = self.cfg.sack.blocks.min(4).saturating_sub(blocks.len());
+        if !duplicate.is_empty() {
+            ack.dsack = true;
+            ack.sacks.push(duplicate);
+        }
+        if self.ahead.is_empty() {
+            return;
+        }
+        let room = self.cfg.sack.blocks.min(4).saturating_sub(ack.sacks.len());
         for block in self.blocks().take(room) {
-            blocks.push(block);
+            ack.sacks.push(block);
         }
     }
 
@@ -466,7 +476,7 @@ impl Receiver {
     /// The ACK that is due, and what was received out of order.
     fn ack_with_blocks(&mut self, now: Time) -> Ack {
         let mut ack = self.ack(now);
-        self.report(&mut ack.sacks);
+        self.report(&mut ack);
         ack
     }
 

@@ -437,3 +437,57 @@ fn who_arrives_as_another_departs_comes_after_it() {
     let mean = main.value("rtt_ms.mean").unwrap();
     assert!((mean / 45.71 - 1.0).abs() < 0.02, "{mean} ms");
 }
+
+/// Found by the search (docs/search.md), seeds 2959 and 3143: the first ten segments at an idle
+/// transmitter behind RED, and a paced burst in a recovery without SACK.
+const FOUND: [(&str, f64); 2] = [
+    (
+        r#"
+duration = "8s"
+
+[path]
+rate = "2.2Mbit/s"
+rtt = "159ms"
+buffer = "8 packets"
+queue = { by = "linux", kind = "red", max = "12 packets", max_p = 0.02, min = "4 packets" }
+
+[[flow]]
+start_spread = "20ms"
+rtt_spread = "1500us"
+stack = "veno-linux"
+preset = "linux"
+"#,
+        1.514,
+    ),
+    (
+        r#"
+duration = "10s"
+
+[path]
+rate = "14Mbit/s"
+rtt = "22ms"
+buffer = "51 packets"
+
+[[flow]]
+start_spread = "20ms"
+rtt_spread = "300us"
+stack = "yeah-linux"
+pacing = true
+recovery = "newreno"
+preset = "linux"
+"#,
+        9.166,
+    ),
+];
+
+/// Linux 6.1.192 in virtual time, 24 seeds: 1.514 +- 0.001 and 9.166 +- 0.029 Mbit/s.
+#[test]
+fn bursts_leave_as_they_do_in_linux() {
+    for (rest, expected) in FOUND {
+        let text = format!("name = \"found\"\nabout = \"Drawn\"\nseeds = 24\n{rest}");
+        let scenario = Scenario::parse(&text, "found.toml", &Overrides::default()).unwrap();
+        let ran = run_on(&scenario, &Options::default(), &Sim).unwrap();
+        let goodput = ran.result.cases[0].flows[0].value("goodput_mbps").unwrap();
+        assert!((goodput / expected - 1.0).abs() < 0.01, "{goodput} Mbit/s");
+    }
+}

@@ -252,6 +252,42 @@ fn a_retransmission_lost_after_a_timeout_begins_a_recovery() {
     }
 }
 
+/// What left just before a timeout is not lost by it, and found late by the reordering timer: in
+/// Linux that begins a recovery as well (`tcp_rack_reo_timeout` asks for no lost retransmission),
+/// elsewhere only a retransmission does.
+#[test]
+fn the_reordering_timer_begins_a_recovery_after_a_timeout() {
+    for (reduction, recoveries) in [(Reduction::PrrWindow, 1), (Reduction::Prr, 0)] {
+        let cfg = linux().with(|c| {
+            c.recovery.reduction = reduction;
+            c.recovery.recover_from_loss = true;
+            c.recovery.tlp = false;
+            c.recovery.frto = false;
+            c.recovery.undo = false;
+        });
+        let mut grows = Halver::new(8.0);
+        grows.slow_start = true;
+        let mut h = Host::with(cfg, grows);
+        let until = |end, ack: Ack| {
+            let window_end = end;
+            Ack { window_end, ..ack }
+        };
+        // Reordering was seen: the timer waits for a quarter of the RTT.
+        h.ack_at(100.0, &until(8, sack(0, &[(1, 2)])));
+        h.ack_at(101.0, &until(8, ack(2, 0.0)));
+        h.wait(390.0);
+        assert_eq!(h.ack(&until(10, ack(2, 0.0))), [N(8), N(9)]);
+        let resent = h.wait(450.0);
+        assert_eq!(resent.iter().map(|r| r.1).collect::<Vec<_>>(), [R(2)]);
+        let expiry = resent[0].0;
+        h.ack_at(expiry + 100.0, &until(10, ack(3, expiry)));
+        assert_eq!(h.s.phase(), Phase::Loss);
+        assert!(h.s.controller().congestions.is_empty());
+        h.wait(expiry + 140.0);
+        assert_eq!(h.s.controller().congestions.len(), recoveries);
+    }
+}
+
 /// While a hole is open, three ACKs for the same number leave at once and the rest wait 1.1 ms.
 #[test]
 fn acks_above_a_hole_are_merged() {
@@ -644,9 +680,21 @@ fn a_packet_is_as_long_as_its_options_make_it() {
     };
     let linux = SenderConfig::preset(Preset::Linux, 1500);
     assert_eq!(lengths(&linux), ([60, 52, 1500], [60, 52, 64], 80));
-    let plain = linux.with(|c| (c.timestamps, c.header) = (false, 40));
+    let plain = linux
+        .clone()
+        .with(|c| (c.timestamps, c.header) = (false, 40));
     assert_eq!(lengths(&plain), ([52, 40, 1488], [52, 40, 52], 68));
-    let bare = plain.with(|c| c.recovery.detector = Detector::NewReno);
+    let four = sack(9, &[(11, 12), (14, 15), (17, 18), (20, 21)]);
+    assert_eq!(plain.lengths().ack(&four), 76);
+    // A duplicate is reported in a block as well.
+    let duplicate = Ack {
+        dsack: true,
+        ..sack(9, &[(5, 6), (11, 12)])
+    };
+    assert_eq!(linux.lengths().ack(&duplicate), 72);
+    let bare = plain
+        .clone()
+        .with(|c| c.recovery.detector = Detector::NewReno);
     assert_eq!(lengths(&bare).0, [48, 40, 1488]);
     let modern = SenderConfig::preset(Preset::Y2026, 1500);
     assert_eq!(lengths(&modern), ([52, 52, 1500], [52, 52, 52], 52));
@@ -676,4 +724,42 @@ fn a_block_is_what_was_reported_last() {
     let newest = |block| (block, Some(block));
     assert_eq!(blocks(false), [newest((6, 8)), newest((11, 12))]);
     assert_eq!(blocks(true), [newest((5, 8)), ((11, 12), Some((5, 8)))]);
+}
+
+/// What has been acknowledged takes none of the four places (`tcp_sack_remove`): 5 is remembered
+/// when 6 comes, though 3 was reported after it and 11 later still.
+#[test]
+fn an_acknowledged_block_frees_its_place() {
+    let preset = ReceiverConfig::preset(Preset::Linux);
+    let mut r = Receiver::new(preset.with(|c| c.acks.compression = None));
+    for seq in [0, 1, 5, 7, 9, 3, 2, 11] {
+        r.handle_segment(at_us(1000), &data(seq));
+    }
+    let ack = r.handle_segment(at_us(2000), &data(6)).unwrap();
+    let first = ack.sacks.iter().next().map(|b| (b.start, b.end));
+    assert_eq!((ack.cum, first), (4, Some((5, 8))));
+}
+
+/// A duplicate above a hole makes no ACK quick and waits with what is merged
+/// (`tcp_data_queue_ofo`); one below is answered at once (`tcp_enter_quickack_mode`).
+#[test]
+fn a_duplicate_above_a_hole_waits() {
+    let told = |a: &Ack| {
+        let blocks: Vec<_> = a.sacks.iter().map(|b| (b.start, b.end)).collect();
+        (a.dsack, blocks)
+    };
+    let mut r = receiver(1);
+    for seq in [0, 1, 2, 4, 5, 6, 7] {
+        r.handle_segment(at_us(1000), &data(seq));
+    }
+    assert_eq!(r.handle_segment(at_us(1100), &data(5)), None);
+    assert_eq!(r.handle_segment(at_us(1200), &data(8)), None);
+    let merged = r.handle_timeout(r.next_timeout()).unwrap();
+    assert_eq!(told(&merged), (true, vec![(5, 6), (4, 9)]));
+    // It is told once.
+    assert_eq!(r.handle_segment(at_us(4000), &data(9)), None);
+    let merged = r.handle_timeout(r.next_timeout()).unwrap();
+    assert_eq!(told(&merged), (false, vec![(4, 10)]));
+    let below = r.handle_segment(at_us(6000), &data(1)).unwrap();
+    assert_eq!(told(&below), (true, vec![(1, 2), (4, 10)]));
 }

@@ -5,7 +5,7 @@ use fullpipe_flow::{Ack, Limit, PacerRule, Preset, SenderConfig, Validation};
 use fullpipe_units::{Rate, Time};
 
 use crate::host::Out::N;
-use crate::host::{Halver, Host, ack, modern, sack, span_ms, syn_ack};
+use crate::host::{Halver, Host, ack, modern, reduction, sack, span_ms, syn_ack};
 
 /// Section 3.2: segment i of the initial window leaves at t0 + i T; (RTT, jiffy, IW, T bounded, T
 /// variable), ms.
@@ -304,14 +304,55 @@ fn a_kernel_s_rate_counts_what_is_sacked() {
         h.ack_at(100.0, &ack(1, 0.0));
         h.s.drain_log().count();
         let srtt = h.s.rtt().srtt().as_secs_f64();
-        let outstanding = (h.s.nxt() - 1) as f64;
         h.deliver(&sack(1, &[(6, 20)]));
         let rate = h.s.pacing_rate().unwrap() * srtt / f64::from(1448 * 8);
+        let outstanding = (h.s.nxt() - h.s.una()) as f64;
         assert!(outstanding >= 20.0 && h.s.cwnd() < 20.0);
         match rule {
             PacerRule::Linux => assert!((rate - outstanding).abs() < 1e-6, "{rate}"),
             PacerRule::Credit => assert!(rate < 20.0, "{rate}"),
         }
+    }
+}
+
+/// Linux works the rate out at an ACK, for all that the ACK lets out (`tcp_update_pacing_rate`):
+/// what leaves afterwards is outstanding, too, and does not make the rest faster, and a timeout
+/// does not make it slower. 30 segments are outstanding of which 28 are SACKed or lost, and the
+/// window is 15.
+#[test]
+fn a_kernel_s_rate_stays_between_acks() {
+    for rule in [PacerRule::Linux, PacerRule::Credit] {
+        let cfg = modern().with(|c| {
+            c.pacing.rule = rule;
+            c.pacing.gains = Some(PacingGains {
+                slow_start: 1.0,
+                avoidance: 1.0,
+            });
+            c.recovery.reduction = reduction(false);
+            c.recovery.tlp = false;
+        });
+        let mut h = Host::new(cfg, 30.0);
+        h.wait(99.0);
+        h.ack_at(100.0, &ack(1, 0.0));
+        h.wait(199.0);
+        let sent = h.log.len();
+        let outstanding = (h.s.nxt() - h.s.una()) as f64;
+        h.ack_at(200.0, &sack(1, &[(2, 29)]));
+        let at_ack = h.s.pacing_rate().unwrap();
+        h.wait(260.0);
+        let times = departures(&h, sent);
+        let gaps: Vec<f64> = times.windows(2).map(|t| t[1] - t[0]).collect();
+        assert!(h.s.cwnd() < outstanding && gaps.len() >= 10, "{gaps:?}");
+        let srtt = h.s.rtt().srtt().as_secs_f64() * 1e3;
+        let expected = srtt / outstanding;
+        // Behind the first one, which leaves late, half of the time is waited.
+        let is_steady = gaps[1..].iter().all(|g| (g - expected).abs() < 1e-4);
+        assert_eq!(is_steady, rule == PacerRule::Linux, "{expected} {gaps:?}");
+        let timeouts = h.s.counts().timeouts;
+        h.wait(2000.0);
+        assert!(h.s.counts().timeouts > timeouts && h.s.cwnd() < 2.0);
+        let stays = h.s.pacing_rate() == Some(at_ack);
+        assert_eq!(stays, rule == PacerRule::Linux);
     }
 }
 

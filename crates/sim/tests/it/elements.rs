@@ -1,8 +1,8 @@
 //! Jitter, reordering, policing, losses of ACKs, thin return paths, spread delays, and marks.
 
 use fullpipe_run::{
-    Buffer, CaptureEvent, Codel, Discipline, FqCodel, LinkSpec, Loss, Outcome, Pie, Policer, Red,
-    Reorder, RunSpec,
+    Buffer, CaptureEvent, Codel, Discipline, FqCodel, LinkSpec, Loss, Outcome, Pie, Policer,
+    QueueRule, Red, Reorder, RunSpec,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
@@ -296,6 +296,34 @@ fn a_mark_reaches_the_sender() {
             noticed == 0 || deaf.links[0].early_drops >= noticed,
             "{discipline:?}"
         );
+    }
+}
+
+/// Ten segments in one instant, and a buffer of eight that counts the one in transmission: an idle
+/// transmitter takes the first before the others come (Linux `__dev_xmit_skb` sends at once what it
+/// has enqueued), and two are lost. Flow queueing drops half of the longest queue.
+#[test]
+fn an_idle_transmitter_takes_the_first_of_a_burst() {
+    let drops = |discipline: Discipline| {
+        let mut f = flow("main", "reno");
+        f.sender.transfer = Some(10);
+        let mut spec = dumbbell(12.0, 80, Buffer::Packets(8), 0.02, vec![f]);
+        spec.links[0].discipline = discipline;
+        run(&spec).unwrap().links[0].buffer_drops
+    };
+    assert_eq!(drops(Discipline::DropTail), 2);
+    for rule in [QueueRule::Rfc, QueueRule::Linux] {
+        for mut discipline in disciplines(false) {
+            let (by, expected) = match &mut discipline {
+                Discipline::Red(red) => (&mut red.by, 2),
+                Discipline::Pie(pie) => (&mut pie.by, 2),
+                Discipline::Codel(codel) => (&mut codel.by, 2),
+                Discipline::FqCodel(fq) => (&mut fq.codel.by, 4),
+                Discipline::DropTail => continue,
+            };
+            *by = rule;
+            assert_eq!(drops(discipline), expected, "{discipline:?}");
+        }
     }
 }
 
