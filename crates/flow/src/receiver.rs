@@ -329,7 +329,11 @@ impl Receiver {
             }
         } else {
             self.counts.delivered += 1;
-            self.grow_window();
+            if seq == self.next || self.cfg.sack.enabled {
+                // Without SACK a window that moves would hide that the ACK is a duplicate
+                // (`tcp_data_queue_ofo`).
+                self.grow_window();
+            }
             if seq == self.next {
                 // Not beyond what the last ACK said (RFC 7323 section 4.3).
                 if self.pending == 0 {

@@ -380,6 +380,26 @@ fn segments_are_acknowledged_at_once_while_the_window_grows() {
     assert_eq!(acks[8..], [Some(69), Some(70), None, Some(72)]);
 }
 
+/// Without SACK nothing that is out of order moves the window, so that every ACK counts as a
+/// duplicate (`tcp_data_queue_ofo`); what fills the hole does.
+#[test]
+fn the_window_grows_above_a_hole_only_with_sacks() {
+    for (sack, ends) in [(false, [48, 48, 53]), (true, [50, 52, 57])] {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.window.first = Some(45);
+            c.window.max = Some(100);
+            c.acks.quick = 0;
+            c.sack.enabled = sack;
+        }));
+        let mut end = |seq| {
+            let ack = r.handle_segment(at_us(seq), &data(seq));
+            ack.map(|a| a.window_end)
+        };
+        end(0);
+        assert_eq!([2, 3, 1].map(|seq| end(seq).unwrap_or(0)), ends, "{sack}");
+    }
+}
+
 /// What a receiver grants itself beyond the widest window shows in its quick ACKs alone.
 #[test]
 fn no_ack_says_more_than_the_widest_window() {

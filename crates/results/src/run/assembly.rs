@@ -88,7 +88,7 @@ struct State {
 /// The number of an expectation, that of one of its points, and what came of it there.
 type Placed = ((usize, usize), ExpectationResult);
 
-/// How far the cases are.
+/// What is known of the seeds of every case when some of them are looked at.
 #[derive(Clone, Copy)]
 pub(super) struct Stage<'a> {
     /// Seeds of each case.

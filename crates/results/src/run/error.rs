@@ -80,7 +80,7 @@ pub enum RunError {
     /// Captures are part of a result directory.
     #[error("captures need a directory")]
     CaptureNowhere,
-    /// Who takes the cases cannot.
+    /// A case is complete and could not be written to where the caller wants it.
     #[error("cannot hand over a case: {0}")]
     Output(std::io::Error),
     /// Threads could not be started.
