@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::args::Colour;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// Writes data to stdout. A closed pipe ends the output quietly.
 pub fn data(text: &str) -> Result<(), Failure> {
@@ -19,21 +19,29 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// The same for what is made while it is written.
 pub fn content(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    part(write).map_err(|e| unwritten(&e))
-}
-
-/// A part of what is written, before the rest is there.
-pub fn part(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
-    match write(&mut stdout).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+    match part(write) {
+        Err(e) if !is_closed(&e) => Err(unwritten(&e)),
+        _ => Ok(()),
     }
 }
 
-/// What it means that stdout takes nothing.
+/// A part of what is written, before the rest is there; a closed pipe is an error.
+pub fn part(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    write(&mut stdout).and_then(|()| stdout.flush())
+}
+
+/// The reader of a pipe has gone away: it has what it wanted.
+pub fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+/// How a command ends whose stdout takes nothing: quietly, if nobody reads any more.
 pub fn unwritten(error: &io::Error) -> Failure {
-    Failure::io("cannot write to stdout", error)
+    match is_closed(error) {
+        true => Failure::new(Exit::Ok, ""),
+        false => Failure::io("cannot write to stdout", error),
+    }
 }
 
 /// Words for people, a line of stderr.

@@ -356,7 +356,9 @@ impl Receiver {
                 }
             }
         }
+        // Without SACK each is a duplicate that counts (`__tcp_ack_snd_check`).
         if let Some(rule) = self.cfg.acks.compression
+            && self.cfg.sack.enabled
             && self.may_merge(rule)
         {
             self.merge(now, rule);

@@ -20,7 +20,8 @@
 //! - A duplicate ACK counts a segment, to be taken from the next ACK that covers more than one; on
 //!   the fast path nothing is taken, and an ACK that covers one segment takes nothing either
 //!   (`westwood_acked_count`). The fast path is for ACKs that header prediction expects, so that a
-//!   receiver whose advertised window stands still has its sender measure more.
+//!   receiver whose advertised window stands still has its sender measure more. Without SACK its
+//!   duplicates are expected, too, and count nothing.
 //! - The connection's first ACK counts as a duplicate: one segment, whatever it covers.
 //! - Idle time stays in the sample: nothing but an ACK begins one.
 

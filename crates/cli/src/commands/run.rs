@@ -380,6 +380,8 @@ struct Rows {
     columns: Option<view::Columns>,
     /// The header is printed.
     headed: AtomicBool,
+    /// Nothing else comes of the runs: they end when nobody reads any more.
+    are_all: bool,
 }
 
 impl Rows {
@@ -396,6 +398,7 @@ impl Rows {
         Some(Rows {
             columns,
             headed: AtomicBool::new(false),
+            are_all: args.out.is_none() && args.junit.is_none() && args.markdown.is_none(),
         })
     }
 }
@@ -419,7 +422,10 @@ impl CaseSink for Printed<'_> {
             }
         };
         let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
-        self.progress.beside(|| output::part(write))
+        match self.progress.beside(|| output::part(write)) {
+            Err(e) if output::is_closed(&e) && !self.rows.are_all => Ok(()),
+            other => other,
+        }
     }
 }
 

@@ -68,6 +68,34 @@ fn rows_come_while_later_cases_are_still_to_be_run() {
     }
 }
 
+/// `run ... --format csv | head`: nothing else would come of the runs, so that they end; a file that
+/// was asked for is whole all the same.
+#[test]
+fn runs_end_with_the_reader_of_their_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "many.toml", MANY);
+    for (file, is_whole) in [(None, false), (Some("all.xml"), true)] {
+        let mut args = vec!["run", "many.toml", "--format", "csv"];
+        args.extend(file.map(|f| ["--junit", f]).into_iter().flatten());
+        let mut command = command(dir.path(), &args);
+        let mut child = (command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+            .spawn()
+            .unwrap();
+        let mut rows = BufReader::new(child.stdout.take().unwrap());
+        let mut head = String::new();
+        rows.read_line(&mut head).unwrap();
+        drop(rows);
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(
+            head.starts_with("scenario,ground,") && ended.status.success(),
+            "{said}"
+        );
+        assert_eq!(said.contains("many: 7776 runs"), is_whole, "{said}");
+        assert_eq!(dir.path().join("all.xml").exists(), is_whole);
+    }
+}
+
 /// Ten runs of each of a hundred thousand cases, the most that a matrix may have, are to fit into
 /// 300 MB: 3 kB a case.
 #[test]

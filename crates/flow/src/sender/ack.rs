@@ -35,7 +35,7 @@ impl<C: Controller> Sender<C> {
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
             return;
         }
-        if self.writes.is_due(una, self.budget.window()) {
+        if self.writes.is_due(una, self.buffered_window()) {
             // Since the ACK before: what that let out left first (`tcp_data_snd_check`).
             self.write();
         }
@@ -177,7 +177,8 @@ impl<C: Controller> Sender<C> {
             false => Stamps::default(),
         };
         // Copies: a reference would keep all of `d` in memory.
-        let predicted = advanced && opening.steady && ack.sacks.is_empty() && !ack.ece;
+        // A duplicate without SACK blocks, too: `tcp_in_ack_event` asks for the slow path alone.
+        let predicted = opening.steady && ack.sacks.is_empty() && !ack.ece;
         let Some((seq, sent)) = d.newest else {
             self.delivery.on_unknown_delivered(now, d.acked + d.sacked);
             let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);

@@ -443,6 +443,12 @@ impl<C: Controller> Sender<C> {
         self.budget.set(most.min(self.budget.window()));
     }
 
+    /// The send buffer is for so many segments (`tcp_sndbuf_expand`).
+    #[inline]
+    fn buffered_window(&self) -> u64 {
+        self.budget.window().max(self.recovery.dup_thresh() + 1)
+    }
+
     /// The application writes what fits into its send buffer; true if that is something.
     #[cold]
     fn write(&mut self) -> bool {
@@ -458,7 +464,7 @@ impl<C: Controller> Sender<C> {
             una: self.board.una(),
             merged,
             app_end: self.limits.app_end(),
-            window: self.budget.window(),
+            window: self.buffered_window(),
             // `bbr_sndbuf_expand`
             windows: if self.cc.sets_rate() { 3 } else { 2 },
         });

@@ -4,12 +4,12 @@
 use fullpipe_cc::Phase;
 use fullpipe_flow::{
     Ack, AckCompression, Detector, LossWindow, Preset, Receiver, ReceiverConfig, Reduction,
-    RttSample, Segment, SenderConfig, Validation,
+    RttSample, Segment, SenderConfig, SpuriousRule, Validation,
 };
 use fullpipe_units::{Span, Time};
 
 use crate::host::Out::{self, N, R};
-use crate::host::{self, Halver, Host, ack, ms, sack};
+use crate::host::{self, Halver, Host, ack, ms, sack, syn_ack};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux() -> SenderConfig {
@@ -400,6 +400,48 @@ fn the_window_grows_above_a_hole_only_with_sacks() {
     }
 }
 
+/// Without SACK no ACK is merged: each is a duplicate that counts (`__tcp_ack_snd_check`).
+#[test]
+fn duplicates_without_sack_are_not_merged() {
+    let answered = |sack: bool| {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.window.first = None;
+            c.window.max = None;
+            c.acks.quick = 0;
+            c.sack.enabled = sack;
+        }));
+        let acked = |seq: &u64| r.handle_segment(at_us(*seq), &data(*seq)).is_some();
+        (1..20).filter(acked).count()
+    };
+    assert_eq!((answered(false), answered(true)), (19, 3));
+}
+
+/// Without SACK more duplicates than segments that can cause one are reordering, and as many are
+/// asked for from then on (`tcp_check_reno_reordering`): of two segments outstanding one can, and
+/// two duplicates came. RFC 5681 asks for three.
+#[test]
+fn duplicates_beyond_what_is_outstanding_change_how_many_are_asked_for() {
+    for (by, asked) in [(SpuriousRule::Linux, 2), (SpuriousRule::Rfc, 3)] {
+        let cfg = linux().with(|c| {
+            c.handshake = true;
+            c.recovery.detector = Detector::NewReno;
+            c.recovery.reordering_by = by;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        h.ack_at(100.0, &syn_ack(2));
+        let until = |cum, window_end| Ack {
+            window_end,
+            ..ack(cum, 0.0)
+        };
+        h.ack_at(200.0, &until(0, 2));
+        h.ack(&until(0, 2));
+        assert_eq!(h.s.counts().retransmits, 0);
+        h.ack_at(201.0, &until(2, 20));
+        let resent = (1..=3).find(|_| h.ack(&until(2, 20)).contains(&R(2)));
+        assert_eq!(resent, Some(asked), "{by:?}");
+    }
+}
+
 /// What a receiver grants itself beyond the widest window shows in its quick ACKs alone.
 #[test]
 fn no_ack_says_more_than_the_widest_window() {
@@ -445,7 +487,7 @@ fn the_ack_that_fills_a_hole_advertises_what_the_buffer_has_left() {
     assert_eq!((windows(None), windows(Some(110))), (full, full));
 }
 
-/// Header prediction: an ACK that advances, without blocks or echo, with the window of the last.
+/// Header prediction: an ACK without blocks or echo, with the window of the last; a duplicate, too.
 #[test]
 fn an_ack_is_predicted_that_repeats_the_window_of_the_one_before() {
     let mut h = Host::new(linux(), 20.0);
@@ -468,11 +510,12 @@ fn an_ack_is_predicted_that_repeats_the_window_of_the_one_before() {
         (plain(4, 300), true),
         (marked, false),
         (blocks, false),
-        (plain(6, 300), false),
+        (plain(6, 300), true),
         (plain(9, 300), true),
         (plain(10, 299), false),
         (plain(11, 300), false),
         (plain(12, 300), true),
+        (plain(12, 310), false),
     ];
     for (i, (ack, predicted)) in acks.iter().enumerate() {
         h.ack_at(100.0 + i as f64, ack);
@@ -528,7 +571,9 @@ fn a_hole_fills_the_send_buffer() {
         for n in 1..400 {
             match sack_used {
                 true => h.ack_at(100.0 + n as f64, &sack(0, &[(1, 1 + n)])),
-                false => h.ack_at(100.0 + n as f64, &ack(0, 0.0)),
+                // No more duplicates than segments behind the hole.
+                false if n < h.s.nxt() => h.ack_at(100.0 + n as f64, &ack(0, 0.0)),
+                false => break,
             };
             most = most.max(h.s.cwnd());
         }

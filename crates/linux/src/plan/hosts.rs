@@ -71,10 +71,12 @@ impl Plan {
         } else {
             67_108_864
         };
+        // Hosts and routers share a kernel, but no wire carries a socket's hash: with a new one at
+        // every timeout the retransmission would overtake its flow in a router's FQ-CoDel.
         let _ = write!(
             self.sysctl,
             "core/rmem_max 268435456\ncore/wmem_max 268435456\n\
-             core/netdev_max_backlog 1000000\n\
+             core/netdev_max_backlog 1000000\ncore/txrehash 0\n\
              ipv4/tcp_mem 400000 600000 800000\n\
              ipv4/tcp_rmem 4096 67108864 {room}\n\
              ipv4/tcp_wmem 4096 16384 268435456\n\

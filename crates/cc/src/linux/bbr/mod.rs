@@ -13,10 +13,9 @@
 //!   (`bbr_quantization_budget`, [`aggregation`]); a policer's rate is obeyed for 48 rounds
 //!   ([`policer`]).
 //!
-//! Two things differ from the kernel. Segments before the first ACK are not paced, where the kernel
-//! does not pace the first ten (`tcp_update_skb_after_send`): the same with an initial window of
-//! 10. A sample whose last segment was a runt that the receiver may have delayed
-//! (`is_ack_delayed`) does not exist here, as all segments are full.
+//! One thing differs from the kernel: a sample whose last segment was a runt that the receiver may
+//! have delayed (`is_ack_delayed`) does not exist here, as all segments are full. That the first ten
+//! segments are not paced (`tcp_update_skb_after_send`) is the pacer's.
 
 mod aggregation;
 mod policer;
@@ -63,9 +62,8 @@ pub struct Bbr {
     prior_cwnd: u32,
     policer: Policer,
     aggregation: Aggregation,
-    /// `sk_pacing_rate`, bytes/s, and whether it is in force.
+    /// `sk_pacing_rate`, bytes/s; 0 before the connection is open.
     pacing_rate: u64,
-    paces: bool,
     has_seen_rtt: bool,
     /// Time of the last delivery (`delivered_mstamp`).
     delivered_at: Time,
@@ -113,7 +111,6 @@ impl Bbr {
             policer: Policer::default(),
             aggregation: Aggregation::new(Time::ZERO),
             pacing_rate: 0,
-            paces: false,
             has_seen_rtt: false,
             delivered_at: Time::ZERO,
         }
@@ -485,7 +482,6 @@ impl Module for Bbr {
         if ev.delivered_now() > 0 {
             self.delivered_at = ev.now;
         }
-        self.paces = true;
         self.update_bw(sk, ev);
         self.update_aggregation(sk, ev);
         self.update_cycle(sk, ev);
@@ -498,7 +494,7 @@ impl Module for Bbr {
     }
 
     fn pacing_rate(&self) -> Option<u64> {
-        self.paces.then_some(self.pacing_rate)
+        (self.pacing_rate > 0).then_some(self.pacing_rate)
     }
 
     fn limits_itself(&self) -> bool {

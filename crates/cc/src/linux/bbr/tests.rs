@@ -54,9 +54,10 @@ fn the_first_pacing_rate() {
     assert_eq!(bbr.pacing_rate, 285_662);
     assert_eq!(
         Module::pacing_rate(&bbr),
-        None,
-        "before the first ACK nothing is paced"
+        Some(285_662),
+        "in force from the handshake on (`bbr_init`)"
     );
+    assert_eq!(Module::pacing_rate(&Bbr::new()), None);
     // Without a handshake the nominal RTT is 1 ms.
     let (bbr, _) = flow(0);
     assert_eq!(

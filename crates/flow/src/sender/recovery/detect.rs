@@ -89,7 +89,7 @@ impl Recovery {
 
     fn detect_by_duplicates(&mut self, advanced: bool, board: &mut Scoreboard) -> u64 {
         let una = board.una();
-        let enough = self.newreno.duplicates() >= DUP_THRESH;
+        let enough = self.newreno.duplicates() >= self.newreno.threshold();
         let head = board.flight() > 0
             && match self.phase {
                 // A partial ACK names the next hole.
@@ -104,7 +104,7 @@ impl Recovery {
         // RFC 6582 section 3.2 step 3: the hole leaves at once, as the first one did.
         self.fast_retransmit |=
             news && self.phase == Phase::Recovery && self.cfg.reduction == Reduction::Immediate;
-        self.newreno.bound(board);
+        self.newreno.bound(board, 0);
         u64::from(news)
     }
 }
@@ -119,4 +119,4 @@ fn detect_by_sack(board: &mut Scoreboard) -> u64 {
 }
 
 /// Duplicates or SACKed segments above that call a hole lost (RFC 5681, RFC 6675 DupThresh).
-const DUP_THRESH: u64 = 3;
+pub(super) const DUP_THRESH: u64 = 3;

@@ -130,7 +130,7 @@ impl Recovery {
             frto: Frto::Off,
             frto_until: 0,
             rack: Rack::new(cfg.reordering_by),
-            newreno: NewReno::default(),
+            newreno: NewReno::new(cfg.reordering_by),
             probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
             rescue_after: u64::MAX,
             limited_sent: 0,
@@ -344,6 +344,12 @@ impl Recovery {
         self.rack.is_reordering_high()
     }
 
+    /// Duplicates that call a hole lost, without SACK.
+    #[inline]
+    pub(super) fn dup_thresh(&self) -> u64 {
+        self.newreno.threshold()
+    }
+
     /// Scoreboard of an ACK without SACK (RFC 6582).
     pub(super) fn deliver_without_sack(
         &mut self,
@@ -355,9 +361,15 @@ impl Recovery {
         let recovering = self.phase == Phase::Recovery;
         if advanced {
             self.newreno.on_advance(ack.cum, recovering, board, d);
-        } else if !self.is_held_blind() || board.una() < self.point {
+        } else if !self.is_held_blind() || (board.una() < self.point && self.has_new_data(board)) {
             self.newreno.on_duplicate(ack.cum, board, d);
         }
+    }
+
+    /// After a timeout duplicates count once new data has left (`tcp_process_loss`): all else is
+    /// lost, and duplicates of that would look like reordering.
+    fn has_new_data(&self, board: &Scoreboard) -> bool {
+        self.phase != Phase::Loss || board.nxt() > self.point
     }
 
     /// SACKed segments in an open window begin disorder.

@@ -1,19 +1,43 @@
 //! Duplicate ACKs of a peer without SACK (RFC 6582): each stands for one delivered segment of
 //! unknown number.
+//!
+//! Linux takes more of them than segments that may have caused one for reordering, and asks for as
+//! many before it resends from then on, more than three or fewer (`tcp_check_reno_reordering`,
+//! `tcp_newreno_mark_lost`). No timeout takes that back: it has forgotten the duplicates before it
+//! asks for them (`tcp_enter_loss`).
 
+use super::detect::DUP_THRESH;
+use super::rack::MOST_DISTANCE;
+use crate::config::SpuriousRule;
 use crate::sender::scoreboard::{Delivered, Scoreboard};
 
 /// Duplicate ACKs of the present window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct NewReno {
     duplicates: u64,
+    /// So many call the first outstanding segment lost (Linux `reordering`).
+    threshold: u64,
+    by: SpuriousRule,
     /// A partial ACK of this recovery has restarted the retransmission timer.
     partial_ack_seen: bool,
 }
 
 impl NewReno {
+    pub(super) fn new(by: SpuriousRule) -> Self {
+        Self {
+            duplicates: 0,
+            threshold: DUP_THRESH,
+            by,
+            partial_ack_seen: false,
+        }
+    }
+
     pub(super) fn duplicates(&self) -> u64 {
         self.duplicates
+    }
+
+    pub(super) fn threshold(&self) -> u64 {
+        self.threshold
     }
 
     pub(super) fn partial_ack_seen(&self) -> bool {
@@ -34,9 +58,14 @@ impl NewReno {
         self.duplicates = 0;
     }
 
-    /// Duplicates beyond what is outstanding were the network's own.
-    pub(super) fn bound(&mut self, board: &mut Scoreboard) {
-        self.duplicates = board.bound_duplicates();
+    /// Duplicates beyond what is outstanding were the network's own, after an ACK for `acked`
+    /// segments (`tcp_limit_reno_sacked`).
+    pub(super) fn bound(&mut self, board: &mut Scoreboard, acked: u64) {
+        let linux = self.by == SpuriousRule::Linux;
+        if board.bound_duplicates(u64::from(linux)) && linux {
+            self.threshold = (board.flight() + acked).min(MOST_DISTANCE);
+        }
+        self.duplicates = board.sacked_out();
     }
 
     /// In a recovery duplicates outlive a partial ACK, less those that it turns out to cover.
@@ -47,22 +76,23 @@ impl NewReno {
         board: &mut Scoreboard,
         d: &mut Delivered,
     ) {
-        let known = self.duplicates.min(cum - board.una() - 1);
-        board.remove_duplicates(if recovering { known } else { u64::MAX });
-        self.duplicates = if recovering {
-            self.duplicates - known
-        } else {
-            0
-        };
+        let acked = cum - board.una();
+        let known = self.duplicates.min(acked - 1);
+        board.remove_duplicates(known);
         board.ack_to(cum, d);
-        self.bound(board);
+        self.bound(board, acked);
         d.acked -= known.min(d.acked);
+        if !recovering {
+            self.forget(board);
+        }
     }
 
     pub(super) fn on_duplicate(&mut self, cum: u64, board: &mut Scoreboard, d: &mut Delivered) {
-        if board.flight() > 0 && cum == board.una() && board.add_duplicate() {
-            self.duplicates += 1;
-            d.sacked = 1;
+        if board.flight() > 0 && cum == board.una() {
+            let before = self.duplicates;
+            board.add_duplicate();
+            self.bound(board, 0);
+            d.sacked = self.duplicates.saturating_sub(before);
         }
     }
 }

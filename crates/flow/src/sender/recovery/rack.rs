@@ -175,7 +175,7 @@ impl Rack {
 const PERSIST: u32 = 16;
 /// Linux `tcp_reordering` and `tcp_max_reordering`, segments.
 const DISTANCE: u64 = 3;
-const MOST_DISTANCE: u64 = 300;
+pub(super) const MOST_DISTANCE: u64 = 300;
 /// Linux keeps the steps in a byte.
 const MOST_STEPS: u64 = 0xFF;
 

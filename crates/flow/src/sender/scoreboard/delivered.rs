@@ -260,12 +260,9 @@ impl Scoreboard {
     }
 
     /// NewReno: a duplicate ACK stands for one delivered segment of unknown number.
-    pub fn add_duplicate(&mut self) -> bool {
-        let room = self.flight() > self.out.sacked() + self.out.lost();
-        if room {
-            self.out.add_sacked(1);
-        }
-        room
+    /// To be bounded at once.
+    pub fn add_duplicate(&mut self) {
+        self.out.add_sacked(1);
     }
 
     /// NewReno: forget `n` duplicates (all: `u64::MAX`).
@@ -273,13 +270,13 @@ impl Scoreboard {
         self.out.remove_sacked(n.min(self.out.sacked()));
     }
 
-    /// NewReno: duplicates beyond what is outstanding and not lost were the network's own. Returns
-    /// what is left.
-    pub fn bound_duplicates(&mut self) -> u64 {
-        let most = self.flight() - self.out.lost();
-        self.out
-            .remove_sacked(self.out.sacked().saturating_sub(most));
-        self.out.sacked()
+    /// NewReno: duplicates beyond what is outstanding and not lost, `holes` of it at least, were the
+    /// network's own. True if there were any.
+    pub fn bound_duplicates(&mut self, holes: u64) -> bool {
+        let most = self.flight() - self.out.lost().max(holes).min(self.flight());
+        let more = self.out.sacked().saturating_sub(most);
+        self.out.remove_sacked(more);
+        more > 0
     }
 
     /// The receiver reneged: what was SACKed is treated as not received (RFC 2018 section 8).
