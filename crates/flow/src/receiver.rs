@@ -318,6 +318,11 @@ impl Receiver {
             self.counts.duplicates += 1;
             self.duplicate = alone;
             self.quick = self.quick_again();
+            // The last segment that the last ACK covers is within the window still, and its stamp
+            // is taken (`tcp_sequence`, `tcp_replace_ts_recent`).
+            if self.cfg.paws && seq + 1 == self.next - u64::from(self.pending) {
+                self.note_stamp(now, stamp);
+            }
         } else if self.ahead.holding(seq).is_some() {
             // Above a hole: told with the next ACK, which it does not make quick
             // (`tcp_data_queue_ofo`).

@@ -8,7 +8,7 @@ use super::Sender;
 use super::recovery::{Irregular, PrrAck, Trust, Verdict};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
-use crate::config::{Detector, RttSample};
+use crate::config::{Detector, RttSample, SpuriousRule};
 use crate::episode::{EpisodeKind, Proof};
 use crate::segment::Ack;
 
@@ -70,7 +70,8 @@ impl<C: Controller> Sender<C> {
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
         if let Some((seq, newest)) = &d.newest {
-            self.recovery.on_plain_ack(now, (*seq, newest));
+            let deliveries = self.delivery.delivered();
+            self.recovery.on_plain_ack(now, (*seq, newest), deliveries);
         }
         self.conclude(opening, &mut event);
         self.rearm(now, true);
@@ -154,6 +155,9 @@ impl<C: Controller> Sender<C> {
             };
             if i == 0 && (block.end <= ack.cum || (ack.dsack && covered())) {
                 dsack = Some(block.start).filter(|seq| !self.persist.has_probed(*seq));
+                if self.cfg.recovery.reordering_by == SpuriousRule::Linux {
+                    self.board.note_duplicate(block.start, d);
+                }
             } else {
                 self.board.sack(block, d);
             }

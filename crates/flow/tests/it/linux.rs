@@ -9,7 +9,7 @@ use fullpipe_flow::{
 use fullpipe_units::{Span, Time};
 
 use crate::host::Out::{self, N, R};
-use crate::host::{self, Halver, Host, ack, ms, sack, syn_ack};
+use crate::host::{self, Halver, Host, ack, ms, reduction, sack, syn_ack};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux() -> SenderConfig {
@@ -827,4 +827,48 @@ fn a_duplicate_above_a_hole_waits() {
     assert_eq!(told(&merged), (false, vec![(4, 10)]));
     let below = r.handle_segment(at_us(6000), &data(1)).unwrap();
     assert_eq!(told(&below), (true, vec![(1, 2), (4, 10)]));
+}
+
+/// A duplicate of the segment just below what was last acknowledged is within the window, and its
+/// stamp is echoed from then on; one of an older segment is not (`tcp_sequence`).
+#[test]
+fn the_last_acknowledged_segment_brings_its_stamp_again() {
+    for (seq, echo) in [(2, 9000), (1, 1002)] {
+        let mut r = receiver(16);
+        for seq in 0..3 {
+            r.handle_segment(at_us(1000), &data(seq));
+        }
+        let again = host::data(seq, Time::from_nanos(9000));
+        let ack = r.handle_segment(at_us(2000), &again).unwrap();
+        assert_eq!(ack.echo, Time::from_nanos(echo), "{seq}");
+    }
+}
+
+/// A DSACK of a segment that is SACKed and was resent shows reordering (`tcp_sacktag_one`): the
+/// first transmission was late. RACK then waits for a quarter of the RTT where it waited not at
+/// all, and the next hole is not resent with the first SACK above it.
+#[test]
+fn a_duplicate_of_what_is_sacked_shows_reordering() {
+    let resent = |duplicate: bool| {
+        let cfg = linux().with(|c| {
+            c.recovery.tlp = false;
+            c.recovery.undo = false;
+            c.recovery.reduction = reduction(false);
+        });
+        let mut keeps = Halver::new(30.0);
+        keeps.hold = true;
+        let mut h = Host::with(cfg, keeps);
+        h.ack_at(100.0, &sack(0, &[(1, 3), (4, 12)]));
+        h.ack_at(150.0, &sack(0, &[(1, 12)]));
+        if duplicate {
+            let again = Ack {
+                dsack: true,
+                ..sack(0, &[(3, 4), (1, 12)])
+            };
+            h.ack_at(199.0, &again);
+        }
+        h.ack_at(200.0, &sack(0, &[(1, 12), (13, 14)]))
+            .contains(&R(12))
+    };
+    assert_eq!((resent(true), resent(false)), (false, true));
 }

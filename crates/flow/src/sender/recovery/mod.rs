@@ -259,9 +259,22 @@ impl Recovery {
 
     /// A plain cumulative ACK; `newest` is the most recently sent segment that it delivered.
     #[inline]
-    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent)) {
+    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent), deliveries: u64) {
         if self.cfg.detector == Detector::Rack {
             self.rack.advance(now, newest.0, newest.1);
+            if self.rack.awaits_delivery() {
+                self.note_delivery(newest.1, deliveries);
+            }
+        }
+    }
+
+    /// Linux (`tcp_rack_update_reo_wnd`): every ACK that delivers something, with the newest of it.
+    #[cold]
+    fn note_delivery(&mut self, newest: &Sent, deliveries: u64) {
+        if self.cfg.reordering_by == SpuriousRule::Linux {
+            let since = (deliveries as u32).wrapping_sub(newest.delivered);
+            let prior = deliveries - u64::from(since);
+            self.rack.on_delivery(prior, deliveries);
         }
     }
 
@@ -291,6 +304,14 @@ impl Recovery {
                     self.rack.time(ir.now, xmit);
                 }
             }
+            if by == SpuriousRule::Linux
+                && let Some(seq) = ir.dsack
+                && self.explains_duplicate()
+                && !self.probe.is_of(seq)
+            {
+                // Before what this ACK shows of reordering (`tcp_check_dsack`).
+                self.rack.note_dsack();
+            }
             if let Some(lowest) = d.reordered {
                 // How far is measured against what earlier ACKs reported.
                 let overtaken = lowest < ir.prior_fack;
@@ -312,16 +333,8 @@ impl Recovery {
                 self.rack.on_ack(dsack, board.una(), board.nxt());
             }
             SpuriousRule::Linux => {
-                if let Some(seq) = ir.dsack
-                    && self.explains_duplicate()
-                    && !self.probe.is_of(seq)
-                {
-                    self.rack.note_dsack();
-                }
                 if let Some((_, newest)) = ir.delivered.newest {
-                    let since = (ir.deliveries as u32).wrapping_sub(newest.delivered);
-                    let prior = ir.deliveries - u64::from(since);
-                    self.rack.on_delivery(prior, ir.deliveries);
+                    self.note_delivery(&newest, ir.deliveries);
                 }
             }
         }

@@ -118,13 +118,22 @@ impl Rack {
     }
 
     /// Linux (`tcp_rack_update_reo_wnd`): of `deliveries` in all, this one is of a segment that
-    /// left after `prior`. It widens the window for a DSACK unless that was done since.
+    /// left after `prior`. It widens the window for a DSACK unless that was done since; a widened
+    /// window whose recoveries are over ends with it.
     pub fn on_delivery(&mut self, prior: u64, deliveries: u64) {
         if std::mem::take(&mut self.dsack_waits) && prior >= self.widened_at {
             self.mult = (self.mult + 1).min(MOST_STEPS);
             self.widened_at = deliveries;
             self.persist = PERSIST;
+        } else if self.persist == 0 {
+            self.mult = 1;
         }
+    }
+
+    /// The next delivery may change the window ([`Rack::on_delivery`]).
+    #[inline]
+    pub fn awaits_delivery(&self) -> bool {
+        self.dsack_waits || (self.persist == 0 && self.mult > 1)
     }
 
     /// Linux (`tcp_try_undo_dsack`): a reduction that DSACKs undid is one recovery less.
@@ -139,7 +148,9 @@ impl Rack {
             return;
         }
         self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
+        // By Linux the next delivery ends it: what this ACK shows is judged by the window as it was
+        // (`tcp_rack_update_reo_wnd` comes before `tcp_try_undo_recovery`).
+        if self.persist == 0 && self.by == SpuriousRule::Rfc {
             self.mult = 1;
         }
     }
@@ -149,7 +160,14 @@ impl Rack {
         if !self.reordering_seen && (recovering || sacked >= 3) {
             return Span::ZERO;
         }
-        (min_rtt * self.mult / 4).min(srtt)
+        match self.by {
+            SpuriousRule::Rfc => (min_rtt * self.mult / 4).min(srtt),
+            // A quarter in whole microseconds (`tcp_rack_reo_wnd`).
+            SpuriousRule::Linux => {
+                let quarter = min_rtt.as_nanos() / 4_000;
+                Span::from_micros(quarter * self.mult).min(srtt)
+            }
+        }
     }
 
     /// Sent before the newest delivered segment.
@@ -276,6 +294,9 @@ mod tests {
         }
         assert_eq!(window(&rack), ms(60));
         rack.on_recovery_exit();
+        // What the ACK that ends the last one shows is judged by the window as it was.
+        assert_eq!(window(&rack), ms(60));
+        rack.on_delivery(40, 41);
         assert_eq!(window(&rack), ms(20));
         rack.saw_reordering(1000);
         assert!(rack.is_reordering_high());

@@ -227,7 +227,6 @@ impl Recovery {
 
     /// `seq` is resent; `board` does not know of it yet.
     pub(in crate::sender) fn on_retransmit(&mut self, now: Time, seq: u64, board: &Scoreboard) {
-        self.forget_old_retransmissions(board);
         self.first_retransmission.get_or_insert(now);
         self.fast_retransmit = false;
         self.retransmitted += 1;

@@ -203,6 +203,18 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
+    /// A duplicate of `seq` arrived, which is SACKed and was resent: it was late, not lost
+    /// (`tcp_sacktag_one`).
+    pub fn note_duplicate(&mut self, seq: u64, d: &mut Delivered) {
+        if seq < self.una || seq >= self.nxt {
+            return;
+        }
+        let flags = self.get(seq).flags;
+        if flags & SACKED != 0 && flags & RETRANSMITTED != 0 {
+            d.note_reordered(seq);
+        }
+    }
+
     /// The blocks of an ACK are known. Only now the highest counts as delivered before others: two
     /// segments that one ACK reports may be listed in any order (RFC 8985 section 6.2 step 3).
     pub fn end_sacks(&mut self) {
