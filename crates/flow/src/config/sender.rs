@@ -157,8 +157,8 @@ pub struct RecoveryConfig {
     /// widens its window (RFC 8985 section 6.2 step 4). By Linux (`net/ipv4/tcp_recovery.c`,
     /// `tcp_input.c`) only once reordering was seen; and while the largest distance over which a
     /// segment was overtaken is above three (`reordering`) the window grows on SACKs too
-    /// (`tcp_may_raise_cwnd`). Without SACK more duplicates than can be are reordering, by Linux: so
-    /// many are asked for from then on, in place of three (`tcp_check_reno_reordering`).
+    /// (`tcp_may_raise_cwnd`). Without SACK more duplicates than can be are reordering, by Linux:
+    /// so many are asked for from then on, in place of three (`tcp_check_reno_reordering`).
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
     pub reordering_by: SpuriousRule,

@@ -325,12 +325,15 @@ impl<C: Controller> Sender<C> {
             self.reduce(now, CongestionKind::Loss, 0, event);
         }
         let new_data = self.board.nxt() < self.limits.end();
-        if self.recovery.shows_spurious_timeout(
-            ir,
-            &self.board,
-            new_data,
-            self.record.counts().sent,
-        ) {
+        // What undoes a timeout is not asked twice (`tcp_process_loss`).
+        if !open
+            && self.recovery.shows_spurious_timeout(
+                ir,
+                &self.board,
+                new_data,
+                self.record.counts().sent,
+            )
+        {
             self.undo_reduction(now, true, Proof::Forward);
             open = true;
         }

@@ -178,14 +178,16 @@ impl<C: Controller> Sender<C> {
 
     /// The last reduction was spurious, by this proof; `unmark`: nothing is lost after all.
     pub(super) fn undo_reduction(&mut self, now: Time, unmark: bool, by: Proof) {
-        let Some(mark) = self.recovery.take_undo() else {
+        let mark = self.recovery.take_undo();
+        if mark.is_none() && !self.recovery.is_undone_in_loss() {
             return;
-        };
+        }
         let before = self.cc.window();
         self.cc.on_undo(now);
         self.log(now, EpisodeKind::Undo(Some(by)), before);
-        self.recovery.undone(unmark, &mut self.board);
-        if mark.is_of_timeout() && self.cfg.recovery.undo_by == SpuriousRule::Rfc {
+        self.recovery.undone(unmark, by, &mut self.board);
+        let of_timeout = mark.is_some_and(|m| m.is_of_timeout());
+        if of_timeout && self.cfg.recovery.undo_by == SpuriousRule::Rfc {
             self.rtt.adapt_from(self.board.nxt());
         }
     }

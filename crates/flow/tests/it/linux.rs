@@ -123,6 +123,37 @@ fn a_recovery_without_sack_is_held_beyond_its_point() {
     assert_eq!(ended(Reduction::Prr), (Phase::Open, Phase::Open));
 }
 
+/// Without SACK a time stamp gives the window back after a timeout, and the state stays: F-RTO
+/// opens it with the next ACK of an original (`tcp_try_undo_loss`), and then three duplicates count
+/// though the timeout's point is not reached. Without F-RTO they do not.
+#[test]
+fn frto_opens_what_a_stamp_has_undone_without_sack() {
+    for frto in [true, false] {
+        let cfg = linux().with(|c| {
+            c.recovery.detector = Detector::NewReno;
+            c.recovery.frto = frto;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        h.wait(1000.0);
+        assert_eq!((h.s.counts().timeouts, h.s.phase()), (1, Phase::Loss));
+        h.ack_at(1001.0, &ack(1, 0.0));
+        assert_eq!((h.s.controller().undos, h.s.phase()), (1, Phase::Loss));
+        h.ack_at(1002.0, &ack(2, 0.0));
+        let open = (h.s.controller().undos, h.s.phase());
+        let expected = if frto {
+            (2, Phase::Open)
+        } else {
+            (1, Phase::Loss)
+        };
+        assert_eq!(open, expected);
+        let resent = h.s.counts().retransmits;
+        for i in 0..3 {
+            h.ack_at(1003.0 + f64::from(i), &ack(2, 0.0));
+        }
+        assert_eq!(h.s.counts().retransmits - resent, u64::from(frto));
+    }
+}
+
 /// An ACK for two segments sent 10 ms apart: SRTT takes the older, the controller the newer.
 #[test]
 fn srtt_counts_the_wait_of_a_delayed_ack() {

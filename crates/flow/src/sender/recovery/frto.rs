@@ -91,7 +91,7 @@ impl Recovery {
             SpuriousRule::Linux => self.frto_step_by_linux(ir, board, new_data),
         };
         self.enter_frto(next, sent);
-        spurious && self.undo.is_some()
+        spurious && (self.undo.is_some() || self.is_undone_in_loss())
     }
 
     /// Without SACK an ACK that advances stands for delivered data, a duplicate for a loss.

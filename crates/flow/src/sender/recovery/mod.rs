@@ -60,6 +60,8 @@ pub(super) struct Recovery {
     /// Until the next ACK nothing is judged lost or resent.
     doubtful: bool,
     frto: Frto,
+    /// What the last timeout took is given back; it matters as long as the phase stays.
+    undone_in_loss: bool,
     /// Of all segments the one before which F-RTO lets them leave.
     frto_until: u64,
     rack: Rack,
@@ -128,6 +130,7 @@ impl Recovery {
             network_duplicates: false,
             doubtful: false,
             frto: Frto::Off,
+            undone_in_loss: false,
             frto_until: 0,
             rack: Rack::new(cfg.reordering_by),
             newreno: NewReno::new(cfg.reordering_by),
@@ -653,6 +656,7 @@ impl Recovery {
             self.rack.forget_distance(board.sacked_out());
         }
         self.start_frto(sent);
+        self.undone_in_loss = false;
         self.phase = Phase::Loss;
         self.point = board.nxt();
         self.reduced_at = now;

@@ -259,7 +259,7 @@ impl Recovery {
 
     /// The controller has undone the reduction; `unmark`: what is marked lost is in the network
     /// after all.
-    pub(in crate::sender) fn undone(&mut self, unmark: bool, board: &mut Scoreboard) {
+    pub(in crate::sender) fn undone(&mut self, unmark: bool, by: Proof, board: &mut Scoreboard) {
         if unmark {
             board.forget_losses();
         }
@@ -269,16 +269,36 @@ impl Recovery {
         }
         self.fast_retransmit = false;
         self.prr = None;
+        if self.stays_after_undo(by, board) {
+            self.undone_in_loss = true;
+            return;
+        }
         self.frto = Frto::Off;
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
             if self.cfg.undo_by == SpuriousRule::Rfc {
                 self.rack.on_recovery_exit();
             }
-            if self.is_held_blind() && self.phase == Phase::Recovery && board.una() < self.point {
-                // What was undone in part is no recovery to ask about (`tcp_try_keep_open`).
+            if self.is_held_blind() && board.una() < self.point {
+                // What was undone in part is no recovery to ask about (`tcp_try_keep_open`,
+                // `tcp_try_undo_loss`).
                 self.point = 0;
             }
             self.rest(board);
         }
+    }
+
+    /// Without SACK a time stamp gives back the window after a timeout, but not the state: only
+    /// F-RTO, which goes on, opens it, and not where the ACK ends at the point (Linux
+    /// `tcp_try_undo_loss`).
+    fn stays_after_undo(&self, by: Proof, board: &Scoreboard) -> bool {
+        self.is_held_blind()
+            && self.cfg.frto_by == SpuriousRule::Linux
+            && self.phase == Phase::Loss
+            && (by != Proof::Forward || board.una() == self.point)
+    }
+
+    /// The window was given back after a timeout, the state was not.
+    pub(in crate::sender) fn is_undone_in_loss(&self) -> bool {
+        self.undone_in_loss && self.phase == Phase::Loss
     }
 }

@@ -282,8 +282,8 @@ impl Scoreboard {
         self.out.remove_sacked(n.min(self.out.sacked()));
     }
 
-    /// NewReno: duplicates beyond what is outstanding and not lost, `holes` of it at least, were the
-    /// network's own. True if there were any.
+    /// NewReno: duplicates beyond what is outstanding and not lost, `holes` of it at least, were
+    /// the network's own. True if there were any.
     pub fn bound_duplicates(&mut self, holes: u64) -> bool {
         let most = self.flight() - self.out.lost().max(holes).min(self.flight());
         let more = self.out.sacked().saturating_sub(most);
