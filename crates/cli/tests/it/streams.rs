@@ -68,8 +68,8 @@ fn rows_come_while_later_cases_are_still_to_be_run() {
     }
 }
 
-/// `run ... --format csv | head`: nothing else would come of the runs, so that they end; a file that
-/// was asked for is whole all the same.
+/// `run ... --format csv | head`: nothing else would come of the runs, so that they end; a file
+/// that was asked for is whole all the same.
 #[test]
 fn runs_end_with_the_reader_of_their_rows() {
     let dir = tempfile::tempdir().unwrap();

@@ -35,7 +35,7 @@ impl<C: Controller> Sender<C> {
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
             return;
         }
-        if self.writes.is_due(una, self.buffered_window()) {
+        if self.writes.is_due(una, self.budget.window()) {
             // Since the ACK before: what that let out left first (`tcp_data_snd_check`).
             self.write();
         }
@@ -70,8 +70,11 @@ impl<C: Controller> Sender<C> {
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
         if let Some((seq, newest)) = &d.newest {
-            let deliveries = self.delivery.delivered();
-            self.recovery.on_plain_ack(now, (*seq, newest), deliveries);
+            self.recovery.on_plain_ack(now, (*seq, newest));
+            if self.recovery.awaits_delivery() {
+                let deliveries = self.delivery.delivered();
+                self.recovery.note_delivery(newest, deliveries);
+            }
         }
         self.conclude(opening, &mut event);
         self.rearm(now, true);
@@ -381,7 +384,7 @@ impl<C: Controller> Sender<C> {
             good: event.advanced && event.lost == 0,
         });
         self.refresh_budget();
-        if self.board.nxt() > opening.una {
+        if !self.pacer.is_free() && self.board.nxt() > opening.una {
             self.fix_rate();
         }
     }

@@ -262,18 +262,21 @@ impl Recovery {
 
     /// A plain cumulative ACK; `newest` is the most recently sent segment that it delivered.
     #[inline]
-    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent), deliveries: u64) {
+    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent)) {
         if self.cfg.detector == Detector::Rack {
             self.rack.advance(now, newest.0, newest.1);
-            if self.rack.awaits_delivery() {
-                self.note_delivery(newest.1, deliveries);
-            }
         }
+    }
+
+    /// See [`Rack::awaits_delivery`].
+    #[inline]
+    pub(super) fn awaits_delivery(&self) -> bool {
+        self.rack.awaits_delivery()
     }
 
     /// Linux (`tcp_rack_update_reo_wnd`): every ACK that delivers something, with the newest of it.
     #[cold]
-    fn note_delivery(&mut self, newest: &Sent, deliveries: u64) {
+    pub(super) fn note_delivery(&mut self, newest: &Sent, deliveries: u64) {
         if self.cfg.reordering_by == SpuriousRule::Linux {
             let since = (deliveries as u32).wrapping_sub(newest.delivered);
             let prior = deliveries - u64::from(since);

@@ -20,6 +20,8 @@ pub struct Rack {
     widened: bool,
     /// `snd_nxt` when the window last widened for a DSACK: once per round.
     dsack_round: Option<u64>,
+    /// The next delivery may change the window ([`Rack::on_delivery`]).
+    awaits_delivery: bool,
     /// A segment was delivered, or a reduction undone, since the last look for losses (Linux
     /// `rack.advanced`).
     news: bool,
@@ -47,6 +49,7 @@ impl Rack {
             },
             widened: false,
             dsack_round: None,
+            awaits_delivery: false,
             news: false,
             distance: DISTANCE,
             dsack_waits: false,
@@ -115,12 +118,14 @@ impl Rack {
     /// Linux (`tcp_dsack_seen`): the next delivery may widen the window.
     pub fn note_dsack(&mut self) {
         self.dsack_waits |= self.reordering_seen;
+        self.awaits_delivery |= self.dsack_waits;
     }
 
     /// Linux (`tcp_rack_update_reo_wnd`): of `deliveries` in all, this one is of a segment that
     /// left after `prior`. It widens the window for a DSACK unless that was done since; a widened
     /// window whose recoveries are over ends with it.
     pub fn on_delivery(&mut self, prior: u64, deliveries: u64) {
+        self.awaits_delivery = false;
         if std::mem::take(&mut self.dsack_waits) && prior >= self.widened_at {
             self.mult = (self.mult + 1).min(MOST_STEPS);
             self.widened_at = deliveries;
@@ -133,7 +138,7 @@ impl Rack {
     /// The next delivery may change the window ([`Rack::on_delivery`]).
     #[inline]
     pub fn awaits_delivery(&self) -> bool {
-        self.dsack_waits || (self.persist == 0 && self.mult > 1)
+        self.awaits_delivery
     }
 
     /// Linux (`tcp_try_undo_dsack`): a reduction that DSACKs undid is one recovery less.
@@ -150,8 +155,10 @@ impl Rack {
         self.persist = self.persist.saturating_sub(1);
         // By Linux the next delivery ends it: what this ACK shows is judged by the window as it was
         // (`tcp_rack_update_reo_wnd` comes before `tcp_try_undo_recovery`).
-        if self.persist == 0 && self.by == SpuriousRule::Rfc {
-            self.mult = 1;
+        match self.by {
+            SpuriousRule::Rfc if self.persist == 0 => self.mult = 1,
+            SpuriousRule::Rfc => {}
+            SpuriousRule::Linux => self.awaits_delivery |= self.persist == 0 && self.mult > 1,
         }
     }
 
