@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fullpipe_realtime::alert::Alert;
 use fullpipe_realtime::pace::Pace;
 use fullpipe_realtime::pool::{self, Pool};
 use fullpipe_realtime::priority::{self, Priority};
@@ -96,6 +97,7 @@ pub struct Loop {
     /// Begin of this turn, from which the next tick counts.
     woke: Time,
     pace: Pace,
+    alert: Alert,
     lateness: Histogram,
     counts: Counts,
     tap: Option<Tap>,
@@ -157,6 +159,7 @@ impl Loop {
             merge: true,
             woke: Time::ZERO,
             pace: Pace::default(),
+            alert: Alert::default(),
             lateness: Histogram::default(),
             counts: Counts::default(),
             tap: None,
@@ -396,13 +399,23 @@ impl Loop {
         }
         let until = self.path.next_event().unwrap_or(Time::MAX);
         let cross = self.cross.as_ref().map_or(Time::MAX, Cross::next);
-        let until = until.min(cross).min(now + IDLE);
+        let due = until.min(cross);
+        let span = due.saturating_since(now).min(IDLE);
+        let early = self.alert.early(span);
         let mut polled = [
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.hosts[0].as_fd(), PollFlags::POLLIN),
             PollFd::new(self.hosts[1].as_fd(), PollFlags::POLLIN),
         ];
-        poll(&mut polled, until.saturating_since(now), 0)
+        let ended = poll(&mut polled, span - early, 0)?;
+        if span < IDLE && !polled.iter().any(|fd| fd.any() == Some(true)) {
+            self.alert
+                .woke(self.now().saturating_since(now + span - early));
+            while self.now() < due {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(ended)
     }
 }
 

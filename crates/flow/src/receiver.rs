@@ -318,9 +318,11 @@ impl Receiver {
             self.counts.duplicates += 1;
             self.duplicate = alone;
             self.quick = self.quick_again();
-            // The last segment that the last ACK covers is within the window still, and its stamp
-            // is taken (`tcp_sequence`, `tcp_replace_ts_recent`).
-            if self.cfg.paws && seq + 1 == self.next - u64::from(self.pending) {
+            // The last segment that the last ACK covers is within the window still, the one behind
+            // it is the next in order, and the stamp of both is taken (`tcp_sequence`,
+            // `tcp_replace_ts_recent`).
+            let acked = self.next - u64::from(self.pending);
+            if self.cfg.paws && (acked == seq || acked == seq + 1) {
                 self.note_stamp(now, stamp);
             }
         } else if self.ahead.holding(seq).is_some() {

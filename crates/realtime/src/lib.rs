@@ -5,11 +5,13 @@
 //! (`fullpipe-net`) or by TUN devices (`fullpipe-emulate`); what it decides is the simulator's, and
 //! what is here decides only how late a thread carries it out.
 //!
+//! - [`alert`]: waking up in time.
 //! - [`live`]: how a run is getting on, for whoever watches.
 //! - [`pool`]: where packets wait while the path computes with their sizes.
 //! - [`pace`]: a wake-up for each packet while they are few, a tick when they are many.
 //! - [`priority`]: real-time priority, given up before the kernel takes the core away.
 
+pub mod alert;
 pub mod live;
 pub mod pace;
 pub mod pool;

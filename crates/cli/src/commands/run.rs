@@ -380,7 +380,7 @@ struct Rows {
     columns: Option<view::Columns>,
     /// The header is printed.
     headed: AtomicBool,
-    /// Nothing else comes of the runs: they end when nobody reads any more.
+    /// Nothing else comes of the runs, no exit code either: they end when nobody reads any more.
     are_all: bool,
 }
 
@@ -398,9 +398,20 @@ impl Rows {
         Some(Rows {
             columns,
             headed: AtomicBool::new(false),
-            are_all: args.out.is_none() && args.junit.is_none() && args.markdown.is_none(),
+            are_all: match scenarios {
+                [one] => one.expectations.is_empty() && !asks_for_more(args),
+                _ => false,
+            },
         })
     }
+}
+
+/// Something comes of the runs beside what is printed.
+fn asks_for_more(args: &Run) -> bool {
+    args.out.is_some()
+        || args.junit.is_some()
+        || args.markdown.is_some()
+        || args.live.prometheus.is_some()
 }
 
 /// Rows on stdout, beside the progress of their scenario.
@@ -423,7 +434,13 @@ impl CaseSink for Printed<'_> {
         };
         let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
         match self.progress.beside(|| output::part(write)) {
-            Err(e) if output::is_closed(&e) && !self.rows.are_all => Ok(()),
+            // Ctrl-C ends the reader as well, and is what is to be said.
+            Err(e)
+                if output::is_closed(&e)
+                    && (!self.rows.are_all || INTERRUPT.load(Ordering::Relaxed)) =>
+            {
+                Ok(())
+            }
             other => other,
         }
     }
@@ -585,9 +602,13 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
 fn pictures_line(pictures: &Written) -> String {
     match (&pictures.overview, &pictures.first) {
         (Some(overview), _) => format!(
-            "pictures: {}, and one of each of {} beside it (SVG and PNG)",
+            "pictures: {}, and one of each of {} beside it ({})",
             overview.display(),
-            counted(pictures.cases, "case")
+            counted(pictures.cases, "case"),
+            match pictures.as_png {
+                true => "SVG and PNG",
+                false => "SVG; PNG by `fullpipe figure`",
+            }
         ),
         (None, first) => {
             let first = first.as_deref().unwrap_or(&pictures.dir);

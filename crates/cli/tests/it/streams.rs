@@ -96,6 +96,29 @@ fn runs_end_with_the_reader_of_their_rows() {
     }
 }
 
+/// Neither an expectation that fails nor Ctrl-C, which ends a pipe's reader as well, is silent
+/// because nobody reads.
+#[test]
+fn a_closed_pipe_hides_no_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let failing = "\n[[expect]]\nmetric = \"goodput_mbps\"\nat_least = 1e6\n";
+    write(dir.path(), "fails.toml", &format!("{MANY}{failing}"));
+    write(dir.path(), "long.toml", &MANY.replace("\"20ms\"", "\"1s\""));
+    for (file, signal, code) in [("fails.toml", false, 1), ("long.toml", true, 130)] {
+        let mut command = command(dir.path(), &["run", file, "--format", "ndjson"]);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        if signal {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let id = child.id().to_string();
+            let sent = Command::new("kill").args(["-INT", &id]).status();
+            assert!(sent.unwrap().success());
+        }
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{file}");
+    }
+}
+
 /// Ten runs of each of a hundred thousand cases, the most that a matrix may have, are to fit into
 /// 300 MB: 3 kB a case.
 #[test]

@@ -340,7 +340,10 @@ impl<C: Controller> Sender<C> {
             self.undo_reduction(now, true, Proof::Forward);
             open = true;
         }
-        open |= self.leave_phase_if_done(now);
+        // Where the state stays it does so for this ACK (`tcp_process_loss`).
+        if !(open && self.recovery.is_undone_in_loss()) {
+            open |= self.leave_phase_if_done(now);
+        }
         self.recovery.enter_disorder(&self.board);
         let losses = self.recovery.detect(
             now,
@@ -352,6 +355,7 @@ impl<C: Controller> Sender<C> {
         event.lost = losses.all();
         self.report_losses(now);
         self.answer(now, losses, open, event);
+        self.recovery.on_answered(&self.board);
     }
 
     /// Losses that the sender pretends, marks, and the window law: the end of an ACK.

@@ -446,7 +446,7 @@ impl<C: Controller> Sender<C> {
     /// The send buffer is for so many segments (`tcp_sndbuf_expand`).
     #[inline]
     fn buffered_window(&self) -> u64 {
-        self.budget.window().max(self.recovery.dup_thresh() + 1)
+        self.budget.window().max(self.recovery.reordering() + 1)
     }
 
     /// The application writes what fits into its send buffer; true if that is something.

@@ -448,28 +448,37 @@ fn duplicates_without_sack_are_not_merged() {
 }
 
 /// Without SACK more duplicates than segments that can cause one are reordering, and as many are
-/// asked for from then on (`tcp_check_reno_reordering`): of two segments outstanding one can, and
-/// two duplicates came. RFC 5681 asks for three.
+/// asked for from then on (`tcp_check_reno_reordering`): of two segments outstanding one can, of
+/// six five, and one duplicate more came. RFC 5681 asks for three.
 #[test]
 fn duplicates_beyond_what_is_outstanding_change_how_many_are_asked_for() {
-    for (by, asked) in [(SpuriousRule::Linux, 2), (SpuriousRule::Rfc, 3)] {
+    for (by, sent, asked) in [
+        (SpuriousRule::Linux, 2, 2),
+        (SpuriousRule::Linux, 6, 6),
+        (SpuriousRule::Rfc, 2, 3),
+        (SpuriousRule::Rfc, 6, 3),
+    ] {
         let cfg = linux().with(|c| {
             c.handshake = true;
             c.recovery.detector = Detector::NewReno;
             c.recovery.reordering_by = by;
         });
-        let mut h = Host::new(cfg, 20.0);
-        h.ack_at(100.0, &syn_ack(2));
+        let mut h = Host::new(cfg, 40.0);
+        h.ack_at(100.0, &syn_ack(sent));
         let until = |cum, window_end| Ack {
             window_end,
             ..ack(cum, 0.0)
         };
-        h.ack_at(200.0, &until(0, 2));
-        h.ack(&until(0, 2));
-        assert_eq!(h.s.counts().retransmits, 0);
-        h.ack_at(201.0, &until(2, 20));
-        let resent = (1..=3).find(|_| h.ack(&until(2, 20)).contains(&R(2)));
-        assert_eq!(resent, Some(asked), "{by:?}");
+        h.wait(200.0);
+        for _ in 0..sent {
+            h.ack(&until(0, sent));
+        }
+        // What is acknowledged next ends the recovery that three began.
+        h.ack_at(201.0, &until(sent, sent + 20));
+        h.ack_at(202.0, &until(sent + 1, sent + 20));
+        let again = until(sent + 1, sent + 20);
+        let resent = (1..=9).find(|_| h.ack(&again).contains(&R(sent + 1)));
+        assert_eq!(resent, Some(asked), "{by:?}, {sent}");
     }
 }
 
@@ -860,14 +869,16 @@ fn a_duplicate_above_a_hole_waits() {
     assert_eq!(told(&below), (true, vec![(1, 2), (4, 10)]));
 }
 
-/// A duplicate of the segment just below what was last acknowledged is within the window, and its
-/// stamp is echoed from then on; one of an older segment is not (`tcp_sequence`).
+/// Duplicates of the segment just below what was last acknowledged and of the next one, which has
+/// come and is not acknowledged yet, are within the window, and their stamp is echoed from then on;
+/// that of an older segment is not (`tcp_sequence`, `tcp_replace_ts_recent`).
 #[test]
 fn the_last_acknowledged_segment_brings_its_stamp_again() {
-    for (seq, echo) in [(2, 9000), (1, 1002)] {
-        let mut r = receiver(16);
-        for seq in 0..3 {
-            r.handle_segment(at_us(1000), &data(seq));
+    for (seq, echo) in [(3, 9000), (2, 9000), (1, 1003)] {
+        let mut r = receiver(3);
+        for seq in 0..4 {
+            let answered = r.handle_segment(at_us(1000), &data(seq)).is_some();
+            assert_eq!(answered, seq < 3);
         }
         let again = host::data(seq, Time::from_nanos(9000));
         let ack = r.handle_segment(at_us(2000), &again).unwrap();

@@ -20,6 +20,8 @@ pub struct Written {
     pub overview: Option<PathBuf>,
     /// The first case's picture.
     pub first: Option<PathBuf>,
+    /// Those of cases are there as PNG, too; of very many only the overview is.
+    pub as_png: bool,
 }
 
 /// Draws into `dir` the pictures of these cases (index and short label) and, if there are two, an
@@ -32,12 +34,13 @@ pub(super) fn draw_all(
     of: impl Fn(usize) -> Result<Option<Figure>, FigureError> + Sync,
 ) -> Result<Written, FigureError> {
     fs::create_dir_all(dir).map_err(io_error("create", dir))?;
+    let as_png = cases.len() <= MOST_AS_PNG;
     let draw = |at: usize, (case, label): &(usize, String)| {
         let Some(mut figure) = of(at)? else {
             return Ok(None);
         };
         let name = file_name(*case, label);
-        write_picture(dir, &name, &figure.svg(&Style::default()))?;
+        write_picture(dir, &name, &figure.svg(&Style::default()), as_png)?;
         figure.subtitle.clone_from(label);
         Ok(Some((name, figure)))
     };
@@ -53,6 +56,7 @@ pub(super) fn draw_all(
         cases: names.len(),
         overview: None,
         first: names.first().map(svg),
+        as_png,
     };
     if panels.len() > 1 {
         let overview = OVERVIEW.to_owned();
@@ -60,11 +64,12 @@ pub(super) fn draw_all(
             dir,
             &overview,
             &overview_svg((title, subtitle), &Style::default(), &panels),
+            true,
         )?;
         written.overview = Some(svg(&overview));
         names.push(overview);
     }
-    remove_others(dir, &names)?;
+    remove_others(dir, &names, as_png)?;
     Ok(written)
 }
 
@@ -88,13 +93,14 @@ fn file_name(case: usize, label: &str) -> String {
     name
 }
 
-fn write_picture(dir: &Path, name: &str, svg: &str) -> Result<(), FigureError> {
+#[cfg_attr(not(feature = "png"), expect(unused_variables))]
+fn write_picture(dir: &Path, name: &str, svg: &str, as_png: bool) -> Result<(), FigureError> {
     write_file(&dir.join(format!("{name}.svg")), svg.as_bytes())?;
     #[cfg(feature = "png")]
-    write_file(
-        &dir.join(format!("{name}.png")),
-        &super::draw::png(svg, PNG_SCALE, &Style::default())?,
-    )?;
+    if as_png {
+        let png = super::draw::png(svg, PNG_SCALE, &Style::default())?;
+        write_file(&dir.join(format!("{name}.png")), &png)?;
+    }
     Ok(())
 }
 
@@ -108,7 +114,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), FigureError> {
 }
 
 /// Removes pictures of earlier runs, and nothing else.
-fn remove_others(dir: &Path, names: &[String]) -> Result<(), FigureError> {
+fn remove_others(dir: &Path, names: &[String], as_png: bool) -> Result<(), FigureError> {
     for entry in fs::read_dir(dir).map_err(io_error("list", dir))? {
         let path = entry.map_err(io_error("list", dir))?.path();
         let (Some(name), Some(extension)) =
@@ -121,7 +127,9 @@ fn remove_others(dir: &Path, names: &[String]) -> Result<(), FigureError> {
             .rsplit_once('.')
             .map_or(name, |(stem, _)| stem);
         let ours = stem == OVERVIEW || stem.starts_with("case-");
-        let left = extension == "tmp" || !names.iter().any(|n| n == stem);
+        let left = extension == "tmp"
+            || !names.iter().any(|n| n == stem)
+            || (extension == "png" && !as_png && stem != OVERVIEW);
         if ours && left && ["svg", "png", "tmp"].iter().any(|e| extension == *e) {
             fs::remove_file(&path).map_err(io_error("remove", &path))?;
         }
@@ -139,6 +147,8 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Figur
 }
 
 const OVERVIEW: &str = "overview";
+/// Most cases whose pictures are there as PNG, too: 100 kB and most of the time each.
+const MOST_AS_PNG: usize = 100;
 /// Bytes of a name without its ending. File systems allow 255, archives and encryption fewer.
 const LONGEST_NAME: usize = 120;
 
@@ -188,12 +198,29 @@ mod tests {
         ] {
             fs::write(dir.path().join(name), "x").unwrap();
         }
-        remove_others(dir.path(), &["case-0000-a".to_owned()]).unwrap();
-        let mut left: Vec<_> = fs::read_dir(dir.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
-        left.sort();
-        assert_eq!(left, ["case-0000-a.svg", "case-0000-b.txt", "notes.svg"]);
+        let mut names = vec!["case-0000-a".to_owned()];
+        remove_others(dir.path(), &names, true).unwrap();
+        let left = || {
+            let entries = fs::read_dir(dir.path()).unwrap();
+            let mut left: Vec<_> = entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect();
+            left.sort();
+            left
+        };
+        assert_eq!(left(), ["case-0000-a.svg", "case-0000-b.txt", "notes.svg"]);
+        // As many cases have no PNG any more; the overview has.
+        for name in ["case-0000-a.png", "overview.png"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        names.push(OVERVIEW.to_owned());
+        remove_others(dir.path(), &names, false).unwrap();
+        let kept = [
+            "case-0000-a.svg",
+            "case-0000-b.txt",
+            "notes.svg",
+            "overview.png",
+        ];
+        assert_eq!(left(), kept);
     }
 }

@@ -12,15 +12,16 @@ use crate::result::VERSION;
 use fullpipe_metrics::RunMetrics;
 use fullpipe_scenario::{FlowGroup, TraceMode};
 
-/// The series of a run as files.
+/// The series of a run as files; `most`: rows of a flow in decimated ones, if they are fewer than
+/// was recorded.
 pub(super) fn files(
     groups: &[FlowGroup],
     meta: &Meta,
     metrics: &RunMetrics,
     outcome: &Outcome,
-    trace: TraceMode,
+    (trace, most): (TraceMode, Option<usize>),
 ) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
-    let mut files = of_flows(outcome, meta, trace)?;
+    let mut files = of_flows(outcome, meta, trace, most)?;
     let origin = meta.origin();
     if trace != TraceMode::Off {
         let samples = samples::intervals(groups, metrics, outcome);
@@ -67,6 +68,7 @@ fn of_flows(
     outcome: &Outcome,
     meta: &Meta,
     trace: TraceMode,
+    most: Option<usize>,
 ) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
     let origin = meta.origin();
     let events = events(&outcome.flows).to_parquet_from(&origin)?;
@@ -76,7 +78,7 @@ fn of_flows(
     Ok(match trace {
         TraceMode::Off => vec![events],
         TraceMode::Decimated => vec![
-            (SeriesKind::Flows, series(None, Numbers::Double)?),
+            (SeriesKind::Flows, series(most, Numbers::Double)?),
             (SeriesKind::Links, links()?),
             events,
         ],
@@ -244,8 +246,8 @@ fn kind(kind: EpisodeKind) -> &'static str {
     }
 }
 
-/// Rows of a flow in the decimated table beside a full one.
-const DECIMATED_ROWS: usize = 2000;
+/// Rows of a flow in the decimated table beside a full one; otherwise about as many are recorded.
+pub(super) const DECIMATED_ROWS: usize = 2000;
 
 #[cfg(test)]
 mod tests {
@@ -277,7 +279,7 @@ mod tests {
 
     fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(SeriesKind, Table)> {
         let meta = meta(("s", "sim"), (0, 1), &outcome.flows);
-        let files = of_flows(outcome, &meta, trace).unwrap().into_iter();
+        let files = of_flows(outcome, &meta, trace, None).unwrap().into_iter();
         files
             .map(|(kind, bytes)| (kind, Table::from_parquet(bytes).unwrap()))
             .collect()

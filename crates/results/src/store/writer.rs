@@ -16,7 +16,8 @@ use super::layout::{
 };
 use super::manifest::{json, runs_of, unsealed, write_sealed};
 use super::{
-    AllRuns, FileHash, Machine, Manifest, SeriesKind, StoreError, Unit, Variables, engine, series,
+    AllRuns, FileHash, Machine, Manifest, SeriesKind, StoreError, Unit, Variables, engine,
+    series::{self, DECIMATED_ROWS},
     tables,
 };
 use crate::capture::{Captures, pcap, qlog};
@@ -33,6 +34,8 @@ pub struct Store {
     trace: TraceMode,
     /// Seeds whose time series are kept; `None`: all.
     series_of: Option<Vec<u64>>,
+    /// Rows of a flow in them; `None`: all.
+    rows: Option<usize>,
     captures: Captures,
     _lock: files::Lock,
 }
@@ -84,11 +87,14 @@ impl Store {
             complete: false,
             files: Vec::new(),
         };
+        let series_of = series_of(scenario, units.len());
+        let kept = series_of.as_ref().map_or(scenario.seeds.len(), Vec::len);
         let store = Store {
             dir: dir.to_owned(),
             manifest,
             trace: scenario.measure.trace,
-            series_of: series_of(scenario, units.len()),
+            rows: rows_of(scenario, kept),
+            series_of,
             captures: Captures::default(),
             _lock: lock,
         };
@@ -186,7 +192,10 @@ impl Store {
         let meta = series::meta(ours, (case.index, unit.seed), &outcome.flows);
         let has_series = |seeds: &Vec<u64>| seeds.contains(&unit.seed);
         let files = match self.series_of.as_ref().is_none_or(has_series) {
-            true => series::files(&case.flows, &meta, metrics, outcome, self.trace),
+            true => {
+                let trace = (self.trace, self.rows);
+                series::files(&case.flows, &meta, metrics, outcome, trace)
+            }
             false => Ok(Vec::new()),
         };
         let files = files.map_err(|e| StoreError::Table {
@@ -389,8 +398,11 @@ struct StoredRun {
     metrics: RunMetrics,
 }
 
-/// Most runs of a result that all have their time series: some 60 MB, as a rule.
+/// Most runs of a result that all have their time series, and most flows that have all their rows:
+/// some 60 MB, as a rule.
 const MOST_SERIES: usize = 500;
+/// Fewest rows of a flow: what a picture shows.
+const FEWEST_ROWS: usize = 500;
 
 /// Of a larger result the first seeds of each case have theirs, at least one.
 fn series_of(scenario: &Scenario, runs: usize) -> Option<Vec<u64>> {
@@ -399,4 +411,18 @@ fn series_of(scenario: &Scenario, runs: usize) -> Option<Vec<u64>> {
     }
     let seeds = (MOST_SERIES / scenario.cases.len().max(1)).max(1);
     Some(scenario.seeds.iter().take(seeds).copied().collect())
+}
+
+/// Rows of a flow, where more flows than [`MOST_SERIES`] have a series: they share the rows of so
+/// many.
+fn rows_of(scenario: &Scenario, seeds: usize) -> Option<usize> {
+    let flows = |case: &Case| {
+        case.flows
+            .iter()
+            .map(|group| group.members.len())
+            .sum::<usize>()
+    };
+    let flows = seeds * scenario.cases.iter().map(flows).sum::<usize>();
+    let most = MOST_SERIES * DECIMATED_ROWS / flows.max(1);
+    (flows > MOST_SERIES).then(|| most.max(FEWEST_ROWS))
 }

@@ -50,7 +50,7 @@ keys! {
 words! {
     TraceMode {
         Decimated = "decimated", "about 2000 rows per flow, extremes kept; of more than 500 runs those of the first seeds of \
-             each case";
+             each case, and of more than 500 flows fewer rows, at least 500";
         Full = "full", "one row per ACK";
         Off = "off", "none";
     }

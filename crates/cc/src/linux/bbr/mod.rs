@@ -15,7 +15,8 @@
 //!
 //! One thing differs from the kernel: a sample whose last segment was a runt that the receiver may
 //! have delayed (`is_ack_delayed`) does not exist here, as all segments are full. That the first
-//! ten segments are not paced (`tcp_update_skb_after_send`) is the pacer's.
+//! ten segments are not paced (`tcp_update_skb_after_send`) is a matter of the pacer
+//! (`PacerRule::Linux`).
 
 mod aggregation;
 mod policer;

@@ -46,8 +46,8 @@ pub(super) struct Recovery {
     reduced_at: Time,
     prr: Option<Prr>,
     undo: Option<UndoMark>,
-    /// When the earliest retransmission left of those whose segments are outstanding (Linux
-    /// `retrans_stamp`).
+    /// When the first retransmission left of the present recovery, or since nothing that was resent
+    /// is outstanding (Linux `retrans_stamp`).
     first_retransmission: Option<Time>,
     /// Retransmissions of the reduction that no DSACK has reported as duplicates yet, for RFC 3708.
     unexplained: VecDeque<u64>,
@@ -293,6 +293,10 @@ impl Recovery {
     ) {
         let d = ir.delivered;
         self.doubtful = false;
+        if self.phase == Phase::Open {
+            // What was resent without a recovery is none (`tcp_fastretrans_alert`).
+            self.first_retransmission = None;
+        }
         if self.cfg.detector == Detector::Rack {
             // One that is no retransmission needs no trust, and of a clean window nothing else is
             // known. By Linux the others were judged one by one.
@@ -363,10 +367,22 @@ impl Recovery {
         self.rack.is_reordering_high()
     }
 
-    /// Duplicates that call a hole lost, without SACK.
+    /// Reordering seen, segments (Linux `reordering`): without SACK as many duplicates call a hole
+    /// lost.
     #[inline]
-    pub(super) fn dup_thresh(&self) -> u64 {
-        self.newreno.threshold()
+    pub(super) fn reordering(&self) -> u64 {
+        match self.cfg.detector {
+            Detector::NewReno => self.newreno.threshold(),
+            Detector::Rack | Detector::Sack => self.rack.distance(),
+        }
+    }
+
+    /// The answer to an ACK is over. Outside of a recovery what was resent is forgotten when it has
+    /// arrived (`tcp_try_to_open`).
+    pub(super) fn on_answered(&mut self, board: &Scoreboard) {
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            self.forget_old_retransmissions(board);
+        }
     }
 
     /// Scoreboard of an ACK without SACK (RFC 6582).

@@ -135,6 +135,11 @@ impl Rack {
         }
     }
 
+    /// The largest distance over which a segment was overtaken, segments.
+    pub fn distance(&self) -> u64 {
+        self.distance
+    }
+
     /// The next delivery may change the window ([`Rack::on_delivery`]).
     #[inline]
     pub fn awaits_delivery(&self) -> bool {
@@ -278,7 +283,9 @@ mod tests {
     fn linux_widens_the_window_only_after_reordering() {
         let ms = Span::from_millis;
         let mut rack = Rack::new(SpuriousRule::Linux);
-        let window = |r: &Rack| r.window(ms(80), ms(84), false, 0);
+        // A quarter of 80,003 us is 20,000 us, three quarters are 60,000.
+        let min_rtt = ms(80) + Span::from_micros(3);
+        let window = |r: &Rack| r.window(min_rtt, ms(84), false, 0);
         rack.note_dsack();
         rack.on_delivery(0, 10);
         assert_eq!(window(&rack), ms(20));

@@ -239,7 +239,7 @@ impl Recovery {
         }
     }
 
-    /// Nothing that was resent is outstanding: the next retransmission is the first (Linux
+    /// If nothing that was resent is outstanding, the next retransmission is the first (Linux
     /// `tcp_retrans_stamp_cleanup`).
     pub(super) fn forget_old_retransmissions(&mut self, board: &Scoreboard) {
         if !board.has_resent() {
