@@ -37,11 +37,6 @@ const NEEDS: &[Need] = &[
     need(Transport::recover_from_loss, rack, RACK),
     need(Transport::loss_window, rack, RACK),
     need(
-        Transport::reordering_by,
-        |s| s.ends.sender.recovery.detector != Detector::NewReno,
-        "SACK (`recovery`)",
-    ),
-    need(
         Transport::steady_newreno,
         |s| s.ends.sender.recovery.detector == Detector::NewReno,
         "`recovery = \"newreno\"`",

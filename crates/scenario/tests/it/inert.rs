@@ -67,7 +67,7 @@ const NO_RACK: &[&str] = &["recovery = \"sack\"", "recovery = \"newreno\""];
 const NEWRENO: &[&str] = &["recovery = \"newreno\""];
 const AT_ONCE: &[&str] = &["delayed_ack = false"];
 
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 16] = [
     row("tlp", BOTH, NO_RACK, "recovery = \"rack\""),
     row(
         "lost_retransmission",
@@ -82,7 +82,6 @@ const ROWS: [Row; 17] = [
         NO_RACK,
         "recovery = \"rack\"",
     ),
-    row("reordering_by", RULES, NEWRENO, "recovery = \"rack\""),
     row(
         "steady_newreno",
         BOTH,
