@@ -288,10 +288,14 @@ fn every_hole_is_repaired_once_the_path_is_clean() {
     });
 }
 
-/// Alone on a clean path a flow comes back, whatever happened to it before.
+/// Alone on a clean path a flow comes back, whatever happened to it before. But for UDT, whose
+/// capacity is that of its slow start (docs/udt.md): one that losses cut short leaves it slow.
 #[test]
 fn a_flow_alone_uses_a_path_that_is_clean_again() {
-    let draw = (draw::any(), draw::troubles()).prop_map(|(case, trouble)| Case {
+    let any = draw::any().prop_filter("its capacity is not measured again", |case| {
+        case.stack != "udt"
+    });
+    let draw = (any, draw::troubles()).prop_map(|(case, trouble)| Case {
         trouble: match trouble {
             Trouble::Outage(ms) => Trouble::Outage(ms),
             _ => Trouble::None,
