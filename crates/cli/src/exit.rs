@@ -119,10 +119,11 @@ pub fn usage(error: &clap::Error) -> Exit {
     let near = nearest_command(error).map(|near| format!("did you mean `{near}`?"));
     let text = match near.or_else(|| habit(error)) {
         Some(hint) => {
-            // How to pass it as a value is not what was asked.
+            // Neither how to pass it as a value nor what is only spelled alike was asked for.
+            let others = ["as a value, use", "a similar argument exists"];
             let lines = text
                 .lines()
-                .filter(|line| !line.contains("as a value, use"));
+                .filter(|line| !others.iter().any(|other| line.contains(other)));
             let text = lines.collect::<Vec<_>>().join("\n");
             let text = text.replacen("\n\n", &format!("\n\n  hint: {hint}\n\n"), 1);
             text.replace("\n\n\n", "\n\n")
@@ -133,7 +134,7 @@ pub fn usage(error: &clap::Error) -> Exit {
     Exit::Usage
 }
 
-/// How a flag that iperf3 or scp has is spelled here.
+/// How a flag that iperf3, scp or another command here has is spelled.
 fn habit(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let named = |kind| match error.get(kind) {
@@ -143,12 +144,14 @@ fn habit(error: &clap::Error) -> Option<String> {
     let command = std::env::args_os().nth(1)?;
     let command = command.to_str()?;
     let spelling = match (error.kind(), command) {
-        (ErrorKind::UnknownArgument, "send" | "serve" | "ping") => {
+        (ErrorKind::UnknownArgument, "send" | "serve" | "ping" | "run" | "emulate") => {
             let written = named(ContextKind::InvalidArg)?.split('=').next()?;
             let flag = written.trim_start_matches('-');
             match command {
                 "send" => habit_at_send(flag),
                 "serve" => habit_at_serve(flag),
+                "run" => habit_at_run(flag),
+                "emulate" => habit_at_emulate(flag),
                 _ => habit_at_ping(flag),
             }?
         }
@@ -200,6 +203,34 @@ fn habit_at_serve(flag: &str) -> Option<&'static str> {
         "J" | "json" => "`--log json`",
         "4" => "`--listen 0.0.0.0`: IPv4 only",
         "6" => "`--listen '[::]'`, the default: IPv6, and IPv4 with it",
+        _ => return None,
+    })
+}
+
+fn habit_at_run(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "seeds" | "runs" => "`--repeat N` is how many seeds; `--seed N` is the first",
+        "stack" | "cc" | "congestion" => "`--set flow.NAME.stack=cubic`, with the flow's name",
+        "duration" | "time" | "t" => "`--set duration=5s`",
+        "rate" | "bandwidth" => "`--set path.rate=1Gbit/s`",
+        "rtt" | "delay" => "`--set path.rtt=60ms`",
+        "buffer" | "queue" | "loss" | "mtu" => "a key of the path: `--set path.buffer=1BDP`",
+        "dry-run" | "n" | "check" => "`fullpipe check FILE` runs nothing",
+        "output" | "o" => "`--out DIR`",
+        "json" | "J" => "`--format json`",
+        "csv" => "`--format csv`",
+        _ => return None,
+    })
+}
+
+fn habit_at_emulate(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "bandwidth" | "bw" => "`--rate 200Mbit/s`",
+        "delay" | "latency" => "`--rtt 40ms`, there and back",
+        "limit" | "queue" => "`--buffer '100 packets'`, or in bytes, time or `1BDP`",
+        _ if flag.len() == 1 => {
+            "the command follows `--`: `fullpipe emulate --rate 1Gbit/s --rtt 40ms -- iperf3 -c ...`"
+        }
         _ => return None,
     })
 }

@@ -212,13 +212,20 @@ fn a_case_that_cannot_be_run_is_refused_before_the_first_run() {
     let two = format!("{SHORT}\n[matrix]\nflow.main.stack = [\"reno\", \"cubic\"]\n");
     let scenario = Scenario::parse(&two, "two.toml", &Overrides::default()).unwrap();
     let ground = RenoAlone(0.into());
-    let options = Options {
-        jobs: 1,
-        ..Options::default()
-    };
-    let error = run_on(&scenario, &options, &ground).unwrap_err();
-    assert!(error.to_string().contains("case 1"), "{error}");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    for out in [None, Some(out.as_path())] {
+        let options = Options {
+            jobs: 1,
+            out,
+            ..Options::default()
+        };
+        let error = run_on(&scenario, &options, &ground).unwrap_err();
+        assert!(error.to_string().contains("case 1"), "{error}");
+    }
     assert_eq!(ground.0.into_inner(), 0);
+    // Nothing is in the way of what is mended.
+    assert!(!out.exists());
 }
 
 /// A ground whose path was too long, and is not any more.

@@ -258,13 +258,22 @@ pub fn common(
     }
 }
 
+/// What to write for a stack; `--set` would replace all those of a matrix.
+fn instead(f: &FlowSpec, stack: &str, module: &str) -> String {
+    format!(
+        "write `{module}` in place of `{stack}`, or `--set flow.{}.stack={module}` if all are to \
+         have it",
+        f.name
+    )
+}
+
 /// The kernel's name of a stack.
 fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     let stack = f.stack.to_string();
     let name = stack.strip_suffix("-linux").unwrap_or(&stack);
     if stack == "bbr" {
         let what = "`bbr` is version 3, the kernel has version 1";
-        let hint = format!("write `--set flow.{}.stack=bbr-linux`", f.name);
+        let hint = instead(f, &stack, "bbr-linux");
         return Err(LinuxError::unable(f, "stack", what, hint));
     }
     if MODULES.contains(&name) {
@@ -282,14 +291,14 @@ fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     let (what, hint) = match MODULES.contains(&plain) {
         true => (
             format!("`{stack}` is no congestion module of the kernel"),
-            format!("write `--set flow.{}.stack={plain}`", f.name),
+            instead(f, &stack, plain),
         ),
         false => {
             let near = NEAR.iter().find(|(law, _)| *law == plain);
             let near = near.map_or(String::new(), |(_, module)| {
                 format!(
-                    "`{module}` is the nearest; write `--set flow.{}.stack={module}`, or ",
-                    f.name
+                    "`{module}` is the nearest: {}; or ",
+                    instead(f, &stack, module)
                 )
             });
             (

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::tcp_info::{
     APP_LIMITED, BUSY_TIME, BYTES_ACKED, DELIVERY_RATE, LOST, MAX_PACING_RATE, NOTSENT_BYTES,
-    PACING_RATE, RETRANS, RWND_LIMITED, SACKED, SND_CWND, SND_SSTHRESH, SNDBUF_LIMITED, TcpInfo,
-    UNACKED,
+    PACING_RATE, RETRANS, RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, SNDBUF_LIMITED,
+    TcpInfo, UNACKED,
 };
 
 /// What kept a sender from sending more, for most of an interval.
@@ -75,7 +75,7 @@ impl Limit {
         let gone = now.count(&SACKED) + now.count(&LOST);
         let flight = (now.count(&UNACKED) + now.count(&RETRANS)).saturating_sub(gone);
         // As the kernel has it (`tcp_is_cwnd_limited`): a burst of TSO may not fit any more.
-        let full = flight + BURST >= now.count(&SND_CWND);
+        let full = flight + burst(now) >= now.count(&SND_CWND);
         if !full {
             if now.get(&APP_LIMITED) == Some(1) && now.count(&NOTSENT_BYTES) == 0 {
                 return Self::Application;
@@ -97,8 +97,22 @@ impl Limit {
 }
 
 /// Segments by which a window that is full may be larger than the flight: `tcp_tso_should_defer`
-/// waits for a burst of at least two, and ACKs come for two.
-const BURST: u64 = 3;
+/// waits until a burst fits, which is a millisecond of the pacing rate (`tcp_tso_autosize`), a
+/// third of the window at most (`tcp_tso_win_divisor`).
+fn burst(now: &TcpInfo) -> u64 {
+    let rate = now.get(&PACING_RATE).filter(|rate| *rate < u64::MAX);
+    let segments = match (rate, now.get(&SND_MSS)) {
+        (Some(rate), Some(mss @ 1..)) => rate / 1024 / mss,
+        _ => LEAST_BURST,
+    };
+    let most = MOST_BURST.min(now.count(&SND_CWND) / 3);
+    segments.min(most).max(LEAST_BURST)
+}
+
+/// Two segments, and ACKs come for two.
+const LEAST_BURST: u64 = 3;
+/// 64 kB.
+const MOST_BURST: u64 = 44;
 
 #[cfg(test)]
 mod tests {
@@ -167,6 +181,19 @@ mod tests {
         );
         let idle = [(NOTSENT_BYTES, 0), (APP_LIMITED, 1)];
         assert_eq!(with(&idle), Some(Limit::Application));
+        // 29.2 MB/s are bursts of 19 segments: what is short of the window by ten is full.
+        let burst = [
+            (UNACKED, 1122),
+            (SND_CWND, 1132),
+            (SND_MSS, 1448),
+            (PACING_RATE, 29_200_000),
+            (DELIVERY_RATE, 24_000_000),
+        ];
+        assert_eq!(with(&burst), Some(Limit::Network));
+        assert_eq!(
+            with(&[&burst[..], &[(UNACKED, 1110)]].concat()),
+            Some(Limit::Pacing)
+        );
         // Lost and sacked segments are not in the network.
         let gone = [(UNACKED, 12), (SACKED, 6), (LOST, 4), rate, delivered];
         assert_eq!(with(&gone), Some(Limit::Pacing));

@@ -234,6 +234,21 @@ fn the_habits_of_scp_and_ping_are_answered() {
         (&["serve", "-p", "7000"], "`--listen '[::]:7000'`"),
         (&["serve", "-s"], "`fullpipe serve` needs no flag"),
         (&["serve", "-4"], "`--listen 0.0.0.0`"),
+        (&["run", "small.toml", "--seeds", "5"], "`--repeat N`"),
+        (
+            &["run", "small.toml", "--stack", "cubic"],
+            "`--set flow.NAME.stack=cubic`",
+        ),
+        (
+            &["run", "small.toml", "--duration", "5s"],
+            "`--set duration=5s`",
+        ),
+        (&["run", "small.toml", "--dry-run"], "`fullpipe check FILE`"),
+        (&["emulate", "--bandwidth", "1Gbit/s"], "`--rate 200Mbit/s`"),
+        (
+            &["emulate", "--rate", "1Gbit/s", "iperf3", "-c", "x"],
+            "the command follows `--`",
+        ),
     ] {
         let ended = fullpipe(dir.path(), line);
         assert_eq!(ended.code, 2, "{line:?}: {}", ended.stderr);

@@ -142,6 +142,12 @@ fn made_on<'a>(
     }
     let mut store = match options.out {
         Some(dir) => {
+            // A refusal leaves no directory behind that would be in the way of what is mended.
+            if !Store::is_there(dir)
+                && let Some(refusal) = refusals(scenario, ground).into_iter().next()
+            {
+                return Err(refusal);
+            }
             let all = vec![seeds.len(); counts.len()];
             let (units, possible) = (keys.units(&seeds, &counts), keys.units(&seeds, &all));
             let earlier = options.earlier;

@@ -41,6 +41,11 @@ pub struct Store {
 }
 
 impl Store {
+    /// A result is in the directory, whole or not.
+    pub fn is_there(dir: &Path) -> bool {
+        dir.join(MANIFEST).exists()
+    }
+
     /// Takes the directory for these runs, and for further ones among the `possible`
     /// ([`Store::extend`]); `earlier` says what becomes of a result that is there.
     ///
