@@ -1,5 +1,7 @@
-//! Waking up in time: a processor that halts takes its time to run again, in a virtual machine
-//! some 50 us, and what is known of that time is spent awake.
+//! Waking up in time: a processor that halts takes its time to run again, and what is known of that
+//! time is spent awake.
+//!
+//! In a virtual machine it is some 50 us.
 
 use fullpipe_units::Span;
 

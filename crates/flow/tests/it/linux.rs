@@ -861,7 +861,7 @@ fn a_duplicate_above_a_hole_waits() {
     assert_eq!(r.handle_segment(at_us(1200), &data(8)), None);
     let merged = r.handle_timeout(r.next_timeout()).unwrap();
     assert_eq!(told(&merged), (true, vec![(5, 6), (4, 9)]));
-    // It is told once.
+    // Each duplicate is reported once (RFC 2883 section 4).
     assert_eq!(r.handle_segment(at_us(4000), &data(9)), None);
     let merged = r.handle_timeout(r.next_timeout()).unwrap();
     assert_eq!(told(&merged), (false, vec![(4, 10)]));

@@ -72,7 +72,7 @@ pub(super) fn legend(
         });
     }
     if figures.iter().any(|f| f.warmup > 0.0) {
-        place(out, "warm-up, not in the tables", &mut |out, x, y| {
+        place(out, "warm-up: in counts, not in means", &mut |out, x, y| {
             out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
         });
     }
