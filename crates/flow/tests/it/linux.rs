@@ -914,3 +914,18 @@ fn a_duplicate_of_what_is_sacked_shows_reordering() {
     };
     assert_eq!((resent(true), resent(false)), (false, true));
 }
+
+/// A duplicate in the third of the blocks reported last moves that one to the front, so that what
+/// is merged goes out before it (`tcp_sack_new_ofo_skb`), and tells it; in the first it waits.
+#[test]
+fn a_duplicate_in_an_old_block_sends_what_is_merged() {
+    for (again, told) in [(3, true), (7, false)] {
+        let mut r = receiver(0);
+        for seq in [0, 1, 3, 5, 7, 8] {
+            r.handle_segment(at_us(1000), &data(seq));
+        }
+        let ack = r.handle_segment(at_us(1100), &data(again));
+        let blocks = ack.map(|a| a.sacks.iter().map(|b| b.start).collect::<Vec<_>>());
+        assert_eq!(blocks, told.then(|| vec![3, 7, 5]));
+    }
+}
