@@ -120,7 +120,12 @@ pub fn usage(error: &clap::Error) -> Exit {
     let text = match near.or_else(|| habit(error)) {
         Some(hint) => {
             // Neither how to pass it as a value nor what is only spelled alike was asked for.
-            let others = ["as a value, use", "a similar argument exists"];
+            let others = [
+                "as a value, use",
+                "a similar argument exists",
+                "a similar subcommand exists",
+                "some similar subcommands exist",
+            ];
             let lines = text
                 .lines()
                 .filter(|line| !others.iter().any(|other| line.contains(other)));
@@ -144,7 +149,10 @@ fn habit(error: &clap::Error) -> Option<String> {
     let command = std::env::args_os().nth(1)?;
     let command = command.to_str()?;
     let spelling = match (error.kind(), command) {
-        (ErrorKind::UnknownArgument, "send" | "serve" | "ping" | "run" | "emulate") => {
+        (
+            ErrorKind::UnknownArgument,
+            "send" | "serve" | "ping" | "run" | "emulate" | "observe" | "top",
+        ) => {
             let written = named(ContextKind::InvalidArg)?.split('=').next()?;
             let flag = written.trim_start_matches('-');
             match command {
@@ -152,6 +160,7 @@ fn habit(error: &clap::Error) -> Option<String> {
                 "serve" => habit_at_serve(flag),
                 "run" => habit_at_run(flag),
                 "emulate" => habit_at_emulate(flag),
+                "observe" | "top" => habit_at_observe(flag),
                 _ => habit_at_ping(flag),
             }?
         }
@@ -235,6 +244,15 @@ fn habit_at_emulate(flag: &str) -> Option<&'static str> {
     })
 }
 
+fn habit_at_observe(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "t" | "time" | "seconds" => "`--duration 10s`",
+        "n" | "count" => "`--duration`: how long; `--interval`: how often",
+        "H" | "host" | "dst" => "`--to 192.0.2.0/24`",
+        _ => return None,
+    })
+}
+
 fn habit_at_ping(flag: &str) -> Option<&'static str> {
     Some(match flag {
         "p" | "port" => "a port follows the host: `fullpipe ping HOST:7000`",
@@ -243,19 +261,51 @@ fn habit_at_ping(flag: &str) -> Option<&'static str> {
     })
 }
 
-/// The command that was probably meant, where clap's own measure of likeness finds none (`rnu`).
+/// The command that was probably meant: by the word that other tools have for it, or where clap's
+/// own measure of likeness finds none (`rnu`).
 fn nearest_command(error: &clap::Error) -> Option<&'static str> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    if error.kind() != ErrorKind::InvalidSubcommand
-        || error.get(ContextKind::SuggestedSubcommand).is_some()
-    {
+    if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    fullpipe_cc::registry::nearest(written, crate::args::COMMANDS.into_iter())
+    let other = OTHER_COMMANDS
+        .iter()
+        .find(|(words, _)| words.contains(&written.as_str()));
+    let near = || match error.get(ContextKind::SuggestedSubcommand) {
+        Some(_) => None,
+        None => fullpipe_cc::registry::nearest(written, crate::args::COMMANDS.into_iter()),
+    };
+    other.map(|(_, command)| *command).or_else(near)
 }
+
+/// Words that other tools have for what a command does.
+const OTHER_COMMANDS: &[(&[&str], &str)] = &[
+    (
+        &["plot", "fig", "draw", "graph", "chart", "picture", "table"],
+        "figure",
+    ),
+    (
+        &["simulate", "sim", "start", "exec", "bench", "test"],
+        "run",
+    ),
+    (&["validate", "lint", "verify"], "check"),
+    (&["html", "show", "view", "open"], "report"),
+    (&["diff", "cmp"], "compare"),
+    (&["server", "listen"], "serve"),
+    (
+        &["client", "iperf", "iperf3", "transfer", "copy", "put"],
+        "send",
+    ),
+    (&["shell", "netem", "link", "mahimahi"], "emulate"),
+    (&["ss", "monitor", "watch"], "observe"),
+    (&["daemon", "policy", "apply"], "tune"),
+    (&["ls", "scenarios", "stacks", "metrics"], "list"),
+    (&["info", "capabilities"], "doctor"),
+    (&["response", "formula"], "law"),
+];
 
 /// `-4` and `-6` where another host is named.
 const OF_A_FAMILY: &str = "the address decides: give that of IPv4 or IPv6 for the name";

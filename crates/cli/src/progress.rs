@@ -6,9 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fullpipe_results::run::{self, RunFinished};
+use fullpipe_results::store::Earlier;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::args::ShowProgress;
+use crate::commands::check::counted;
 use crate::output;
 use crate::table::number;
 
@@ -72,6 +74,23 @@ impl Progress {
 }
 
 impl run::Progress for Progress {
+    fn outdated(&self, runs: usize, earlier: Earlier) {
+        if let ShowProgress::None = self.show {
+            return;
+        }
+        let why = match earlier {
+            Earlier::Remade => "`--resume` takes over what is finished",
+            Earlier::Resumed => "another build of fullpipe, or another kernel, made them",
+            // That the others go is what was asked for.
+            Earlier::Replaced => return,
+        };
+        let there = counted(runs, "finished run");
+        output::say(&format!(
+            "{}: {there} of before made again: {why}",
+            self.name
+        ));
+    }
+
     fn begin(&self, total: usize, reused: usize) {
         let mut state = self.state();
         (state.started, state.reused) = (Instant::now(), reused);

@@ -31,6 +31,18 @@ pub struct HostSide {
     pub merges_datagrams: bool,
 }
 
+/// Congestion control of a host's TCP, by the kernel's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CongestionControl {
+    /// Of sockets that do not ask for another. A namespace takes over that of the host, and `sysctl`
+    /// inside sets another one of the `allowed`.
+    pub default: String,
+    /// What any program may ask for.
+    pub allowed: Vec<String>,
+    /// What the kernel has; what is not allowed is for programs with `CAP_NET_ADMIN`.
+    pub available: Vec<String>,
+}
+
 /// What opens the TUN device to this user, where it is missing or closed.
 pub const TUN_REMEDY: &str =
     "sudo modprobe tun && sudo chmod 666 /dev/net/tun; in a container: --device /dev/net/tun";
@@ -121,6 +133,25 @@ impl HostSide {
         on_a_thread(move || {
             setns(namespace, CloneFlags::CLONE_NEWNET)?;
             f()
+        })
+    }
+
+    /// The congestion control of its TCP, as it is now.
+    pub fn congestion_control(&self) -> io::Result<CongestionControl> {
+        let words = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}"))?;
+            io::Result::Ok(
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        self.enter(|| {
+            Ok(CongestionControl {
+                default: words("congestion_control")?.concat(),
+                allowed: words("allowed_congestion_control")?,
+                available: words("available_congestion_control")?,
+            })
         })
     }
 

@@ -1,10 +1,13 @@
 //! Known causes for which two grounds part, each with its switch: the same ground with the cause
 //! taken away, or brought in.
 
+use std::collections::BTreeSet;
+
 use fullpipe_cc::StackSpec;
 use fullpipe_kernel::{Options, RunningKernel};
 use fullpipe_linux::{DEFAULT_VERSION, Linux, Product};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+use fullpipe_units::Span;
 
 use crate::{Far, Settings, Sim, find};
 
@@ -24,8 +27,22 @@ pub struct Cause {
 /// Whether a flow of this stack can be part of it.
 type Concerns = fn(&StackSpec) -> bool;
 
-/// The switched ground; `None`: there is nothing to switch here.
-type Make = fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>;
+/// How the switch is turned.
+#[derive(Clone, Copy, Debug)]
+enum Make {
+    /// The switched ground; `None`: there is nothing to switch here.
+    Now(fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>),
+    /// The same, of what the other ground's test bed added to a mean round trip.
+    Later(fn(Span) -> Box<dyn Ground>),
+}
+
+/// A ground with a switch turned.
+pub enum Switched {
+    /// Ready to run.
+    Now(Box<dyn Ground>),
+    /// It is made of what the other ground's test bed added to a mean round trip.
+    Later(fn(Span) -> Box<dyn Ground>),
+}
 
 impl Cause {
     /// Whether a flow of this stack can show it.
@@ -34,8 +51,11 @@ impl Cause {
     }
 
     /// The ground with the switch turned; `None`: not on this machine.
-    pub fn switched(&self, settings: &Settings) -> Option<Result<Box<dyn Ground>, GroundError>> {
-        (self.make)(settings)
+    pub fn switched(&self, settings: &Settings) -> Option<Result<Switched, GroundError>> {
+        match self.make {
+            Make::Now(make) => make(settings).map(|made| made.map(Switched::Now)),
+            Make::Later(make) => Some(Ok(Switched::Later(make))),
+        }
     }
 }
 
@@ -46,14 +66,14 @@ pub const CAUSES: &[Cause] = &[
         about: "the simulator's flows by the kernel's own modules, such as `cubic-linux` for `cubic`",
         ground: "sim",
         concerns: |stack| module(stack).is_some(),
-        make: |_| Some(Ok(restacked("module", module))),
+        make: Make::Now(|_| Some(Ok(restacked("module", module)))),
     },
     Cause {
         name: "hystart",
         about: "the simulator's CUBIC without HyStart: the other side did not leave slow start by it",
         ground: "sim",
         concerns: |stack| without_hystart(stack).is_some(),
-        make: |_| Some(Ok(restacked("hystart", without_hystart))),
+        make: Make::Now(|_| Some(Ok(restacked("hystart", without_hystart)))),
     },
     Cause {
         name: "hystart-gso",
@@ -61,7 +81,7 @@ pub const CAUSES: &[Cause] = &[
                 offload",
         ground: "sim",
         concerns: |stack| with_trains(stack).is_some(),
-        make: |_| Some(Ok(restacked("hystart-gso", with_trains))),
+        make: Make::Now(|_| Some(Ok(restacked("hystart-gso", with_trains)))),
     },
     Cause {
         name: "ties",
@@ -69,18 +89,44 @@ pub const CAUSES: &[Cause] = &[
                 arrives in the instant of a departure does not always find room",
         ground: "sim",
         concerns: |_| true,
-        make: |_| {
+        make: Make::Now(|_| {
             Some(Ok(switched_sim("ties", |spec| {
                 spec.clone().with_late_hosts()
             })))
-        },
+        }),
+    },
+    Cause {
+        name: "trains",
+        about: "the simulator's senders hand over trains of up to 64 kB, as over a device with \
+                segmentation offload",
+        ground: "sim",
+        concerns: |_| true,
+        make: Make::Now(|_| Some(Ok(switched_sim("trains", in_trains)))),
+    },
+    Cause {
+        name: "late",
+        about: "the simulator's path is longer by what the test bed added to a mean round trip",
+        ground: "sim",
+        concerns: |_| true,
+        make: Make::Later(|late| switched_sim(&named("late", late), move |s| longer(s, late))),
+    },
+    Cause {
+        name: "late-trains",
+        about: "both: the simulator's path is longer, and its senders hand over trains",
+        ground: "sim",
+        concerns: |_| true,
+        make: Make::Later(|late| {
+            switched_sim(&named("late-trains", late), move |spec| {
+                in_trains(&longer(spec, late))
+            })
+        }),
     },
     Cause {
         name: "version",
         about: "another kernel of the cache",
         ground: "linux",
         concerns: |_| true,
-        make: |settings| {
+        make: Make::Now(|settings| {
             let own = settings.kernel.name.as_deref().unwrap_or(DEFAULT_VERSION);
             let release = Product::find(own).ok()?.release;
             let others = Product::all().into_iter();
@@ -88,69 +134,71 @@ pub const CAUSES: &[Cause] = &[
             let mut others = others.filter(|(_, other)| other.release != release);
             let other = others.find_map(|(name, _)| Linux::new(&name, settings.interrupt).ok())?;
             Some(Ok(boxed(other)))
-        },
+        }),
     },
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
         ground: "kernel",
         concerns: |_| true,
-        make: |settings| Some(kernel(settings, |options| options)),
+        make: Make::Now(|settings| Some(kernel(settings, |options| options))),
     },
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
         ground: "udp",
         concerns: |_| true,
-        make: |settings| (find("udp", Far::Here)).map(|entry| (entry.build)(settings.clone())),
+        make: Make::Now(|settings| {
+            (find("udp", Far::Here)).map(|entry| (entry.build)(settings.clone()))
+        }),
     },
     Cause {
         name: "offload",
         about: "the hosts hand over single segments, not up to 64 kB at once",
         ground: "kernel",
         concerns: |_| true,
-        make: |settings| {
+        make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
                 offload: false,
                 ..options
             }))
-        },
+        }),
     },
     Cause {
         name: "merging",
         about: "packets that arrive together are not merged, so ACKs are not either",
         ground: "kernel",
         concerns: |_| true,
-        make: |settings| {
+        make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
                 merge: false,
                 ..options
             }))
-        },
+        }),
     },
     Cause {
         name: "autotuning",
         about: "the receiver's buffer grows from 128 kB to 6 MB by itself, as it comes",
         ground: "kernel",
         concerns: |_| true,
-        make: |settings| {
+        make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
                 autotuning: true,
                 ..options
             }))
-        },
+        }),
     },
     Cause {
         name: "metrics-cache",
         about: "the kernel remembers thresholds and RTTs of earlier connections; one went before",
         ground: "kernel",
         concerns: |_| true,
-        make: |settings| {
+        make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
                 remembers: true,
                 ..options
             }))
-        },
+        }),
     },
 ];
 
@@ -200,6 +248,39 @@ fn cubic(stack: &StackSpec, other: &str) -> Option<StackSpec> {
     is_cubic.then(|| StackSpec::parse(other).ok()).flatten()
 }
 
+/// Trains of up to 64 kB, which HyStart allows for.
+fn in_trains(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    for flow in &mut spec.flows {
+        let host = &mut flow.sender.host;
+        host.tso_segments = host.tso_segments.max(GSO_MAX / flow.sender.mss);
+        if let Some(other) = with_trains(&flow.stack) {
+            flow.stack = other;
+        }
+    }
+    spec
+}
+
+/// The way back of every flow longer by this.
+fn longer(spec: &RunSpec, late: Span) -> RunSpec {
+    let mut spec = spec.clone();
+    let ways = spec
+        .flows
+        .iter()
+        .filter_map(|flow| flow.back.first().copied());
+    for link in ways.collect::<BTreeSet<usize>>() {
+        if let Some(link) = spec.links.get_mut(link) {
+            link.delay += late;
+        }
+    }
+    spec
+}
+
+/// A cause's name with its size, so that runs of another size are others.
+fn named(cause: &str, late: Span) -> String {
+    format!("{cause}-{}ns", late.as_nanos())
+}
+
 /// The simulator, which is given what `by` makes of a run.
 fn switched_sim(
     name: &str,
@@ -231,6 +312,9 @@ impl<F: Fn(&RunSpec) -> RunSpec + Send + Sync> Ground for SwitchedSim<F> {
 }
 
 const CUBIC: &str = "cubic-linux";
+
+/// Bytes of the largest train (Linux `GSO_LEGACY_MAX_SIZE`).
+const GSO_MAX: u32 = 65_536;
 
 #[cfg(test)]
 mod tests {

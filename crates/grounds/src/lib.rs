@@ -33,7 +33,7 @@ use fullpipe_net::ground::Options;
 use fullpipe_realtime::live::Live;
 use fullpipe_run::{Ground, GroundError, RunSpec};
 
-pub use causes::{CAUSES, Cause};
+pub use causes::{CAUSES, Cause, Switched};
 pub use fullpipe_kernel::Options as Running;
 pub use fullpipe_kernel::laws::Laws;
 pub use linux::Kernel;

@@ -3,12 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_fingerprint::Sources;
-use fullpipe_grounds::{CAUSES, Far, GROUNDS, Kernel, Running, Settings, Sim, Udp, find};
+use fullpipe_grounds::{CAUSES, Far, GROUNDS, Kernel, Running, Settings, Sim, Switched, Udp, find};
 use fullpipe_net::ground::Options as Sockets;
-use fullpipe_results::agreement::study::{CauseVerdict, StudyOptions, Switch, agree};
+use fullpipe_results::agreement::study::{CauseVerdict, StudyOptions, Switch, Turned, agree};
 use fullpipe_results::run::{Options, Ran, run_on};
 use fullpipe_run::{Fidelity, Ground, GroundError, Outcome, RunSpec};
 use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::Span;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -259,7 +260,8 @@ fn grounds_that_part_name_the_cause_that_was_switched() {
     let switch = |name, ground| Switch {
         name,
         about: "",
-        ground,
+        on: "farther",
+        turned: Turned::Now(ground),
     };
     let switches = [
         switch("distance", &Mended as &dyn Ground),
@@ -291,6 +293,62 @@ fn grounds_that_part_name_the_cause_that_was_switched() {
     };
     let found = agree(&scenario, &[&Sim, &Mended], &switches, &options, &|_| {}).unwrap();
     assert!(found.agree && found.pairs[0].causes.is_empty());
+}
+
+/// A ground that knows by how much its path is too long.
+struct Late;
+
+impl Ground for Late {
+    fn name(&self) -> &str {
+        "late"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "late"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        let mut spec = spec.clone();
+        let back = spec.flows[0].back[0];
+        spec.links[back].delay += Span::from_millis(9);
+        let mut outcome = Sim.run(&spec)?;
+        outcome.fidelity = Some(Fidelity {
+            path_added: Some(Span::from_millis(9)),
+            ..Fidelity::default()
+        });
+        Ok(outcome)
+    }
+}
+
+#[test]
+fn what_a_test_bed_adds_is_a_cause_on_the_simulator() {
+    let scenario = Scenario::parse(SHORT, "short.toml", &Overrides::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = StudyOptions {
+        run: Options {
+            out: Some(dir.path()),
+            ..Options::default()
+        },
+        with_flagged: true,
+    };
+    let tried = |name: &str| {
+        let cause = CAUSES.iter().find(|cause| cause.name == name).unwrap();
+        let made = cause.switched(&settings()).unwrap().unwrap();
+        let turned = match &made {
+            Switched::Now(ground) => Turned::Now(&**ground),
+            Switched::Later(make) => Turned::Later(make),
+        };
+        let switch = Switch {
+            name,
+            about: "",
+            on: "sim",
+            turned,
+        };
+        let found = agree(&scenario, &[&Sim, &Late], &[switch], &options, &|_| {}).unwrap();
+        found.pairs[0].causes[0].verdict
+    };
+    assert_eq!(tried("late"), CauseVerdict::Explains);
+    assert_ne!(tried("trains"), CauseVerdict::Explains);
 }
 
 /// The runs of this ground say of themselves that they were not what the scenario says.
@@ -364,7 +422,10 @@ fn hosts_that_take_time_settle_ties_as_a_kernel_does() {
     };
     assert_eq!(retransmits(&Sim), 81.0);
     let ties = CAUSES.iter().find(|cause| cause.name == "ties").unwrap();
-    let late = retransmits(ties.switched(&settings()).unwrap().unwrap().as_ref());
+    let Switched::Now(ties) = ties.switched(&settings()).unwrap().unwrap() else {
+        panic!("ties need no other ground")
+    };
+    let late = retransmits(&*ties);
     assert!(late > 41.0 && late < 81.0, "a mean of both: {late}");
 }
 

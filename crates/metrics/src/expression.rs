@@ -282,8 +282,16 @@ impl Parser<'_> {
     }
 }
 
-/// The metric that was probably meant: one that contains the word, or begins like it.
+/// The metric that was probably meant: one that others call so, that contains the word, or that
+/// begins like it.
 pub fn nearest(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let other = OTHER_WORDS
+        .iter()
+        .find(|(words, _)| words.contains(&lower.as_str()));
+    if let Some((_, metric)) = other {
+        return Some(metric);
+    }
     if name.len() < 4 {
         return None;
     }
@@ -311,6 +319,31 @@ pub fn unit(metric: &str) -> &'static str {
     scope.and_then(|s| find(s, metric)).map_or("", |m| m.unit)
 }
 
+/// Words of papers and of other tools, and the metrics that say the same.
+const OTHER_WORDS: &[(&[&str], &str)] = &[
+    (
+        &["rtt", "latency", "delay", "mean_rtt", "avg_rtt"],
+        "rtt_ms.mean",
+    ),
+    (&["bandwidth", "bitrate", "rate", "tput"], "goodput_mbps"),
+    (&["fairness", "jain_index", "jains_index"], "jain"),
+    (
+        &["fct", "completion_time", "flow_completion_time"],
+        "completion_time_s",
+    ),
+    (&["cwnd", "window"], "cwnd_segments.mean"),
+    (&["losses", "loss_ratio", "plr"], "loss_rate"),
+    (
+        &["retransmissions", "retrans", "retr", "rexmit"],
+        "retransmits",
+    ),
+    (
+        &["queue", "queue_length", "qlen", "backlog"],
+        "queue_packets.mean",
+    ),
+    (&["link_utilization", "util", "efficiency"], "utilization"),
+];
+
 /// Functions, and how many values they take; 0: any number.
 const FUNCTIONS: [(&str, usize); 5] = [
     ("min", 0),
@@ -323,6 +356,17 @@ const FUNCTIONS: [(&str, usize); 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_others_are_those_of_metrics() {
+        for (words, metric) in OTHER_WORDS {
+            assert!(scope_of(metric).is_some(), "{metric}");
+            for word in *words {
+                assert!(scope(word).is_none(), "{word} is one");
+                assert_eq!(nearest(word), Some(*metric), "{word}");
+            }
+        }
+    }
 
     fn value(text: &str) -> Option<f64> {
         let mut of = |name: &str| match name {

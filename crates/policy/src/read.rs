@@ -1,6 +1,6 @@
 //! From the text of the files to a [`Policy`], every fault collected on the way.
 
-use fullpipe_cc::StackSpec;
+use fullpipe_cc::{Kind, StackSpec};
 use fullpipe_scenario::document::{Place, Sources};
 use fullpipe_scenario::faults::{whole_file, written_out};
 use fullpipe_scenario::value::{At, Findings, Key, Reader, Record, Sub, Table, member_path};
@@ -252,6 +252,7 @@ impl Draft<'_> {
             path.warn(findings, &PathKeys::stack, departure);
         }
         warn_of_aggression(&path, &facts, &action, sizes.window, findings);
+        warn_of_a_slow_start(&path, &facts, sizes.window, findings);
         warn_of_the_void(&path, findings);
         self.rules.push(Rule {
             name,
@@ -585,8 +586,10 @@ fn warn_of_aggression(
     let Some(stack) = facts.modelled(action) else {
         return;
     };
-    let reach = facts.reach().into_iter().chain(clamp.map(f64::from));
-    let reach = reach.fold(f64::INFINITY, f64::min);
+    if GIVE_WAY.contains(&stack.law_name()) {
+        return;
+    }
+    let reach = reach(facts, clamp);
     let window = match reach.is_finite() {
         true => reach.clamp(4.0, MOST_WEIGHED),
         false => UNKNOWN_PATH,
@@ -607,6 +610,47 @@ fn warn_of_aggression(
         path.warn(findings, key, &message);
     }
 }
+
+/// A warning where limited slow start takes long to reach what the path holds: it opens by half of
+/// `max_ssthresh` a round trip (RFC 3742).
+fn warn_of_a_slow_start(
+    path: &At<'_, PathKeys>,
+    facts: &PathFacts,
+    clamp: Option<u32>,
+    findings: &mut Findings,
+) {
+    let start = facts
+        .stack
+        .as_ref()
+        .and_then(|stack| stack.params(Kind::StartUp));
+    let (Some(("limited", params)), Some(rtt)) = (start, facts.rtt) else {
+        return;
+    };
+    let (limit, window) = (params.number("max_ssthresh"), reach(facts, clamp));
+    let rounds = (window - limit) / (limit / 2.0);
+    let seconds = rounds * rtt.as_secs_f64();
+    if seconds.is_finite() && seconds > LONG_START {
+        let message = format!(
+            "slow start opens by {:.0} segments a round trip: the {window:.0} that the path holds \
+             take {seconds:.0} s; with a larger `max_ssthresh` less",
+            limit / 2.0
+        );
+        path.warn(findings, &PathKeys::stack, &message);
+    }
+}
+
+/// The window that the path can hold, or to which it is clamped, segments.
+fn reach(facts: &PathFacts, clamp: Option<u32>) -> f64 {
+    let reach = facts.reach().into_iter().chain(clamp.map(f64::from));
+    reach.fold(f64::INFINITY, f64::min)
+}
+
+/// Laws that give way before anybody else loses: what they take where nothing gives way is not
+/// taken from others.
+const GIVE_WAY: [&str; 3] = ["hstcp-lp", "ledbat", "lp"];
+
+/// A start-up that lasts longer is remarked on, seconds: most transfers are over by then.
+const LONG_START: f64 = 30.0;
 
 /// Window and RTT at which a law is weighed where the path has none.
 const UNKNOWN_PATH: f64 = 1000.0;

@@ -56,7 +56,7 @@ to = [\"192.0.2.0/24\", \"2001:db8:1::/48\"]
 ports = \"5000-5100\"
 rate = \"10Gbit/s\"
 rtt = \"170ms\"
-stack = \"highspeed+limited(max_ssthresh=100)\"
+stack = \"highspeed+limited(max_ssthresh=5000)\"
 buffers = \"bdp*2\"
 share = \"50%\"
 ```

@@ -125,9 +125,11 @@ fn pair(pair: &PairAgreement) -> String {
     out += "</table>\n";
     if !pair.causes.is_empty() {
         out += "<table><tr><th>cause, switched</th><th>on</th><th>beyond before</th>\
-                <th>beyond then</th><th>verdict</th></tr>\n";
+                <th>beyond then</th><th>furthest before</th><th>furthest then</th>\
+                <th>verdict</th></tr>\n";
         pair.causes.iter().for_each(|tried| out += &cause(tried));
-        out += "</table>\n";
+        out += "</table>\n<p><small>Beyond: numbers and distances over their thresholds. Furthest: \
+                the largest, as a multiple of its threshold.</small></p>\n";
     }
     out
 }
@@ -139,13 +141,17 @@ fn cause(tried: &Tried) -> String {
         CauseVerdict::No => "no".to_owned(),
         CauseVerdict::Untried => text(tried.why_not.as_deref().unwrap_or("untried")),
     };
+    let times = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.1}x"));
     format!(
-        "<tr><td>{} <small>{}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{verdict}</td></tr>\n",
+        "<tr><td>{} <small>{}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+         <td>{verdict}</td></tr>\n",
         text(&tried.cause),
         text(&tried.about),
         text(&tried.ground),
         tried.before,
         tried.after.map_or("-".to_owned(), |n| n.to_string()),
+        times(tried.furthest_before),
+        times(tried.furthest_after),
     )
 }
 

@@ -68,12 +68,15 @@ pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> 
         "-" => standard_input(),
         path => std::fs::read(path),
     };
-    let bytes = bytes.map_err(|error| {
-        let message = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
-            _ => format!("cannot be read: {error}"),
-        };
-        unreadable(message, known())
+    let bytes = bytes.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            unreadable("no such file or built-in scenario".to_owned(), known())
+        }
+        io::ErrorKind::IsADirectory => unreadable(
+            "this is a directory, not a scenario".to_owned(),
+            "`fullpipe report DIR` and `fullpipe figure DIR` read results".to_owned(),
+        ),
+        _ => unreadable(format!("cannot be read: {error}"), known()),
     })?;
     let text = String::from_utf8(bytes).map_err(|_| {
         unreadable(

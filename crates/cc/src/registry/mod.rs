@@ -179,22 +179,31 @@ component! {
 
 /// The known name closest to `name`, if close enough to be a slip.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
     known
-        .map(|k| (strsim::normalized_damerau_levenshtein(name, k), k))
+        .map(|k| (strsim::normalized_damerau_levenshtein(&name, k), k))
         .filter(|(score, _)| *score >= 0.5)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)
 }
+
+/// Laws that others have and this registry has not: they are no slips of what is here.
+const ELSEWHERE: [&str; 10] = [
+    "cdg", "compound", "copa", "dctcp", "nv", "pcc", "prague", "remy", "sprout", "vivace",
+];
 
 fn find(name: &str) -> Result<Registered, StackError> {
     entries()
         .find(|e| e.answers_to(name))
         .ok_or_else(|| StackError::UnknownName {
             name: name.to_owned(),
-            nearest: nearest(
-                name,
-                entries().flat_map(|e| iter::once(e.name).chain(e.aliases.iter().copied())),
-            ),
+            nearest: match ELSEWHERE.contains(&name.to_lowercase().as_str()) {
+                true => None,
+                false => nearest(
+                    name,
+                    entries().flat_map(|e| iter::once(e.name).chain(e.aliases.iter().copied())),
+                ),
+            },
             known: entries().map(|e| e.name).collect(),
         })
 }

@@ -80,8 +80,9 @@ scenario's [measure] agreement says how far apart a metric may be.
 
 Where two grounds part, known causes are tried one after the other, each by switching it and \
 running those cases again: the kernel's own module in place of the law of that name, segmentation \
-offload, merging, HyStart, the receiver's buffer, what the kernel remembers of earlier connections, \
-another kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
+offload (switched off in the kernel, brought into the simulator), the delay that the test bed added, \
+merging, HyStart, the receiver's buffer, what the kernel remembers of earlier connections, another \
+kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
 was switched was chance.
 
 Cases whose runs were not what the scenario says (flagged) are left out, unless --with-flagged. \

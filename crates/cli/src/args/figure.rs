@@ -22,9 +22,10 @@ pub struct Figure {
     #[arg(value_enum, value_name = "KIND")]
     pub kind: Drawn,
 
-    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution
+    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution; of tables of flows,
+    /// traffic and runs their columns, and may be repeated
     #[arg(long, value_name = "NAME")]
-    pub metric: Option<String>,
+    pub metric: Vec<String>,
 
     /// Flow, traffic or link that is drawn
     #[arg(long, value_name = "NAME")]
@@ -97,12 +98,26 @@ pub enum Drawn {
 /// The tables of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TableKind {
-    /// The table of flows, as `run` prints it
+    /// The table of flows, as `run` prints it; as CSV every metric with its interval
     Table,
-    /// The table of short flows, datagrams and pings
+    /// The table of short flows, datagrams and pings; as CSV every metric with its interval
     Traffic,
+    /// A row for each flow and seed with every metric, for a spreadsheet or for statistics
+    Runs,
     /// The expectations with what was observed
     Expectations,
+}
+
+impl TableKind {
+    /// What its rows are of.
+    pub fn of(self) -> &'static str {
+        match self {
+            Self::Table => "flows",
+            Self::Traffic => "traffic",
+            Self::Runs => "runs",
+            Self::Expectations => "expectations",
+        }
+    }
 }
 
 impl ValueEnum for Drawn {
@@ -143,7 +158,8 @@ Draw one figure or table of a result, for a paper, a page or a spreadsheet.
 What competes (the stacks, as a rule) gives the lines of a picture and the rows of a table; every \
 combination of the other keys of [matrix] gives a panel or a column. `--where` chooses among the \
 cases. `--out` decides the form: SVG, PDF and PNG are pictures, CSV has their numbers, one row for \
-each point. In a PDF lines are lines, text is text, and the font is embedded.";
+each point, and a table's CSV has numbers in full, a column for each. In a PDF lines are lines, text \
+is text, and the font is embedded.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,6 +167,8 @@ Examples:
   fullpipe figure results matrix --metric rtt_ms.p95 --out rtt.csv
   fullpipe figure results bars --metric utilization --where mtu=9000 --out utilization.png
   fullpipe figure results table --out table.tex
+  fullpipe figure results table --metric goodput_mbps --metric rtt_ms.p95 --out table.csv
+  fullpipe figure results runs --out runs.csv          a row for each seed
   fullpipe figure results load --out load.pdf          throughput up, down, and the ping below
 
 For a column of a paper, 84 mm wide, in Times of 8 points

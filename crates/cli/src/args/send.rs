@@ -60,7 +60,7 @@ pub struct Send {
     #[arg(long, conflicts_with_all = ["to", "reverse", "request", "only_traffic"])]
     pub bidir: bool,
 
-    /// Rate that no connection exceeds, as `100Mbit/s`
+    /// Rate that no connection exceeds, as `100Mbit/s`; 0: none
     #[arg(
         long,
         short = 'b',
@@ -168,6 +168,11 @@ pub struct Send {
 }
 
 impl Send {
+    /// The cap of `--bitrate`; of 0 none, as iperf3 has it.
+    pub fn rate_cap(&self) -> Option<&String> {
+        self.bitrate.as_ref().filter(|rate| *rate != "0")
+    }
+
     /// Format of the result.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }

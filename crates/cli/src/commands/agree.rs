@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use fullpipe_grounds::{CAUSES, Cause};
+use fullpipe_grounds::{CAUSES, Cause, Switched};
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
-    Agreement, CauseVerdict, PairAgreement, StudyOptions, Switch, agree as study, directory,
+    Agreement, CauseVerdict, PairAgreement, StudyOptions, Switch, Turned, agree as study, directory,
 };
 use fullpipe_results::capture::Captures;
 use fullpipe_results::compare::{Comparison, Row, Verdict};
@@ -47,22 +47,26 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         .iter()
         .map(|name| ground::here(name, settings.clone()));
     let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
-    let mut switched: Vec<(&str, &str, Box<dyn Ground>)> = Vec::new();
+    let mut switched: Vec<(&Cause, Switched)> = Vec::new();
     let of_grounds = CAUSES
         .iter()
         .filter(|c| !args.no_causes && args.grounds.iter().any(|g| g == c.ground))
         .filter(|c| concerns(c, &scenario));
     for cause in of_grounds {
         if let Some(ground) = cause.switched(&settings) {
-            switched.push((cause.name, cause.about, ground?));
+            switched.push((cause, ground?));
         }
     }
     let switches: Vec<Switch<'_>> = switched
         .iter()
-        .map(|(name, about, ground)| Switch {
-            name,
-            about,
-            ground: &**ground,
+        .map(|(cause, switched)| Switch {
+            name: cause.name,
+            about: cause.about,
+            on: cause.ground,
+            turned: match switched {
+                Switched::Now(ground) => Turned::Now(&**ground),
+                Switched::Later(make) => Turned::Later(make),
+            },
         })
         .collect();
     listen_for_interrupts(RUNS_FINISH)?;
@@ -185,8 +189,10 @@ fn pair(pair: &PairAgreement) -> String {
     let mut table = Table::new();
     table.column(Align::Left, &["cause"]);
     table.column(Align::Left, &["on"]);
-    table.column(Align::Right, &["beyond, before"]);
-    table.column(Align::Right, &["switched"]);
+    table.column(Align::Right, &["beyond,", "before"]);
+    table.column(Align::Right, &["", "switched"]);
+    table.column(Align::Right, &["furthest,", "before"]);
+    table.column(Align::Right, &["", "switched"]);
     table.column(Align::Left, &["verdict"]);
     for tried in &pair.causes {
         let verdict = match tried.verdict {
@@ -200,11 +206,21 @@ fn pair(pair: &PairAgreement) -> String {
             tried.ground.clone(),
             tried.before.to_string(),
             tried.after.map_or("-".to_owned(), |n| n.to_string()),
+            multiple(tried.furthest_before),
+            multiple(tried.furthest_after),
             verdict.to_owned(),
         ]);
     }
-    out + "\n" + &table.text()
+    out + "\n" + &table.text() + "\n" + FURTHEST
 }
+
+/// `2.7x`: so many times as large as its threshold.
+fn multiple(furthest: Option<f64>) -> String {
+    furthest.map_or("-".to_owned(), |times| format!("{times:.1}x"))
+}
+
+/// What the columns of the causes are.
+const FURTHEST: &str = "beyond: numbers and distances over their thresholds; furthest: the largest, as a multiple of its threshold\n";
 
 #[cfg(test)]
 mod tests {
@@ -231,6 +247,7 @@ mod tests {
                 distances: Vec::new(),
                 missing: Vec::new(),
                 view: View::Agreement,
+                single: false,
                 agree: true,
             },
             left_out: vec![Params::default()],

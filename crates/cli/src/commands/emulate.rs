@@ -66,10 +66,13 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         before,
         during: truth::during(&outcome, &watched, stage.rtt()),
     };
+    let near = stage.host(Side::Near);
+    let congestion_control = near.congestion_control().map_err(counters)?;
     drop(stage);
     let status = ended?;
     let emulated = Emulated {
         privilege,
+        congestion_control: &congestion_control,
         outcome: &outcome,
         verdict: &verdict,
         far: &far,
@@ -95,7 +98,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
 }
 
 fn counters(error: std::io::Error) -> Failure {
-    Failure::io("counters of the devices", &error)
+    Failure::io("settings and counters of the hosts", &error)
 }
 
 /// The path of the scenario, or of the flags.
@@ -126,6 +129,9 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
         }
         Failure::new(Exit::Usage, "")
     })?;
+    for warning in &scenario.warnings {
+        output::warning(&in_flags(args, warning.clone()).to_string());
+    }
     let Some(case) = scenario.cases.get(args.case) else {
         let message = format!("there is no case {}", args.case);
         let hint = format!("`--case` is from 0 to {}", scenario.cases.len() - 1);

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fullpipe_cc::registry::nearest;
+use fullpipe_metrics::{Metric, Scope, find, is_variable, names_of};
 use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask, chosen};
 use fullpipe_report::figure::{Rows, Style};
+use fullpipe_results::result::{ExpectationResult, RunResult};
 use fullpipe_results::store::{Manifest, ResultDir};
 
 use crate::args::{Drawn, Figure, TableKind};
@@ -35,7 +38,12 @@ pub fn beside(dir: &Path, kind: Kind) -> Result<PathBuf, Failure> {
 
 fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
     let word = kind.word();
-    if args.metric.is_some() && !kind.takes_a_metric() {
+    if args.metric.len() > 1 {
+        let message = "--metric: a picture is of one metric";
+        let hint = "draw it once for each; `table` and `runs` take several";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    if !args.metric.is_empty() && !kind.takes_a_metric() {
         let message = format!("--metric: `{word}` draws what its name says");
         let taking = Kind::ALL.iter().filter(|k| k.takes_a_metric());
         let taking: Vec<&str> = taking.map(|k| k.word()).collect();
@@ -48,7 +56,7 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
     let picture = Picture::named("--out", file, &format!("{word}.svg"), fits)?;
     let dir = ResultDir::open(&args.dir)?;
     let asked = Asked {
-        metric: args.metric.clone(),
+        metric: args.metric.first().cloned(),
         of: args.of.clone(),
         only: args.only.clone(),
         seed: args.seed,
@@ -88,31 +96,104 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
         Some(file) => Some(Picture::named("--out", file, "table.tex", Form::is_table)?),
         None => None,
     };
-    let mut result = ResultDir::open(&args.dir)?.result()?;
+    let form = picture.as_ref().map(|picture| picture.form);
+    let dir = ResultDir::open(&args.dir)?;
+    let result = dir.result()?;
     let all: Vec<_> = result.cases.iter().map(|c| c.params.texts()).collect();
     let cases = chosen(&all, &args.only).map_err(refused)?;
-    result
-        .expectations
-        .retain(|e| cases.iter().any(|&i| result.cases[i].params == e.params));
-    let cases = cases.into_iter().map(|i| result.cases[i].clone());
-    result.cases = cases.collect();
-    let (table, what) = match kind {
-        TableKind::Traffic => (view::traffic_table(&result), "traffic"),
-        TableKind::Expectations => (view::expectations_table(&result), "expectations"),
-        TableKind::Table => (view::flows_table(&result), "flows"),
-    };
-    if table.is_empty() {
-        let message = format!("`{}` has no {what}", args.dir.display());
+    let Some(text) = table_text(&dir, result, &cases, (kind, form), &args.metric)? else {
+        let message = format!("`{}` has no {}", args.dir.display(), kind.of());
         let failure = Failure::new(Exit::Usage, message);
         return Err(match args.only.is_empty() {
             true => failure,
             false => failure.hint("without `--where` all cases are looked at"),
         });
-    }
+    };
     match picture {
-        None => output::data(&table.text()),
-        Some(picture) => picture.write(rows_text(&table.rows(), picture.form).as_bytes()),
+        None => output::data(&text),
+        Some(picture) => picture.write(text.as_bytes()),
     }
+}
+
+/// A table of these cases in its form, on a terminal without one; `None` without a row.
+fn table_text(
+    dir: &ResultDir,
+    mut result: RunResult,
+    cases: &[usize],
+    (kind, form): (TableKind, Option<Form>),
+    names: &[String],
+) -> Result<Option<String>, Failure> {
+    let metrics = columns(names, kind)?;
+    let numbers = form == Some(Form::Csv);
+    let table = match kind {
+        TableKind::Runs => {
+            let rows = view::runs(&dir.runs()?, cases, names);
+            let form = form.unwrap_or(Form::Csv);
+            return Ok((!rows.rows.is_empty()).then(|| rows_text(&rows, form)));
+        }
+        TableKind::Table if numbers => {
+            return Ok(view::numbers(&result, cases, view::Kept::Flows, names));
+        }
+        TableKind::Traffic if numbers => {
+            return Ok(view::numbers(&result, cases, view::Kept::Traffic, names));
+        }
+        TableKind::Table => {
+            keep(&mut result, cases);
+            view::flows_table(&result, &metrics)
+        }
+        TableKind::Traffic => {
+            keep(&mut result, cases);
+            view::traffic_table(&result, &metrics)
+        }
+        TableKind::Expectations => {
+            keep(&mut result, cases);
+            view::expectations_table(&result)
+        }
+    };
+    Ok((!table.is_empty()).then(|| match form {
+        None => table.text(),
+        Some(form) => rows_text(&table.rows(), form),
+    }))
+}
+
+/// Leaves these cases of a result.
+fn keep(result: &mut RunResult, cases: &[usize]) {
+    let kept = cases.iter().map(|&i| result.cases[i].clone());
+    result.cases = kept.collect();
+    let cases = &result.cases;
+    let is_of_these = |e: &ExpectationResult| cases.iter().any(|case| case.params == e.params);
+    result.expectations.retain(is_of_these);
+}
+
+/// The metrics of these names that a table has.
+fn columns(names: &[String], kind: TableKind) -> Result<Vec<&'static Metric>, Failure> {
+    let scopes: &[Scope] = match kind {
+        TableKind::Table => &[Scope::Flow, Scope::Case],
+        TableKind::Traffic => &[Scope::Traffic, Scope::Case],
+        TableKind::Runs => &[Scope::Flow, Scope::Traffic, Scope::Case],
+        TableKind::Expectations if names.is_empty() => return Ok(Vec::new()),
+        TableKind::Expectations => {
+            let message = "--metric: the table of expectations has those that they name";
+            return Err(Failure::new(Exit::Usage, message).hint("leave --metric out"));
+        }
+    };
+    let known = || scopes.iter().flat_map(|scope| names_of(*scope));
+    let column = |name: &String| {
+        let mut found = scopes.iter().filter_map(|scope| find(*scope, name));
+        found.next().ok_or_else(|| {
+            let message = format!("--metric: the table has no metric `{name}`");
+            let near = nearest(name, known());
+            Failure::new(Exit::Usage, message).hint(match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`fullpipe list metrics` shows all; expressions are drawn by `matrix` and \
+                         `bars`"
+                    .to_owned(),
+            })
+        })
+    };
+    // A law's variables have columns in the table of runs alone.
+    let is_own = |name: &&String| kind != TableKind::Runs || !is_variable(name);
+    names.iter().filter(is_own).map(column).collect()
 }
 
 fn rows_text(rows: &Rows, form: Form) -> String {

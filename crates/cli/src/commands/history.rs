@@ -299,6 +299,7 @@ fn chart(history: &History, metrics: &[String]) -> Chart {
                 unit => format!("{metric} ({unit})"),
             }),
             lines,
+            ..Panel::default()
         }
     };
     let headlines: Vec<String> = kinds(history).map(|(_, headline, _)| headline).collect();

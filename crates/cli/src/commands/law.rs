@@ -318,6 +318,7 @@ fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure>
                 ..Line::default()
             })
             .collect(),
+        ..Panel::default()
     };
     let window = "window (segments)";
     let panel_of = |which: LawPanel| match which {

@@ -64,6 +64,16 @@ impl Column {
     }
 }
 
+/// The columns of metrics that are asked for.
+pub(super) fn asked(metrics: &[&'static Metric]) -> Vec<Column> {
+    let unit = |metric: &'static Metric| match metric.unit {
+        "1" => "",
+        unit => unit,
+    };
+    let metrics = metrics.iter();
+    metrics.map(|m| column([m.name, unit(m)], m)).collect()
+}
+
 /// Those of some columns that are to be shown in these rows.
 pub(super) fn shown<'a>(
     columns: &'a [Column],

@@ -5,11 +5,12 @@ use fullpipe_metrics::{Metric, Scope, names_of};
 use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, Estimates, FlowResult, RunResult};
 
-use super::column::{Column, add_params, column, optional, params_cells, rare, shown};
+use super::column::{Column, add_params, asked, column, optional, params_cells, rare, shown};
 use super::params_of;
 use crate::table::{Align, Table};
 
-pub(super) fn table(result: &RunResult) -> Table {
+/// With the metrics that are asked for, or without any with those that are usual.
+pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
     let all_params = params_of(&result.cases);
     let params = label::varying(&all_params);
     let rows: Vec<(&CaseResult, &FlowResult)> = result
@@ -32,8 +33,12 @@ pub(super) fn table(result: &RunResult) -> Table {
     };
     let with_stack = !rows.iter().all(shown_by_param);
     let values: Vec<_> = rows.iter().map(|(c, f)| (*c, &f.metrics)).collect();
-    let columns = shown(COLUMNS, &values);
-    let limited = rows.iter().any(|(_, f)| limited_by(&f.metrics).is_some());
+    let asked = asked(metrics);
+    let columns = match metrics.is_empty() {
+        true => shown(COLUMNS, &values),
+        false => asked.iter().collect(),
+    };
+    let limited = metrics.is_empty() && rows.iter().any(|(_, f)| limited_by(&f.metrics).is_some());
     let mut table = Table::new();
     add_params(&mut table, &params);
     if named {

@@ -19,10 +19,10 @@ fn one(result: &RunResult) -> String {
     }
     let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
     if !traffics || result.cases.iter().any(|c| !c.flows.is_empty()) {
-        out += &format!("\n{}", flows::table(result).markdown());
+        out += &format!("\n{}", flows::table(result, &[]).markdown());
     }
     if traffics {
-        out += &format!("\n{}", traffic::table(result).markdown());
+        out += &format!("\n{}", traffic::table(result, &[]).markdown());
     }
     // Each remark is a paragraph.
     for remark in spread(result).lines() {

@@ -14,13 +14,14 @@ mod text;
 mod traffic;
 pub mod truth;
 
+use fullpipe_metrics::Metric;
 use fullpipe_results::result::{CaseLine, CaseResult, RunResult};
 
 use crate::table::Table;
 pub use falsification::{advice, falsification, falsifications};
 pub use junit::junit;
 pub use markdown::markdown;
-pub use rows::{Columns, csv};
+pub use rows::{Columns, Kept, csv, numbers, runs};
 
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the
 /// expectations.
@@ -28,13 +29,13 @@ pub fn table(result: &RunResult) -> String {
     let mut out = String::new();
     let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
     if !traffics || result.cases.iter().any(|c| !c.flows.is_empty()) {
-        out += &flows::table(result).text();
+        out += &flows::table(result, &[]).text();
     }
     if traffics {
         if !out.is_empty() {
             out.push('\n');
         }
-        out += &traffic::table(result).text();
+        out += &traffic::table(result, &[]).text();
     }
     out.push('\n');
     out += &spread(result);
@@ -47,14 +48,14 @@ pub fn table(result: &RunResult) -> String {
     out
 }
 
-/// One row per flow and case.
-pub fn flows_table(result: &RunResult) -> Table {
-    flows::table(result)
+/// One row per flow and case, with these metrics, or without any with those that are usual.
+pub fn flows_table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
+    flows::table(result, metrics)
 }
 
-/// One row per short flows, datagrams or pings and case.
-pub fn traffic_table(result: &RunResult) -> Table {
-    traffic::table(result)
+/// One row per short flows, datagrams or pings and case; metrics as in [`flows_table`].
+pub fn traffic_table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
+    traffic::table(result, metrics)
 }
 
 /// One row per expectation.

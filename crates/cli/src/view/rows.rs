@@ -1,8 +1,10 @@
 //! A result as rows of comma-separated values.
 
-use fullpipe_metrics::{Scope, find, names_of};
+use fullpipe_metrics::{Scope, find, names_of, scope_of};
+use fullpipe_report::figure::Rows;
 use fullpipe_results::precision;
 use fullpipe_results::result::{CaseResult, Estimate, RunResult};
+use fullpipe_results::store::{self, Column};
 use fullpipe_scenario::Scenario;
 
 /// The header and the rows of several results: one row per flow (or traffic) and case. Parameters
@@ -19,6 +21,77 @@ pub fn csv(results: &[RunResult]) -> String {
     out
 }
 
+/// Rows of a result that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Those of flows.
+    Flows,
+    /// Those of traffic.
+    Traffic,
+}
+
+/// The same of these cases, flows or traffic, and metrics (all of them, if none is named); `None`
+/// without a row.
+pub fn numbers(
+    result: &RunResult,
+    cases: &[usize],
+    kept: Kept,
+    metrics: &[String],
+) -> Option<String> {
+    let mut columns = Columns::of(std::slice::from_ref(result));
+    columns.kept = Some(kept);
+    let scope = match kept {
+        Kept::Flows => Scope::Flow,
+        Kept::Traffic => Scope::Traffic,
+    };
+    let wanted = |name: &&str| metrics.is_empty() || metrics.iter().any(|m| m == name);
+    columns.row_metrics = names_of(scope).filter(wanted).collect();
+    columns.case_metrics.retain(wanted);
+    let rows = cases.iter().map(|&i| {
+        let case = &result.cases[i];
+        columns.rows(&result.scenario, &result.ground, i, case)
+    });
+    let rows: String = rows.collect();
+    (!rows.is_empty()).then(|| columns.head() + &rows)
+}
+
+/// The rows of `runs.parquet`, of these cases and with these metrics (all of them, if none is
+/// named).
+pub fn runs(table: &store::Table, cases: &[usize], metrics: &[String]) -> Rows {
+    let wanted =
+        |name: &String| metrics.is_empty() || scope_of(name).is_none() || metrics.contains(name);
+    let columns = table.columns.iter().filter(|(name, _)| wanted(name));
+    let columns: Vec<&(String, Column)> = columns.collect();
+    let case_of = columns.iter().find_map(|(name, values)| match values {
+        Column::Int(values) if name == "case" => Some(values),
+        _ => None,
+    });
+    let is_chosen = |row: &usize| {
+        let case = case_of.map(|of| of[*row]);
+        case.is_none_or(|case| usize::try_from(case).is_ok_and(|case| cases.contains(&case)))
+    };
+    let cell = |column: &Column, row: usize| match column {
+        Column::Text(values) => values[row].clone(),
+        Column::Int(values) => values[row].to_string(),
+        Column::Float(values) => values[row].map_or(String::new(), |x| x.to_string()),
+    };
+    let row = |row: usize| {
+        columns
+            .iter()
+            .map(|(_, values)| cell(values, row))
+            .collect()
+    };
+    let align = |column: &Column| match column {
+        Column::Text(_) => 'l',
+        Column::Int(_) | Column::Float(_) => 'r',
+    };
+    Rows {
+        heads: columns.iter().map(|(name, _)| name.clone()).collect(),
+        rows: (0..table.rows()).filter(is_chosen).map(row).collect(),
+        align: columns.iter().map(|(_, values)| align(values)).collect(),
+    }
+}
+
 /// The columns of rows, which are known before there is a row.
 pub struct Columns {
     /// Parameters, in the order in which they were met.
@@ -30,6 +103,8 @@ pub struct Columns {
     case_metrics: Vec<&'static str>,
     /// Some run ended before its time.
     partial: bool,
+    /// Only these rows.
+    kept: Option<Kept>,
 }
 
 impl Columns {
@@ -76,6 +151,7 @@ impl Columns {
             row_metrics,
             case_metrics: names_of(Scope::Case).collect(),
             partial: false,
+            kept: None,
         }
     }
 
@@ -102,6 +178,8 @@ impl Columns {
         let flows = flows.map(|f| (&f.name, "flow", &f.stack, &f.metrics));
         let traffic = case.traffic.iter();
         let traffic = traffic.map(|t| (&t.name, t.kind.as_str(), &t.stack, &t.metrics));
+        let flows = flows.filter(|_| self.kept != Some(Kept::Traffic));
+        let traffic = traffic.filter(|_| self.kept != Some(Kept::Flows));
         let mut out = String::new();
         for (name, kind, stack, metrics) in flows.chain(traffic) {
             let mut row = vec![scenario.to_owned(), ground.to_owned(), index.to_string()];

@@ -4,11 +4,12 @@ use fullpipe_metrics::Metric;
 use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, RunResult, TrafficResult};
 
-use super::column::{Column, add_params, optional, params_cells, shown};
+use super::column::{Column, add_params, asked, optional, params_cells, shown};
 use super::params_of;
 use crate::table::{Align, Table};
 
-pub(super) fn table(result: &RunResult) -> Table {
+/// With the metrics that are asked for, or without any with those that are usual.
+pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
     let all_params = params_of(&result.cases);
     let params = label::varying(&all_params);
     let rows: Vec<(&CaseResult, &TrafficResult)> = result
@@ -17,7 +18,11 @@ pub(super) fn table(result: &RunResult) -> Table {
         .flat_map(|c| c.traffic.iter().map(move |t| (c, t)))
         .collect();
     let values: Vec<_> = rows.iter().map(|(c, t)| (*c, &t.metrics)).collect();
-    let columns = shown(COLUMNS, &values);
+    let asked = asked(metrics);
+    let columns = match metrics.is_empty() {
+        true => shown(COLUMNS, &values),
+        false => asked.iter().collect(),
+    };
     let mut table = Table::new();
     add_params(&mut table, &params);
     table.column(Align::Left, &["traffic"]);

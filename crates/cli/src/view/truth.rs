@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use fullpipe_emulate::emulation::LoopOutcome;
+use fullpipe_emulate::namespace::CongestionControl;
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::truth::{Check, Verdict};
 use fullpipe_run::Lateness;
@@ -15,6 +16,8 @@ use crate::table::{Align, Table, number};
 pub struct Emulated<'a> {
     /// Root, or a user namespace.
     pub privilege: Privilege,
+    /// That of the near host's TCP.
+    pub congestion_control: &'a CongestionControl,
     /// What the path's thread counted.
     pub outcome: &'a LoopOutcome,
     /// The checks before and during the run.
@@ -52,7 +55,7 @@ impl Emulated<'_> {
                 if check.holds() { "" } else { "FLAGGED" }.to_owned(),
             ]);
         }
-        let mut text = format!("{}\n\n{}", self.headline(), table.text());
+        let mut text = format!("{}\n{}\n\n{}", self.headline(), self.tcp(), table.text());
         for far in self.far {
             if let Some(exit @ 1..) = far.exit {
                 text += &format!("\n`{}` on the far host ended with {exit}\n", far.command);
@@ -101,6 +104,29 @@ impl Emulated<'_> {
         )
     }
 
+    /// `TCP of the hosts: bbr; reno for programs that ask for it; cubic for root's that do`.
+    fn tcp(&self) -> String {
+        let congestion = self.congestion_control;
+        let others = |names: &[String], known: &[String]| {
+            let others = names
+                .iter()
+                .filter(|n| **n != congestion.default && !known.contains(n));
+            others.cloned().collect::<Vec<_>>().join(", ")
+        };
+        let asked = [
+            (others(&congestion.allowed, &[]), "programs that ask for it"),
+            (
+                others(&congestion.available, &congestion.allowed),
+                "root's that do",
+            ),
+        ];
+        let asked = asked.iter().filter(|(names, _)| !names.is_empty());
+        let asked: String = asked
+            .map(|(names, whose)| format!("; {names} for {whose}"))
+            .collect();
+        format!("TCP of the hosts: {}{asked}", congestion.default)
+    }
+
     /// For programs.
     pub fn json(&self) -> String {
         let outcome = self.outcome;
@@ -121,6 +147,11 @@ impl Emulated<'_> {
         let value = json!({
             "fullpipe": env!("CARGO_PKG_VERSION"),
             "privilege": self.privilege.word(),
+            "congestion_control": {
+                "default": self.congestion_control.default,
+                "allowed": self.congestion_control.allowed,
+                "available": self.congestion_control.available,
+            },
             "real_time_priority": outcome.real_time,
             "tick_ms": millis(outcome.grain),
             "seconds": outcome.span.as_secs_f64(),

@@ -249,6 +249,35 @@ fn the_habits_of_scp_and_ping_are_answered() {
             &["emulate", "--rate", "1Gbit/s", "iperf3", "-c", "x"],
             "the command follows `--`",
         ),
+        (&["plot", "results"], "did you mean `figure`?"),
+        (&["simulate", "small.toml"], "did you mean `run`?"),
+        (&["server"], "did you mean `serve`?"),
+        (&["observe", "-t", "1"], "`--duration 10s`"),
+        (&["run", "."], "`fullpipe report DIR`"),
+        (
+            &["run", "small.toml", "--set", "path.bandwidth=1Gbit/s"],
+            "did you mean `path.rate`?",
+        ),
+        (
+            &["run", "small.toml", "--set", "rtt=10ms"],
+            "did you mean `path.rtt`?",
+        ),
+        (
+            &["run", "small.toml", "--set", "stack=reno"],
+            "did you mean `flow.main.stack`?",
+        ),
+        (
+            &["run", "small.toml", "--set", "path.rtt=[\"10ms\",\"20ms\"]"],
+            "several belong in [matrix]: \"path.rtt\" = [...]",
+        ),
+        (
+            &["run", "small.toml", "--set", "path.rtt=10ms,20ms"],
+            "several belong in [matrix], as a list",
+        ),
+        (
+            &["run", "small.toml", "--set", "flow.main.stack=CUBIC"],
+            "did you mean `cubic`?",
+        ),
     ] {
         let ended = fullpipe(dir.path(), line);
         assert_eq!(ended.code, 2, "{line:?}: {}", ended.stderr);
@@ -260,6 +289,28 @@ fn the_habits_of_scp_and_ping_are_answered() {
             ended.stderr
         );
     }
+}
+
+/// A name of another tool's is not taken for a slip of a name that only looks like it.
+#[test]
+fn an_algorithm_that_there_is_not_is_no_slip() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let line = ["run", "small.toml", "--set", "flow.main.stack=dctcp"];
+    let ended = fullpipe(dir.path(), &line);
+    assert!(
+        ended.stderr.contains("  hint: known: reno, "),
+        "{}",
+        ended.stderr
+    );
+    write(dir.path(), "a", "");
+    let ended = fullpipe(dir.path(), &["run", "small.toml", "--out", "a"]);
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("a file has this name"),
+        "{}",
+        ended.stderr
+    );
 }
 
 /// Words of a command line are bytes: what is no text is no command.

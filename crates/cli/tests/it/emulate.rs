@@ -114,6 +114,45 @@ fn what_is_said_of_a_run_agrees_with_its_exit_code() {
     assert_eq!(said["exit"], 0);
 }
 
+/// Whose TCP it is, which depends on the host, stands beside the numbers.
+#[test]
+fn the_congestion_control_of_the_hosts_is_named() {
+    let line = "cat /proc/sys/net/ipv4/tcp_congestion_control";
+    let path = ["--rate", "50Mbit/s", "--rtt", "20ms", "--no-check"];
+    let Some(ended) = emulate(&path, line) else {
+        return;
+    };
+    let default = ended.stdout.trim();
+    let named = format!("\nTCP of the hosts: {default}");
+    assert!(
+        !default.is_empty() && ended.stderr.contains(&named),
+        "{}",
+        ended.stderr
+    );
+    // Reno cannot be left out of a kernel.
+    assert!(ended.stderr.contains("reno"), "{}", ended.stderr);
+}
+
+/// One per cent is meant.
+#[test]
+fn a_loss_of_everything_is_remarked_on() {
+    let args = [
+        "--rate",
+        "50Mbit/s",
+        "--rtt",
+        "20ms",
+        "--no-check",
+        "--loss",
+    ];
+    let told = "warning: --loss 1: every packet is lost; one of a hundred is \"1%\" or 0.01\n";
+    for (loss, is_told) in [("1", true), ("1%", false)] {
+        let Some(ended) = emulate(&[&args[..], &[loss]].concat(), "true") else {
+            return;
+        };
+        assert_eq!(ended.stderr.contains(told), is_told, "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn a_path_that_no_machine_carries_is_flagged() {
     let args = [

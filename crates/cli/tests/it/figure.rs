@@ -97,7 +97,7 @@ fn every_kind_is_drawn_and_told_in_numbers() {
         ),
         (
             "bars",
-            &[">rtt (s)<"],
+            &[">rtt<"],
             "panel,line,value,mean,ci95_low,ci95_high",
         ),
         (
@@ -235,6 +235,70 @@ fn tables_are_printed_and_written() {
         "{matrix}"
     );
     assert!(drawn(dir, &["traffic"], "web.md").contains("web"));
+}
+
+/// A spreadsheet takes numbers: a column for each metric and end of its interval, or a row for each
+/// seed.
+#[test]
+fn a_table_as_csv_has_numbers_and_the_metrics_that_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let two = ["--metric", "goodput_mbps", "--metric", "rtt_ms.p95"];
+    let of = |kind: &str, file: &str| drawn(dir, &[&[kind][..], &two].concat(), file);
+    let cells = |csv: &str| -> Vec<Vec<String>> {
+        let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+        csv.lines().map(cells).collect()
+    };
+    let table = cells(&of("table", "numbers.csv"));
+    let metrics = [
+        "goodput_mbps",
+        "goodput_mbps_ci95_low",
+        "goodput_mbps_ci95_high",
+        "rtt_ms.p95",
+        "rtt_ms.p95_ci95_low",
+        "rtt_ms.p95_ci95_high",
+    ];
+    let first = table[0].len() - metrics.len();
+    assert_eq!(table[0][first..], metrics);
+    for row in &table[1..] {
+        let numbers = row[first..].iter().map(|cell| cell.parse::<f64>().unwrap());
+        let numbers: Vec<f64> = numbers.collect();
+        assert!(
+            numbers[1] <= numbers[0] && numbers[0] <= numbers[2],
+            "{row:?}"
+        );
+        assert_eq!(row.len(), table[0].len());
+    }
+    // The mean of the seeds is that of the table.
+    let runs = cells(&of("runs", "runs.csv"));
+    let column = |name: &str| runs[0].iter().position(|head| head == name).unwrap();
+    assert!(
+        !runs[0]
+            .iter()
+            .any(|head| head.starts_with("var.") || head == "jain")
+    );
+    let (case, flow, goodput) = (column("case"), column("kind"), column("goodput_mbps"));
+    let of_first = runs[1..]
+        .iter()
+        .filter(|row| row[case] == "0" && row[flow] == "flow");
+    let seeds: Vec<f64> = of_first.map(|row| row[goodput].parse().unwrap()).collect();
+    let mean: f64 = table[1][first].parse().unwrap();
+    assert!(seeds.len() > 1, "{runs:?}");
+    assert!((seeds.iter().sum::<f64>() / seeds.len() as f64 - mean).abs() < 1e-9);
+    // What there is not.
+    let refused = figure(dir, &["table", "--metric", "goodput_mbp"]);
+    assert!(
+        refused.stderr.contains("did you mean `goodput_mbps`?"),
+        "{}",
+        refused.stderr
+    );
+    let refused = figure(dir, &[&["bars"][..], &two].concat());
+    assert!(
+        refused.stderr.contains("`table` and `runs` take several"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// Two flows whose stacks vary: every line says whose it is, and the panel whose stack it names.

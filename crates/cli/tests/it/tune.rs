@@ -180,6 +180,38 @@ fn explain_shows_the_law_and_its_forecast() {
     }
 }
 
+/// What is shipped as an example does not slow down who copies it.
+#[test]
+fn no_example_is_forecast_far_below_cubic() {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/policies");
+    for (file, address) in [
+        ("science.toml", "192.0.2.1:5000"),
+        ("net100.toml", "192.0.2.1"),
+        ("net100.toml", "192.0.2.65"),
+        ("net100.toml", "192.0.2.129"),
+        ("net100.toml", "192.0.2.193"),
+    ] {
+        let args = ["explain", address, "--policy", file, "--json"];
+        let ended = in_folder(&policies, &args);
+        let doc: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        let flows = doc["forecast"]["flows"].as_array().unwrap();
+        let goodput = |i: usize| flows[i]["goodput_mbps"].as_f64().unwrap();
+        assert_eq!(flows[1]["stack"], "cubic");
+        assert!(goodput(0) > 0.9 * goodput(1), "{file} {address}: {flows:?}");
+    }
+}
+
+#[test]
+fn a_fault_of_a_policy_is_labelled_once() {
+    let ended = tune("x = 1\n", &["run", "policy.toml"]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended.stderr.starts_with("error: policy.toml:1: "),
+        "{}",
+        ended.stderr
+    );
+}
+
 #[test]
 fn a_path_of_the_other_side_says_how_to_ask_for_it() {
     let passive = POLICY.replacen("stack", "side = \"passive\"\nstack", 1);

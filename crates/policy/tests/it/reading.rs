@@ -315,3 +315,34 @@ fn changes_stand_on_one_another_in_the_order_of_their_times() {
     let due = due.map(|(at, stack, beside)| (at, stack.to_owned(), beside));
     assert_eq!(found, due);
 }
+
+/// Half of `max_ssthresh` a round trip is little where a path holds a hundred thousand segments.
+#[test]
+fn a_start_that_takes_minutes_is_remarked_on() {
+    let warnings = |stack: &str| {
+        let lines = format!("rate = \"10Gbit/s\"\nrtt = \"170ms\"\nstack = \"{stack}\"");
+        path(&lines).compiled.warnings.join("\n")
+    };
+    let slow = warnings("reno+limited(max_ssthresh=100)");
+    // (141,666 - 100) / 50 round trips of 0.17 s.
+    assert!(
+        slow.contains("by 50 segments a round trip") && slow.contains(" take 481 s"),
+        "{slow}"
+    );
+    assert_eq!(warnings("reno+limited(max_ssthresh=5000)"), "");
+}
+
+/// What gives way takes nothing from others.
+#[test]
+fn a_law_that_gives_way_is_not_called_aggressive() {
+    let of = |stack: &str| {
+        let lines = format!("rate = \"1Gbit/s\"\nrtt = \"30ms\"\nstack = \"{stack}\"");
+        path(&lines).compiled.warnings.join("\n")
+    };
+    assert!(
+        of("highspeed").contains("more aggressive"),
+        "{}",
+        of("highspeed")
+    );
+    assert_eq!(of("hstcp-lp"), "");
+}

@@ -24,6 +24,8 @@ pub struct Panel {
     pub y: Axis,
     /// Lines; those of one group have the same colour in every panel.
     pub lines: Vec<Line>,
+    /// End of the warm-up on the horizontal axis: what is before it is drawn and not measured.
+    pub warmup: f64,
 }
 
 /// An axis.
@@ -45,6 +47,13 @@ pub enum Scale {
     Linear,
     /// Names at 0, 1, 2, ...
     Names(Vec<String>),
+    /// Numbers that have names, each a mark: the values of an axis of the matrix.
+    Values {
+        /// Numbers with their names, ascending.
+        marks: Vec<(f64, String)>,
+        /// Laid out by their logarithms; all are positive.
+        log: bool,
+    },
 }
 
 /// A line or a row of points of a [`Panel`].

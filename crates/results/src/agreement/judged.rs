@@ -10,6 +10,12 @@ pub fn is_judged(scope: Scope, metric: &str) -> bool {
     JUDGED.iter().any(judged)
 }
 
+/// Those of them that two single runs in real time must have in common: not the counts, in which
+/// chance alone makes several times as much of little.
+pub fn is_judged_of_one_run(scope: Scope, metric: &str) -> bool {
+    is_judged(scope, metric) && fullpipe_metrics::find(scope, metric).is_some_and(|m| !m.count)
+}
+
 const LOSS_EVENTS: &Metric = Metric::flow("loss_events");
 const TIMEOUTS: &Metric = Metric::flow("timeouts");
 const JUDGED: [&Metric; 9] = [

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
+use fullpipe_units::Span;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
@@ -69,6 +70,11 @@ pub struct Tried {
     pub before: usize,
     /// And with the switch turned; `None`: the ground could not run it.
     pub after: Option<usize>,
+    /// Largest relative difference or distance as a multiple of its threshold, before; `null`: a
+    /// number stands against none.
+    pub furthest_before: Option<f64>,
+    /// And with the switch turned.
+    pub furthest_after: Option<f64>,
     /// The ground's refusal, where `after` is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
@@ -122,8 +128,20 @@ pub struct Switch<'a> {
     pub name: &'a str,
     /// The switch in a sentence.
     pub about: &'a str,
-    /// The ground with the switch turned, under its usual name.
-    pub ground: &'a dyn Ground,
+    /// Name of the ground that has the switch.
+    pub on: &'a str,
+    /// That ground with the switch turned.
+    pub turned: Turned<'a>,
+}
+
+/// A ground with a switch turned, under its usual name.
+#[derive(Clone, Copy)]
+pub enum Turned<'a> {
+    /// Ready to run.
+    Now(&'a dyn Ground),
+    /// Made of what the other ground's test bed added to a mean round trip; nothing to switch where
+    /// it added nothing.
+    Later(&'a dyn Fn(Span) -> Box<dyn Ground>),
 }
 
 /// How a study is made.
@@ -170,8 +188,20 @@ pub fn agree(
         let apart = apart(&pair.comparison);
         let names = [grounds[0].name(), ground.name()];
         for switch in switches.iter().filter(|_| !apart.is_empty()) {
-            let Some(side) = names.iter().position(|n| *n == switch.ground.name()) else {
+            let Some(side) = names.iter().position(|n| *n == switch.on) else {
                 continue;
+            };
+            let made;
+            let turned: &dyn Ground = match switch.turned {
+                Turned::Now(ground) => ground,
+                Turned::Later(make) => {
+                    let other = [a, b][1 - side].result()?;
+                    let Some(late) = added(&other, &apart) else {
+                        continue;
+                    };
+                    made = make(late);
+                    &*made
+                }
             };
             said(&format!(
                 "{} against {}: {}",
@@ -181,8 +211,9 @@ pub fn agree(
                 .join("causes")
                 .join(format!("{}-{}", names[1], switch.name));
             let part = of_cases(scenario, &apart);
-            let tried = run_on(&part, &into(&options.run, &dir), switch.ground);
+            let tried = run_on(&part, &into(&options.run, &dir), turned);
             let mut cases = Vec::new();
+            let mut furthest_after = None;
             let (after, why_not) = match tried {
                 Ok(_) => {
                     let switched = ResultDir::open(&dir)?;
@@ -201,18 +232,22 @@ pub fn agree(
                             verdict: CauseVerdict::of(before, Some(after)),
                         }
                     }));
+                    furthest_after = furthest(&again, &apart);
                     (Some(beyond(&again, &apart)), None)
                 }
                 Err(RunError::Unable { what, .. }) => (None, Some(what)),
                 Err(other) => return Err(other),
             };
             let before = beyond(&pair.comparison, &apart);
+            let furthest_before = furthest(&pair.comparison, &apart);
             pair.causes.push(Tried {
                 cause: switch.name.to_owned(),
                 about: switch.about.to_owned(),
                 ground: names[side].to_owned(),
                 before,
                 after,
+                furthest_before,
+                furthest_after,
                 why_not,
                 verdict: CauseVerdict::of(before, after),
                 cases,
@@ -272,6 +307,17 @@ fn untrue(result: &RunResult) -> Vec<Params> {
     flagged.map(|c| c.params.clone()).collect()
 }
 
+/// What the test bed added to a mean round trip in these cases, on average; `None`: nothing, or it
+/// does not say.
+fn added(result: &RunResult, cases: &[Params]) -> Option<Span> {
+    let these = result.cases.iter().filter(|c| cases.contains(&c.params));
+    let added = these.filter_map(|c| Some(c.fidelity.as_ref()?.added_ms));
+    let added: Vec<f64> = added.collect();
+    let mean = added.iter().sum::<f64>() / added.len() as f64;
+    let late = Span::from_secs_f64(mean / 1e3);
+    (mean > 0.0 && late > Span::ZERO).then_some(late)
+}
+
 /// Cases in which something is beyond its threshold.
 fn apart(comparison: &Comparison) -> Vec<Params> {
     let mut cases: Vec<Params> = Vec::new();
@@ -286,6 +332,23 @@ fn apart(comparison: &Comparison) -> Vec<Params> {
 /// What is judged and beyond its threshold in these cases.
 fn beyond(comparison: &Comparison, cases: &[Params]) -> usize {
     all_beyond(comparison).filter(|p| cases.contains(p)).count()
+}
+
+/// The largest of what is judged in these cases, as a multiple of its threshold; `None`: a number
+/// stands against none.
+fn furthest(comparison: &Comparison, cases: &[Params]) -> Option<f64> {
+    let rows = comparison.rows.iter();
+    let rows = rows.filter(|r| r.judged && cases.contains(&r.params));
+    let rows = rows.map(|r| match (r.relative, r.verdict) {
+        (Some(relative), _) => Some(relative.abs() / r.threshold),
+        (None, Verdict::Beyond) => None,
+        (None, _) => Some(0.0),
+    });
+    let distances = comparison.distances.iter();
+    let distances = distances.filter(|d| cases.contains(&d.params));
+    let distances = distances.map(|d| Some(d.mean / d.threshold));
+    let all: Option<Vec<f64>> = rows.chain(distances).collect();
+    all.map(|all| all.into_iter().fold(0.0, f64::max))
 }
 
 fn all_beyond(comparison: &Comparison) -> impl Iterator<Item = &Params> {

@@ -4,7 +4,7 @@ use super::difference::Difference;
 use super::options::{Options, View};
 use super::row::{Missing, Number, Row, Verdict};
 use super::runs::{Runs, pairs};
-use crate::agreement::judged::is_judged;
+use crate::agreement::judged::{is_judged, is_judged_of_one_run};
 use crate::result::{CaseResult, Estimate, Estimates, LinkResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
@@ -14,6 +14,8 @@ pub(super) struct Collector<'a> {
     pub(super) options: &'a Options,
     pub(super) runs: Option<&'a [Runs; 2]>,
     pub(super) view: View,
+    /// See [`super::Comparison::single`].
+    pub(super) single: bool,
     /// Indices of the cases under comparison.
     pub(super) at: [usize; 2],
     pub(super) rows: Vec<Row>,
@@ -90,10 +92,13 @@ impl Collector<'_> {
                 continue;
             };
             let (ea, eb) = (&ea, &eb);
-            let judged = self.view == View::Metrics
-                || !options.metrics.is_empty()
-                || options.thresholds.contains_key(metric)
-                || is_judged(scope, metric);
+            let asked_for = !options.metrics.is_empty() || options.thresholds.contains_key(metric);
+            let judged = asked_for
+                || match (self.view, self.single) {
+                    (_, true) => is_judged_of_one_run(scope, metric),
+                    (View::Metrics, false) => true,
+                    _ => is_judged(scope, metric),
+                };
             let threshold = options.threshold_of(metric, self.view);
             let (na, nb) = (a.seeds.len(), b.seeds.len());
             let paired = self.runs.and_then(|runs| {

@@ -53,6 +53,10 @@ pub struct Comparison {
     pub missing: Vec<Missing>,
     /// What was judged: `metrics` or `agreement`.
     pub view: View,
+    /// One run on each side, in real time: how far two runs of the same are apart is not known, so
+    /// that only goodput, round trips and completion times are judged, unless others are asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub single: bool,
     /// True if no judged row and no distance is beyond its threshold and nothing that is judged is
     /// missing.
     pub agree: bool,
@@ -179,10 +183,16 @@ fn with_runs(
         View::Auto => View::Metrics,
         asked => asked,
     };
+    let single = view == View::Metrics
+        && [a, b].iter().all(|r| {
+            let of_one = r.cases.iter().all(|case| case.seeds.len() == 1);
+            of_one && r.cases.iter().any(|case| case.fidelity.is_some())
+        });
     let mut c = Collector {
         options,
         runs,
         view,
+        single,
         at: [0, 0],
         rows: Vec::new(),
         missing: Vec::new(),
@@ -210,6 +220,7 @@ fn with_runs(
         distances: Vec::new(),
         missing: c.missing,
         view,
+        single,
         agree,
     }
 }

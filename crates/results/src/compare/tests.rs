@@ -96,6 +96,36 @@ fn one_seed_is_judged_by_the_threshold() {
     assert!(compare(&a, &result(vec![case(1500, &[106.0])]), &loose).agree);
 }
 
+/// Two runs in real time are never the same: of one on each side only what chance leaves alone is
+/// judged, and what is asked for.
+#[test]
+fn single_runs_in_real_time_are_judged_by_what_matters() {
+    let of = |goodput: f64, drops: f64, seeds: usize| {
+        let mut r = result(vec![case(1500, &vec![goodput; seeds])]);
+        let drops = estimate(&vec![drops; seeds]);
+        r.cases[0].links[0].metrics.insert("drops".into(), drops);
+        r.cases[0].fidelity = Some(fullpipe_metrics::Fidelity::default());
+        r
+    };
+    let compared = |b: &RunResult, options: &Options| compare(&of(100.0, 1.0, 1), b, options);
+    let usual = Options::default();
+    let few = compared(&of(101.0, 4.0, 1), &usual);
+    assert!(few.single && few.agree, "{few:?}");
+    assert!(!compared(&of(110.0, 1.0, 1), &usual).agree);
+    let drops = Options {
+        thresholds: BTreeMap::from([("drops".to_owned(), 0.10)]),
+        ..Options::default()
+    };
+    assert!(!compared(&of(100.0, 4.0, 1), &drops).agree);
+    // In virtual time, and with an interval, every number counts.
+    let mut simulated = [of(100.0, 1.0, 1), of(100.0, 4.0, 1)];
+    simulated
+        .iter_mut()
+        .for_each(|r| r.cases[0].fidelity = None);
+    assert!(!compare(&simulated[0], &simulated[1], &usual).agree);
+    assert!(!compare(&of(100.0, 1.0, 3), &of(100.0, 4.0, 3), &usual).agree);
+}
+
 /// 0.1 + 0.2 is not 0.3 in binary: no difference of what ran.
 #[test]
 fn rounding_is_no_difference() {

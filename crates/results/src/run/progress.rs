@@ -1,7 +1,16 @@
 //! Who is told about every run.
 
+use crate::store::Earlier;
+
 /// Hears what happens. Called from several threads.
 pub trait Progress: Sync {
+    /// Before all else: so many finished runs in the result directory are not taken over, although
+    /// the cases are asked for again; with [`Earlier::Resumed`] because another build of fullpipe,
+    /// or another kernel, made them.
+    fn outdated(&self, runs: usize, earlier: Earlier) {
+        let _ = (runs, earlier);
+    }
+
     /// Before the first run: how many there are, and how many of them are taken over.
     fn begin(&self, total: usize, reused: usize) {
         let _ = (total, reused);

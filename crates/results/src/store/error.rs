@@ -180,6 +180,9 @@ impl StoreError {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("choose a directory you may write to with `--out`".to_owned())
             }
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                Some("a file has this name: choose another directory with `--out`".to_owned())
+            }
             StoreError::Kept { .. } => {
                 Some("set `TMPDIR` to a directory with more space: a run takes some 2 kB".to_owned())
             }

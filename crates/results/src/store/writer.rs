@@ -37,6 +37,8 @@ pub struct Store {
     /// Rows of a flow in them; `None`: all.
     rows: Option<usize>,
     captures: Captures,
+    /// Finished runs that were there and are of no use to this result.
+    outdated: usize,
     _lock: files::Lock,
 }
 
@@ -92,6 +94,17 @@ impl Store {
             complete: false,
             files: Vec::new(),
         };
+        let mut useful = BTreeSet::new();
+        if earlier != Earlier::Remade {
+            useful.extend(possible.iter().map(|unit| run_name(&unit.key)));
+        }
+        let outdated = |name: &String| {
+            !files::is_temporary(name) && !useful.contains(&format!("{RUNS}/{name}"))
+        };
+        let outdated = files::names(&dir.join(RUNS))?
+            .iter()
+            .filter(|n| outdated(n))
+            .count();
         let series_of = series_of(scenario, units.len());
         let kept = series_of.as_ref().map_or(scenario.seeds.len(), Vec::len);
         let store = Store {
@@ -101,6 +114,7 @@ impl Store {
             rows: rows_of(scenario, kept),
             series_of,
             captures: Captures::default(),
+            outdated,
             _lock: lock,
         };
         // First say that the result is not finished, then take away what would contradict it.
@@ -112,6 +126,12 @@ impl Store {
         }
         store.sweep(|path| earlier != Earlier::Remade && !path.starts_with('.'))?;
         Ok(store)
+    }
+
+    /// Finished runs that were there and are of no use: all of them if the result is made again,
+    /// otherwise those that nothing asked for can be, because another engine made them.
+    pub fn outdated(&self) -> usize {
+        self.outdated
     }
 
     /// Lets [`Store::save`] write captures too; a run that has none of these is not finished.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_on};
 use fullpipe_results::store::Earlier;
+use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
 use crate::small::{MATRIX, scenario};
 use crate::store_support::{Dice, assert_same, contents, never, run, run_in};
@@ -137,6 +138,35 @@ fn a_finished_result_is_resumed_without_a_run() {
     assert_eq!(*log.begun.lock().unwrap(), [(8, 8)]);
     assert_eq!(again.result, first.result.without_times());
     assert_same(&before, &contents(root.path()));
+}
+
+#[test]
+fn what_is_finished_is_not_made_again_without_a_word() {
+    /// The simulator, built otherwise.
+    struct Rebuilt;
+    impl Ground for Rebuilt {
+        fn name(&self) -> &str {
+            "sim"
+        }
+        fn fingerprint(&self) -> &str {
+            "altered"
+        }
+        fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+            fullpipe_sim::run.run(spec)
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    let runs = s.cases.len() * s.seeds.len();
+    let told = |resume: bool, ground: &dyn Ground| {
+        let (_, log) = run_in(&s, Some(root.path()), 2, resume, ground).unwrap();
+        log.outdated.into_inner().unwrap()
+    };
+    assert_eq!(told(false, &fullpipe_sim::run), []);
+    assert_eq!(told(true, &fullpipe_sim::run), []);
+    assert_eq!(told(false, &fullpipe_sim::run), [(runs, Earlier::Remade)]);
+    assert_eq!(told(true, &Rebuilt), [(runs, Earlier::Resumed)]);
+    assert_eq!(told(true, &Rebuilt), []);
 }
 
 #[test]

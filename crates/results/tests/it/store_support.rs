@@ -23,9 +23,13 @@ pub struct Log {
     pub started: Mutex<Vec<(usize, u64)>>,
     pub finished: Mutex<Vec<(usize, u64)>>,
     pub warnings: Mutex<Vec<String>>,
+    pub outdated: Mutex<Vec<(usize, Earlier)>>,
 }
 
 impl Progress for Log {
+    fn outdated(&self, runs: usize, earlier: Earlier) {
+        self.outdated.lock().unwrap().push((runs, earlier));
+    }
     fn begin(&self, total: usize, reused: usize) {
         self.begun.lock().unwrap().push((total, reused));
     }

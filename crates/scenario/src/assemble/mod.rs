@@ -72,6 +72,7 @@ pub(super) fn scenario(
     };
     distinct(&mut reader, &names, &traffic);
     let (matrix, quick) = (free(&mut top, &Top::matrix), free(&mut top, &Top::quick));
+    let matrix_is_misspelt = matrix.is_none() && top.is_attempted(&Top::matrix);
     let (expect, report) = (
         tables(&mut top, &Top::expect),
         tables(&mut top, &Top::report),
@@ -125,7 +126,7 @@ pub(super) fn scenario(
     }
     let world = world::changes(&mut reader, &overrides.world, &world, &names);
     let negatives = world::negatives(&mut reader, &negative, &names, overrides.quick);
-    let matrix_is_good = reader.findings.faults.len() == before_matrix;
+    let matrix_is_good = reader.findings.faults.len() == before_matrix && !matrix_is_misspelt;
 
     let top = At::<Top>::new(&config.top, "");
     top.required(&Top::name, &mut reader.findings);

@@ -66,7 +66,8 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
     };
     let (metric, bound, picked, peer) = (metric?, bound?, picked?, peer?);
     let at_other_times = table.quick.is_some_and(|quick| quick != known.quick);
-    if reader.findings.faults.len() > before || at_other_times {
+    let unresolved = known.cases.is_empty();
+    if reader.findings.faults.len() > before || at_other_times || unresolved {
         return None;
     }
     let (Picked::Values(picked), Picked::Values(peer)) = (picked, peer) else {

@@ -29,6 +29,21 @@ kinds! {
     }
 }
 
+/// The same as [`loss`], for a whole run: a path that carries nothing is most often a slip.
+pub(crate) fn lasting<T>(
+    at: &At<'_, T>,
+    key: &Key,
+    value: &Either<f64, Sub<LossTable>>,
+    findings: &mut Findings,
+) -> Loss {
+    let loss = loss(at, key, value, findings);
+    if matches!(loss, Loss::Bernoulli { p } if p >= 1.0) {
+        let message = "every packet is lost; one of a hundred is \"1%\" or 0.01";
+        at.warn(findings, key, message);
+    }
+    loss
+}
+
 /// What a key of a table says: a probability, or a process with its keys.
 pub(crate) fn loss<T>(
     at: &At<'_, T>,

@@ -15,7 +15,7 @@ mod transport;
 use super::value::{Section, Seeds, Table, keys};
 
 pub(super) use flow::{ChangeTable, Direction, DropPlace, DropTable, Flow, FlowKeys};
-pub(super) use loss::loss;
+pub(super) use loss::{lasting, loss};
 pub(super) use measure::{Expect, Figure, Figures, Measures, Negative, RECOVERED, RecoveredTable};
 pub(super) use path::{
     Back, Change, DelayChange, Element, Link, LinkKeys, Path, PathChange, PathChanges, PathKeys,

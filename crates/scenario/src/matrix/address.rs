@@ -3,7 +3,7 @@
 use super::{Config, Names, Section};
 use crate::document::shorten;
 use crate::keys::{Measures, Path, Top};
-use crate::value::{Field, Key, Kind, Record, Table, Value, nearest, nested};
+use crate::value::{Field, Key, Kind, Record, Table, Value, nearest, nested, other_word};
 
 /// What a dotted key names.
 #[derive(Clone, Debug)]
@@ -40,7 +40,8 @@ impl Address {
         let mut parts = text.split('.');
         let unknown = || {
             let all = all_keys(names);
-            let hint = nearest(text, all.iter().map(String::as_str)).map_or_else(
+            let near = meant(text, &all).or_else(|| nearest(text, all.iter().map(String::as_str)));
+            let hint = near.map_or_else(
                 || "keys look like `path.rate`, `flow.main.stack` or `duration`".to_owned(),
                 |near| format!("did you mean `{near}`?"),
             );
@@ -204,6 +205,24 @@ fn put(record: &mut Record, chain: &[&'static Key], field: &Field) -> Result<(),
 /// The key of this name.
 pub(super) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
     keys.iter().find(|key| key.name == name)
+}
+
+/// The key that is named without its table, or by the word that other tools have for it.
+fn meant<'a>(text: &str, all: &'a [String]) -> Option<&'a str> {
+    let (table, name) = text.rsplit_once('.').unwrap_or(("", text));
+    [Some(name), other_word(name)]
+        .into_iter()
+        .flatten()
+        .find_map(|name| {
+            let known = all.iter().filter(|key| match key.rsplit_once('.') {
+                Some((home, key)) => key == name && (home == table || table.is_empty()),
+                None => *key == name,
+            });
+            // A key of a table, not one of a table inside it.
+            known
+                .min_by_key(|key| key.split('.').count())
+                .map(String::as_str)
+        })
 }
 
 fn sample(name: &str) -> &'static str {

@@ -11,6 +11,11 @@ pub(super) fn unknown_key_hint(
     keys: &'static [Key],
     sections: &[Section],
 ) -> (String, Option<&'static str>) {
+    let names = || keys.iter().map(|key| key.name);
+    let other_word = other_word(name).filter(|word| names().any(|name| name == *word));
+    if let Some(word) = other_word {
+        return (format!("did you mean `{word}`?"), Some(word));
+    }
     let has = |(_, keys): &&Section| keys.iter().any(|key| key.name == name);
     let homes: Vec<&str> = sections.iter().filter(has).map(|(home, _)| *home).collect();
     match homes.split_last() {
@@ -34,7 +39,6 @@ pub(super) fn unknown_key_hint(
             return (hint, None);
         }
     }
-    let names = || keys.iter().map(|key| key.name);
     match nearest(name, names()) {
         Some(near) => (format!("did you mean `{near}`?"), Some(near)),
         None => (
@@ -43,6 +47,48 @@ pub(super) fn unknown_key_hint(
         ),
     }
 }
+
+/// The key for which other tools have this word.
+pub fn other_word(name: &str) -> Option<&'static str> {
+    let (_, key) = OTHER_WORDS
+        .iter()
+        .find(|(words, _)| words.contains(&name))?;
+    Some(key)
+}
+
+/// Words of netem, iperf3, mahimahi and ns-3, and the keys that say the same.
+const OTHER_WORDS: &[(&[&str], &str)] = &[
+    (
+        &[
+            "bandwidth",
+            "bw",
+            "capacity",
+            "bitrate",
+            "datarate",
+            "speed",
+        ],
+        "rate",
+    ),
+    (&["delay", "latency", "ping", "base_rtt"], "rtt"),
+    (&["qdisc", "aqm", "discipline"], "queue"),
+    (&["queue_size", "queue_length", "limit", "qlen"], "buffer"),
+    (&["loss_rate", "plr", "drop_rate", "packet_loss"], "loss"),
+    (
+        &[
+            "cc",
+            "congestion",
+            "congestion_control",
+            "algorithm",
+            "tcp",
+            "law",
+        ],
+        "stack",
+    ),
+    (&["parallel", "connections", "num_flows"], "streams"),
+    (&["bytes", "length", "file_size"], "size"),
+    (&["time", "seconds"], "duration"),
+    (&["warm_up", "omit", "skip"], "warmup"),
+];
 
 /// The candidate closest to `name`, if close enough to be a slip.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -131,6 +131,11 @@ fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String
         Kind::Fractional => "the value is finer than the smallest step".to_owned(),
         _ => error.to_string(),
     };
+    let several = matches!(&error.kind, Kind::UnknownUnit { unit, .. } if unit.contains(','));
+    if several {
+        let hint = "one value stands here; several belong in [matrix], as a list".to_owned();
+        return (message, Some(hint));
+    }
     let hint = better
         .map(|text| format!("write \"{text}\""))
         .or_else(|| Some(error.hint()?.replace('`', "\"")));

@@ -94,7 +94,13 @@ impl Reader<'_> {
     pub(super) fn expected(&mut self, what: &str, item: Item<'_>) -> Option<Value> {
         let Item { node, key, example } = item;
         let message = format!("{what} is expected, this is {}", node.what());
-        let hint = (!example.is_empty()).then(|| format!("write for example {example}"));
+        let varies = ["path.", "flow.", "traffic.", "link."];
+        let hint = match &node.data {
+            Data::List(_) if varies.iter().any(|table| key.starts_with(table)) => Some(format!(
+                "one value stands here; several belong in [matrix]: \"{key}\" = [...]"
+            )),
+            _ => (!example.is_empty()).then(|| format!("write for example {example}")),
+        };
         let is_table = matches!(node.data, Data::Table(_));
         self.note(node.at, key, !is_table, message, hint);
         None

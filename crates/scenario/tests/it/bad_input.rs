@@ -48,6 +48,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "queue = { kind = \"pie\", update = \"1ns\" }",
     ),
     (
+        "follow-up: expectations of a misspelt matrix",
+        "end",
+        "[matrx]\n\"path.mtu\" = [1500, 9000]\n[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"path.mtu\" = 1500 }\nratio_to = { \"path.mtu\" = 9000 }\nat_least = 0.4",
+    ),
+    (
+        "follow-up: expectations of cases that another key breaks",
+        "end",
+        "[matrix]\n\"path.mtu\" = [1500, 9000]\n[measure]\nwarmup = \"five\"\n[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"path.mtu\" = 1500 }\nratio_to = { \"path.mtu\" = 9000 }\nat_least = 0.4",
+    ),
+    (
         "negative: nothing set, nothing said",
         "end",
         "[[negative]]\nset = {}",
@@ -568,7 +578,7 @@ fn missing_files_and_names() {
     );
     let directory = load(".");
     assert!(
-        directory.starts_with("error: .: cannot be read: "),
+        directory.starts_with("error: .: this is a directory, not a scenario\n  hint: "),
         "{directory}"
     );
 }

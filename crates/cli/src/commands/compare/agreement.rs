@@ -21,8 +21,16 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// What is to be said of all that is judged: it was chance only where a difference would be
+    /// beyond its threshold without.
     fn verdict(&self) -> Verdict {
-        let rows = self.rows.values().map(|r| r.verdict);
+        let of_row = |r: &&Row| match r.verdict {
+            Verdict::Indistinguishable if r.relative.is_some_and(|d| d.abs() <= r.threshold) => {
+                Verdict::Within
+            }
+            verdict => verdict,
+        };
+        let rows = self.rows.values().map(of_row);
         let all = rows.chain(self.distances.values().map(|d| d.verdict));
         let rank = |v: &Verdict| match v {
             Verdict::Same => 0,
@@ -95,7 +103,11 @@ pub(super) fn summary(comparison: &Comparison) -> String {
     } else {
         "DISAGREE"
     };
-    format!("{word}: {}\n", parts.join("; "))
+    let mark = match apart {
+        0 => "",
+        _ => "!: beyond its threshold\n",
+    };
+    format!("{mark}{word}: {}\n", parts.join("; "))
 }
 
 fn is_traffic(line: &Line<'_>) -> bool {
@@ -294,11 +306,10 @@ fn both(row: &Row) -> String {
 }
 
 fn brief(x: f64) -> String {
-    // A whole number needs no decimals.
-    if x.fract() == 0.0 {
-        format!("{x}")
-    } else {
-        number(x, 4)
+    // A whole number needs no decimals, and all of its digits.
+    match x.fract() == 0.0 {
+        true => number(x, format!("{}", x.abs()).len()),
+        false => number(x, 4),
     }
 }
 

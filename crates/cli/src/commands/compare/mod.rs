@@ -296,7 +296,7 @@ fn effect(row: &Row) -> String {
 }
 
 fn verdict(row: &Row) -> String {
-    match row.verdict {
+    let word = match row.verdict {
         Verdict::Same => "same".to_owned(),
         Verdict::Indistinguishable => "not distinguishable".to_owned(),
         Verdict::Within if row.method == Method::Single => {
@@ -307,6 +307,10 @@ fn verdict(row: &Row) -> String {
             format!("BEYOND {}", percent(row.threshold))
         }
         Verdict::Beyond => format!("real, BEYOND {}", percent(row.threshold)),
+    };
+    match row.judged {
+        true => word,
+        false => format!("{}, not judged", word.to_lowercase()),
     }
 }
 
@@ -341,15 +345,10 @@ fn params_text(params: &Params) -> Vec<(String, String)> {
 }
 
 fn summary(comparison: &Comparison) -> String {
-    let count = |verdict| {
-        comparison
-            .rows
-            .iter()
-            .filter(|r| r.verdict == verdict)
-            .count()
-    };
+    let judged = || comparison.rows.iter().filter(|r| r.judged);
+    let count = |verdict| judged().filter(|r| r.verdict == verdict).count();
     let (all, within, beyond) = (
-        comparison.rows.len(),
+        judged().count(),
         count(Verdict::Within),
         count(Verdict::Beyond),
     );
@@ -383,6 +382,11 @@ fn summary(comparison: &Comparison) -> String {
     format!("{}{word}: {}\n", method(comparison), parts.join(", "))
 }
 
+/// Where two single runs in real time are compared.
+const SINGLE: &str = "thresholds alone, of goodput, round trips and completion times: with one run \
+                      on each side in real time nobody knows what chance does; several (`--repeat \
+                      5`) give intervals, `--metric` and `--threshold` judge others";
+
 /// How the differences were judged.
 fn method(comparison: &Comparison) -> String {
     let of = |method| comparison.rows.iter().filter(move |r| r.method == method);
@@ -396,7 +400,9 @@ fn method(comparison: &Comparison) -> String {
         parts.push("95 % intervals of two independent samples (Welch)".to_owned());
     }
     let single = |r: &&Row| r.a.seeds < 2 || r.b.seeds < 2;
-    if of(Method::Single).any(|r| single(&r)) {
+    if comparison.single {
+        parts.push(SINGLE.to_owned());
+    } else if of(Method::Single).any(|r| single(&r)) {
         parts.push(
             "with 1 seed differences are exact, and the threshold alone judges them".to_owned(),
         );

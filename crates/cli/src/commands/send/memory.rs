@@ -171,7 +171,7 @@ fn transport(d: &mut Document, args: &Send) {
     if let Some(window) = &args.window {
         d.text("window", window, "--window");
     }
-    if let Some(rate) = &args.bitrate {
+    if let Some(rate) = args.rate_cap() {
         d.text("rate", rate, "--bitrate");
     }
 }

@@ -97,7 +97,7 @@ fn changes(args: &Send, test: &str, rtt: Span, file: &Scenario) -> Result<Vec<Ch
             ("--stack", "stack", stacks.get(i).or(stacks.first())),
             ("--streams", "streams", streams.as_ref()),
             ("--window", "window", args.window.as_ref()),
-            ("--bitrate", "rate", args.bitrate.as_ref()),
+            ("--bitrate", "rate", args.rate_cap()),
         ];
         let given = flags
             .into_iter()

@@ -76,7 +76,7 @@ pub fn forecast(rule: &Rule, facts: &PathFacts) -> Result<Forecast, Failure> {
     Ok(Forecast {
         about: format!(
             "forecast by the simulator: one flow alone for {seconds} s on {rate}, RTT {rtt}, \
-             buffer {buffer}; one loss after {} s",
+             buffer {buffer}, between hosts that have room for all of it; one loss after {} s",
             loss_at(seconds)
         ),
         flows: flows.collect(),
@@ -109,7 +109,7 @@ fn scenario(rule: &Rule, facts: &PathFacts, stack: &str, buffer: BufferSize, s: 
     let mut text = format!(
         "name = \"forecast\"\nduration = \"{s}s\"\n\
          [path]\nrate = \"{rate}\"\nrtt = \"{rtt}\"\nbuffer = \"{buffer}\"\nmtu = {}\n\
-         [[flow]]\npreset = \"linux\"\ndrop = {{ time = \"{}s\" }}\n",
+         [[flow]]\npreset = \"linux\"\nreceive_window = \"4BDP\"\npush = false\ndrop = {{ time = \"{}s\" }}\n",
         facts.mtu,
         loss_at(s)
     );

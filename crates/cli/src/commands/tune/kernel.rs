@@ -258,7 +258,8 @@ fn itself(args: &[&str]) -> Result<Command, Failure> {
 
 fn failure(error: DaemonError) -> Failure {
     match error {
-        DaemonError::Policy(_) => Failure::new(Exit::Usage, error.to_string()),
+        // Several faults, each with its label; the first is labelled when it is printed.
+        DaemonError::Policy(why) => Failure::new(Exit::Usage, why.trim_start_matches("error: ")),
         DaemonError::Second(_) => Failure::new(Exit::Environment, error.to_string())
             .hint("`fullpipe tune status` asks it"),
         _ => Failure::new(Exit::Environment, error.to_string())

@@ -35,6 +35,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 scale: Scale::Linear,
             },
             lines: Vec::new(),
+            warmup: 0.0,
         };
         for member in members {
             let Some(estimate) = view.estimate(member.case, &metric, of.as_deref()) else {
@@ -124,16 +125,29 @@ fn axis_of(along: Option<&data::Axis>) -> Axis {
             scale: Scale::Names(along.values.clone()),
         };
     };
-    let ends = |f: fn(f64, f64) -> f64| numbers.iter().copied().reduce(f).unwrap_or(1.0);
-    let (low, high) = (ends(f64::min), ends(f64::max));
+    let words = along.values.iter().map(|value| spaced(value));
+    let mut marks: Vec<(f64, String)> = numbers.iter().copied().zip(words).collect();
+    marks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ends = (
+        marks.first().map_or(1.0, |m| m.0),
+        marks.last().map_or(1.0, |m| m.0),
+    );
     Axis {
-        label: match along.unit {
-            None | Some("1") => name,
-            Some(unit) => format!("{name} ({unit})"),
+        label: name,
+        scale: Scale::Values {
+            marks,
+            log: ends.0 > 0.0 && ends.1 / ends.0 > 10.0,
         },
-        scale: match low > 0.0 && high / low > 10.0 {
-            true => Scale::Log,
-            false => Scale::Linear,
-        },
+    }
+}
+
+/// `20ms` as `20 ms`.
+fn spaced(value: &str) -> String {
+    let digit = |at: usize| value.as_bytes()[at - 1].is_ascii_digit();
+    match value.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) if at > 0 && digit(at) && value.parse::<f64>().is_err() => {
+            format!("{} {}", &value[..at], &value[at..])
+        }
+        _ => value.to_owned(),
     }
 }

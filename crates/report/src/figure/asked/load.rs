@@ -2,7 +2,7 @@
 
 use super::over_time::{GOODPUT, PING, lines};
 use super::view::View;
-use super::window::no_series;
+use super::window::{no_series, resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
@@ -21,6 +21,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         align: "llrr".to_owned(),
         ..Rows::default()
     };
+    let scenario = resolved(view);
+    let cases = part.members.iter().map(|member| member.case);
+    let warmup = warmup(scenario.as_ref(), cases);
     let mut panels: Vec<Panel> = Vec::new();
     for quantity in [&GOODPUT, &PING] {
         for member in &part.members {
@@ -43,6 +46,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                         x: linear(String::new()),
                         y: linear(title),
                         lines: vec![line],
+                        warmup,
                         ..Panel::default()
                     }),
                 }

@@ -3,7 +3,7 @@
 use fullpipe_results::store::SeriesKind;
 
 use super::view::View;
-use super::window::no_series;
+use super::window::{no_series, resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::curves::{self, Grid};
@@ -54,10 +54,13 @@ pub(super) fn draw(
         align: "lrr".to_owned(),
         ..Rows::default()
     };
+    let scenario = resolved(view);
     let mut panels = Vec::new();
     for part in view.panels()? {
+        let cases = part.members.iter().map(|member| member.case);
         let mut panel = Panel {
             title: part.title.clone(),
+            warmup: warmup(scenario.as_ref(), cases),
             x: Axis {
                 label: "time (s)".to_owned(),
                 scale: Scale::Linear,

@@ -137,7 +137,7 @@ fn figure(
 }
 
 /// The scenario as it ran, if the manifest says all of it and the path was its own.
-fn resolved(view: &View<'_>) -> Option<Scenario> {
+pub(super) fn resolved(view: &View<'_>) -> Option<Scenario> {
     let manifest = view.dir.manifest();
     if manifest.peer.is_some() {
         return None;
@@ -158,4 +158,12 @@ pub(super) fn no_series(what: &str) -> AskedError {
         what: format!("the result holds no {what} over time"),
         hint: "`[measure] trace = \"on\"` keeps them".to_owned(),
     }
+}
+
+/// The latest end of a warm-up among cases, seconds; zero without the scenario.
+pub(super) fn warmup(scenario: Option<&Scenario>, cases: impl Iterator<Item = usize>) -> f64 {
+    let cases = cases.filter_map(|case| scenario?.cases.get(case));
+    cases
+        .map(|case| case.warmup.as_secs_f64())
+        .fold(0.0, f64::max)
 }

@@ -2,7 +2,8 @@
 
 use super::axes::{beside, overhang, room_left, ticks};
 use super::headline;
-use super::style::{AXIS_STROKE, GREY, INK};
+use super::legend::WARMUP_WORDS;
+use super::style::{AXIS_STROKE, GREY, INK, WARMUP};
 use super::svg::{PathText, Svg};
 use super::text::{fit, is_cut, named, text_width, thousands, wrap};
 use crate::figure::Style;
@@ -87,6 +88,13 @@ impl Chart {
             });
             x += width;
         }
+        if self.panels.iter().any(|p| p.warmup > 0.0) {
+            if x > left && x + 30.0 + text_width(WARMUP_WORDS, 13.0) > right {
+                (x, y) = (left, y + 20.0);
+            }
+            out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
+            out.text(x + 30.0, y, "start", 13.0, INK, WARMUP_WORDS);
+        }
         y
     }
 }
@@ -110,8 +118,13 @@ impl Panel {
 
     /// The vertical axis.
     fn up(&self, height: f64) -> Layout {
+        // An interval of what is never negative ends at zero.
+        let least = match self.drawn().all(|p| p.1 >= 0.0) {
+            true => 0.0,
+            false => f64::NEG_INFINITY,
+        };
         let intervals = self.lines.iter().flat_map(|l| &l.intervals);
-        let ends = intervals.flatten().flatten().copied();
+        let ends = intervals.flatten().flatten().map(|end| end.max(least));
         let all = self.drawn().map(|p| p.1).chain(ends);
         Layout::of(&self.y, all, height / 36.0)
     }
@@ -165,6 +178,10 @@ impl Panel {
         let bottom = top + height;
         let (x, y) = (self.across(width), self.up(height));
         let place = |p: (f64, f64)| (left + width * x.part(p.0), bottom - height * y.part(p.1));
+        if self.warmup > 0.0 {
+            let part = x.part(self.warmup).clamp(0.0, 1.0);
+            out.rect(left, top, width * part, height, WARMUP);
+        }
         for (tick, text) in y.ticks() {
             let at = bottom - height * y.part(tick);
             let light = "stroke=\"#e6e6e6\" stroke-width=\"1\"";
@@ -233,9 +250,13 @@ impl Panel {
             else {
                 continue;
             };
-            let ((at, from), (_, to)) = (place((p.0, low)), place((p.0, high)));
+            // What goes on below the axis has no end there.
+            let lowest = y.lowest();
+            let ((at, from), (_, to)) = (place((p.0, low.max(lowest))), place((p.0, high)));
             out.line(at, from, at, to, &stroke);
-            out.line(at - 3.0, from, at + 3.0, from, &stroke);
+            if low >= lowest {
+                out.line(at - 3.0, from, at + 3.0, from, &stroke);
+            }
             out.line(at - 3.0, to, at + 3.0, to, &stroke);
         }
         for p in line.points.iter().filter(|p| line.dots && drawn(p)) {
@@ -261,6 +282,13 @@ enum Layout {
     Even { from: f64, to: f64, step: f64 },
     /// Names, each in the middle of its part.
     Names(Vec<String>),
+    /// Numbers with names, the outermost away from the edges.
+    Values {
+        marks: Vec<(f64, String)>,
+        log: bool,
+        from: f64,
+        to: f64,
+    },
 }
 
 impl Layout {
@@ -269,6 +297,7 @@ impl Layout {
         let finite = values.filter(|x| x.is_finite());
         match &axis.scale {
             Scale::Names(names) => Self::Names(names.clone()),
+            Scale::Values { marks, log } => Self::values(marks, *log, wanted),
             Scale::Log => Self::decades(finite.filter(|x| *x > 0.0)),
             Scale::Linear => {
                 let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(l, h), x| (l.min(x), h.max(x)));
@@ -283,6 +312,33 @@ impl Layout {
                     step,
                 }
             }
+        }
+    }
+
+    /// Names that would cover the one before are left out, their marks stay.
+    fn values(marks: &[(f64, String)], log: bool, wanted: f64) -> Self {
+        let at = |x: f64| if log { x.log10() } else { x };
+        let (first, last) = match marks {
+            [first, .., last] => (at(first.0), at(last.0)),
+            [only] => (at(only.0) - 0.5, at(only.0) + 0.5),
+            [] => (0.0, 1.0),
+        };
+        let edge = 0.05 * (last - first);
+        let (from, to) = (first - edge, last + edge);
+        let least = (to - from) / wanted.max(1.0);
+        let mut named = f64::NEG_INFINITY;
+        let mut shown = marks.to_vec();
+        for (x, name) in &mut shown {
+            match at(*x) - named >= least {
+                true => named = at(*x),
+                false => name.clear(),
+            }
+        }
+        Self::Values {
+            marks: shown,
+            log,
+            from,
+            to,
         }
     }
 
@@ -302,7 +358,16 @@ impl Layout {
 
     /// True for what has a place on the axis.
     fn shows(&self, x: f64) -> bool {
-        x.is_finite() && (x > 0.0 || !matches!(self, Self::Decades { .. }))
+        let by_logarithm = matches!(self, Self::Decades { .. } | Self::Values { log: true, .. });
+        x.is_finite() && (x > 0.0 || !by_logarithm)
+    }
+
+    /// Value at the beginning of the axis.
+    fn lowest(&self) -> f64 {
+        match self {
+            Self::Even { from, .. } => *from,
+            _ => f64::NEG_INFINITY,
+        }
     }
 
     /// Position on the axis, 0 to 1.
@@ -311,6 +376,10 @@ impl Layout {
             Self::Decades { from, to } => (x.log10() - f64::from(*from)) / f64::from(to - from),
             Self::Even { from, to, .. } => (x - from) / (to - from),
             Self::Names(names) => (x + 0.5) / names.len().max(1) as f64,
+            Self::Values { log, from, to, .. } => {
+                let at = if *log { x.log10() } else { x };
+                (at - from) / (to - from)
+            }
         }
     }
 
@@ -334,6 +403,7 @@ impl Layout {
                 let ticks = names.iter().enumerate();
                 ticks.map(|(i, name)| (i as f64, name.clone())).collect()
             }
+            Self::Values { marks, .. } => marks.clone(),
         }
     }
 }
@@ -387,6 +457,7 @@ mod tests {
                 points,
                 ..Line::default()
             }],
+            warmup: 0.0,
         };
         Chart {
             title: "laws".to_owned(),
@@ -394,6 +465,34 @@ mod tests {
             panels: vec![panel.clone(), panel.clone(), panel],
             stacked: false,
         }
+    }
+
+    #[test]
+    fn values_are_marks_between_the_edges() {
+        let marks = [10.0, 20.0, 50.0, 100.0, 200.0].map(|x| (x, format!("{x} ms")));
+        let axis = Layout::values(&marks, true, 16.0);
+        let parts: Vec<f64> = axis.ticks().iter().map(|t| axis.part(t.0)).collect();
+        assert!(parts[0] > 0.04 && parts[4] < 0.96, "{parts:?}");
+        // A factor of two is as wide everywhere.
+        assert!((parts[1] - parts[0] - (parts[4] - parts[3])).abs() < 1e-12);
+        assert!(axis.ticks().iter().all(|t| !t.1.is_empty()));
+        // Names that do not fit are left out, their marks are not.
+        let few = Layout::values(&marks, false, 5.0).ticks();
+        let names: Vec<&str> = few.iter().map(|t| t.1.as_str()).collect();
+        assert_eq!(names, ["10 ms", "", "", "100 ms", "200 ms"]);
+        let only = Layout::values(&marks[..1], true, 16.0);
+        assert!((only.part(10.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_interval_of_what_is_never_negative_ends_at_zero() {
+        let mut chart = chart(vec![(1.0, 10.0), (2.0, 20.0)]);
+        let panel = &mut chart.panels[0];
+        panel.y.scale = Scale::Linear;
+        panel.lines[0].intervals = vec![Some([-30.0, 50.0]), None];
+        assert_eq!(panel.up(300.0).lowest(), 0.0);
+        panel.lines[0].points[1].1 = -20.0;
+        assert!(panel.up(300.0).lowest() <= -30.0);
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(super) fn legend(
         });
     }
     if figures.iter().any(|f| f.warmup > 0.0) {
-        place(out, "warm-up: in counts, not in means", &mut |out, x, y| {
+        place(out, WARMUP_WORDS, &mut |out, x, y| {
             out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
         });
     }
@@ -134,3 +134,6 @@ pub(super) fn legend(
 }
 
 const LEGEND_GROUPS: usize = 12;
+
+/// What the shade at the beginning of a picture is.
+pub(super) const WARMUP_WORDS: &str = "warm-up: in counts, not in means";

@@ -8,7 +8,7 @@ use super::super::tables::Tables;
 use super::Layout;
 use super::sender::Sender;
 use crate::files::Files;
-use crate::keys::{Back, Element, PathChange, PathChanges, PathKeys, RttChange, loss};
+use crate::keys::{Back, Element, PathChange, PathChanges, PathKeys, RttChange, lasting};
 use crate::value::{At, Findings, Table};
 
 /// The network that `[path]` describes.
@@ -37,7 +37,7 @@ impl Layout {
         let trace = element.trace(files, findings);
         let has_rate = path.element.trace.is_some() || path.required(&PathKeys::rate, findings);
         let has_rtt = path.required(&PathKeys::rtt, findings);
-        let loss_there = loss(path, &Element::loss, &path.element.loss, findings);
+        let loss_there = lasting(path, &Element::loss, &path.element.loss, findings);
         let rate = path.own.rate.or(trace.as_deref().map(mean_rate));
         let (Some(rate), Some(rtt), true) = (rate, path.own.rtt, has_rate && has_rtt) else {
             return;
@@ -90,7 +90,7 @@ impl Layout {
         let back_rate = path.back.return_rate.or(path.own.rate).unwrap_or(rate);
         let mut back = None;
         if given || reverse {
-            let loss = loss(path, &Back::return_loss, &path.back.return_loss, findings);
+            let loss = lasting(path, &Back::return_loss, &path.back.return_loss, findings);
             let size = path.back.return_buffer.unwrap_or(size);
             let room = element.buffer(size, &Back::return_buffer, back_rate, rtt, findings);
             let Some((buffer, room)) = room else {

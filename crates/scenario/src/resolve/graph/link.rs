@@ -8,7 +8,7 @@ use super::super::tables::Tables;
 use super::sender::named;
 use super::{Layout, Leg};
 use crate::files::Files;
-use crate::keys::{DelayChange, Element, LinkKeys, loss};
+use crate::keys::{DelayChange, Element, LinkKeys, lasting};
 use crate::value::{At, Findings};
 
 impl Layout {
@@ -38,7 +38,7 @@ impl Layout {
                 }
             }
             let mut link = LinkSpec {
-                loss: loss(table, &Element::loss, &table.element.loss, findings),
+                loss: lasting(table, &Element::loss, &table.element.loss, findings),
                 trace,
                 ..LinkSpec::new(name, rate, table.own.delay, Buffer::Unlimited)
             };
