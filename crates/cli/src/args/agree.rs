@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use fullpipe_grounds::CAUSES;
 
 use super::ShortFormat;
 use super::parse::{at_least_one, key_value};
@@ -62,6 +63,16 @@ pub struct Agree {
     #[arg(long)]
     pub no_causes: bool,
 
+    /// Try these causes alone, separated by commas (docs/grounds.md names them)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = cause,
+        conflicts_with = "no_causes"
+    )]
+    pub causes: Vec<String>,
+
     /// Format on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
     pub format: ShortFormat,
@@ -69,6 +80,16 @@ pub struct Agree {
     /// No progress on stderr; errors are still printed
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The name of a cause.
+fn cause(text: &str) -> Result<String, String> {
+    let mut names: Vec<&str> = CAUSES.iter().map(|cause| cause.name).collect();
+    names.dedup();
+    match names.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("known: {}", names.join(", "))),
+    }
 }
 
 pub(super) const ABOUT: &str = "\
@@ -92,4 +113,5 @@ const EXAMPLES: &str = "\
 Examples:
   fullpipe agree my.toml --grounds sim,kernel --out agreement
   fullpipe agree my.toml --grounds sim,linux,udp,kernel --repeat 5 --out agreement
+  fullpipe agree my.toml --grounds sim,kernel --causes late-trains,offload --out agreement
   fullpipe agree my.toml --out agreement --format json | jq '.pairs[].causes'";

@@ -51,6 +51,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let of_grounds = CAUSES
         .iter()
         .filter(|c| !args.no_causes && args.grounds.iter().any(|g| g == c.ground))
+        .filter(|c| args.causes.is_empty() || args.causes.iter().any(|name| name == c.name))
         .filter(|c| concerns(c, &scenario));
     for cause in of_grounds {
         if let Some(ground) = cause.switched(&settings) {

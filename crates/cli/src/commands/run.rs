@@ -107,8 +107,8 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     summaries(args, &results)?;
     // A table has said it already.
     if args.format != Format::Table {
-        for sentence in results.iter().flat_map(view::failures) {
-            output::say(&format!("FAIL {sentence}"));
+        for sentence in results.iter().flat_map(view::not_passed) {
+            output::say(&sentence);
         }
         for (result, untrue) in results.iter().filter_map(|r| Some((r, r.untrue()?))) {
             output::say(&format!("NOT VALID {}: {untrue}", result.scenario));
@@ -429,7 +429,15 @@ impl CaseSink for Printed<'_> {
                     true => String::new(),
                     false => columns.head(),
                 };
-                head + &columns.rows(line.scenario, line.ground, index, line.case)
+                head + &columns.rows(
+                    view::Whose {
+                        scenario: line.scenario,
+                        ground: line.ground,
+                        peer: line.peer,
+                    },
+                    index,
+                    line.case,
+                )
             }
         };
         let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());

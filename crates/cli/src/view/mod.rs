@@ -21,7 +21,7 @@ use crate::table::Table;
 pub use falsification::{advice, falsification, falsifications};
 pub use junit::junit;
 pub use markdown::markdown;
-pub use rows::{Columns, Kept, csv, numbers, runs};
+pub use rows::{Columns, Kept, Whose, csv, numbers, runs};
 
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the
 /// expectations.
@@ -63,11 +63,12 @@ pub fn expectations_table(result: &RunResult) -> Table {
     expectations::table(result)
 }
 
-/// What failed, a sentence each.
-pub fn failures(result: &RunResult) -> Vec<String> {
+/// What did not pass, a sentence each: `FAIL ...`, `unclear ...`.
+pub fn not_passed(result: &RunResult) -> Vec<String> {
     let judged = expectations::judged(result).into_iter();
-    let failed = judged.filter(|row| !row.result.pass);
-    failed.map(|row| row.sentence(&result.scenario)).collect()
+    let told = judged.filter(|row| !row.result.pass || row.result.unclear);
+    let told = told.map(|row| format!("{} {}", row.verdict, row.sentence(&result.scenario)));
+    told.collect()
 }
 
 /// One case per line, each with the names of version, scenario and ground.
@@ -183,7 +184,7 @@ mod tests {
             text.contains("0 of 1 expectations passed, 1 unclear"),
             "{text}"
         );
-        assert!(failures(&found).is_empty());
+        assert_eq!(not_passed(&found).len(), 1);
         let xml = junit(&[found]);
         assert!(
             xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""),

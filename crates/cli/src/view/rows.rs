@@ -13,12 +13,32 @@ pub fn csv(results: &[RunResult]) -> String {
     let columns = Columns::of(results);
     let mut out = columns.head();
     for result in results {
-        let (scenario, ground) = (&result.scenario, &result.ground);
         for (index, case) in result.cases.iter().enumerate() {
-            out += &columns.rows(scenario, ground, index, case);
+            out += &columns.rows(Whose::of(result), index, case);
         }
     }
     out
+}
+
+/// Whose rows they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose<'a> {
+    /// Name of the scenario.
+    pub scenario: &'a str,
+    /// Ground.
+    pub ground: &'a str,
+    /// The other host of a path that was not the scenario's.
+    pub peer: Option<&'a str>,
+}
+
+impl Whose<'_> {
+    fn of(result: &RunResult) -> Whose<'_> {
+        Whose {
+            scenario: &result.scenario,
+            ground: &result.ground,
+            peer: result.peer.as_deref(),
+        }
+    }
 }
 
 /// Rows of a result that are wanted.
@@ -49,7 +69,7 @@ pub fn numbers(
     columns.case_metrics.retain(wanted);
     let rows = cases.iter().map(|&i| {
         let case = &result.cases[i];
-        columns.rows(&result.scenario, &result.ground, i, case)
+        columns.rows(Whose::of(result), i, case)
     });
     let rows: String = rows.collect();
     (!rows.is_empty()).then(|| columns.head() + &rows)
@@ -103,6 +123,8 @@ pub struct Columns {
     case_metrics: Vec<&'static str>,
     /// Some run ended before its time.
     partial: bool,
+    /// Some path was that to another host.
+    peer: bool,
     /// Only these rows.
     kept: Option<Kept>,
 }
@@ -116,6 +138,7 @@ impl Columns {
         let traffic = cases().any(|c| !c.traffic.is_empty());
         Columns {
             partial: cases().any(|c| c.partial.is_some()),
+            peer: results.iter().any(|r| r.peer.is_some()),
             ..Columns::new(keys, several, traffic)
         }
     }
@@ -151,6 +174,7 @@ impl Columns {
             row_metrics,
             case_metrics: names_of(Scope::Case).collect(),
             partial: false,
+            peer: false,
             kept: None,
         }
     }
@@ -158,6 +182,9 @@ impl Columns {
     /// The header.
     pub fn head(&self) -> String {
         let mut head: Vec<String> = ["scenario", "ground", "case"].map(str::to_owned).to_vec();
+        if self.peer {
+            head.insert(2, "peer".to_owned());
+        }
         head.extend(self.keys.iter().cloned());
         head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
         for metric in self.row_metrics.iter().chain(&self.case_metrics) {
@@ -173,7 +200,7 @@ impl Columns {
     }
 
     /// The rows of a case.
-    pub fn rows(&self, scenario: &str, ground: &str, index: usize, case: &CaseResult) -> String {
+    pub fn rows(&self, whose: Whose<'_>, index: usize, case: &CaseResult) -> String {
         let flows = case.flows.iter();
         let flows = flows.map(|f| (&f.name, "flow", &f.stack, &f.metrics));
         let traffic = case.traffic.iter();
@@ -182,7 +209,9 @@ impl Columns {
         let traffic = traffic.filter(|_| self.kept != Some(Kept::Flows));
         let mut out = String::new();
         for (name, kind, stack, metrics) in flows.chain(traffic) {
-            let mut row = vec![scenario.to_owned(), ground.to_owned(), index.to_string()];
+            let mut row = vec![whose.scenario.to_owned(), whose.ground.to_owned()];
+            row.extend(self.peer.then(|| whose.peer.unwrap_or_default().to_owned()));
+            row.push(index.to_string());
             let keys = self.keys.iter();
             row.extend(keys.map(|k| case.params.text(k).unwrap_or_default()));
             row.extend([
@@ -234,6 +263,20 @@ fn csv_line(cells: &[String]) -> String {
 mod tests {
     use super::super::testing::two_cases;
     use super::*;
+
+    /// Whose path it was stands in a row that labels call after the scenario's own.
+    #[test]
+    fn rows_say_whose_path_it_was() {
+        let mut over = two_cases(1);
+        over.peer = Some("dtn.example.org".to_owned());
+        let text = csv(&[over, two_cases(1)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("scenario,ground,peer,case,"), "{text}");
+        assert!(lines[1].contains(",dtn.example.org,0,"), "{text}");
+        let cells = |line: &str| line.replace("demo, \"\"quoted\"\"", "demo").matches(',').count();
+        assert_eq!(cells(lines[1]), cells(lines[3]), "{text}");
+        assert!(!csv(&[two_cases(1)]).contains("peer"));
+    }
 
     #[test]
     fn rows_have_as_many_cells_as_the_header() {

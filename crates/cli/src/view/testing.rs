@@ -74,6 +74,7 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         scenario: "demo, \"quoted\"".into(),
         ground: "sim".into(),
         kernel: None,
+        peer: None,
         quick: false,
         expectations: vec![
             judged(Some(85.25), [80.0, 90.0], true),

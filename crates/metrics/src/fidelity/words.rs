@@ -53,9 +53,11 @@ impl Fidelity {
         }
         if self.added_bound_ms > 0.0 && self.added_ms > self.added_bound_ms {
             faults.push(format!(
-                "{} was the latest: {}",
+                "{} was the latest: a round trip of {} ms grew by {} ms on average (bound {} ms)",
                 self.latest(),
-                self.attribution()
+                short(self.rtt_ms),
+                short(self.added_ms),
+                short(self.added_bound_ms),
             ));
         }
         let failed = self.checks.iter().filter(|c| !c.holds);
@@ -74,8 +76,8 @@ impl Fidelity {
         match (self.valid, self.excess() > 1.0) {
             (true, _) => None,
             (false, true) => Some(
-                "give the run priority (`chrt -r 10 fullpipe ...`), processors of its own (`--pin`), precise timers (`--spin`), or the \
-                 machine peace: fewer runs at a time",
+                "give the run priority (`chrt -r 10`), processors of its own (`--pin`), precise \
+                 timers (`--spin`), or peace",
             ),
             (false, false) if self.checks.iter().any(|c| !c.holds) => Some(
                 "give the machine peace, or ask for a lower rate: the path or its hosts were not \

@@ -212,9 +212,10 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         origin: manifest.origin.clone(),
         text: manifest.scenario_text.clone(),
         text_sha256: manifest.scenario_sha256.clone(),
-        ground: match &result.kernel {
-            Some(kernel) => format!("{}: {kernel}", result.ground),
-            None => result.ground.clone(),
+        ground: match (&result.kernel, &manifest.peer) {
+            (Some(kernel), None) => format!("{}: {kernel}", result.ground),
+            (_, Some(peer)) => format!("{} over the path to {peer}, as it was", result.ground),
+            (None, None) => result.ground.clone(),
         },
         fullpipe: manifest.fullpipe.clone(),
         engine: manifest.engine.clone(),

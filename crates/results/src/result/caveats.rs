@@ -89,10 +89,15 @@ impl RunResult {
             let ((drops, late), (others, later)) = (beyond(a.1), beyond(b.1));
             drops.cmp(&others).then(late.total_cmp(&later))
         })?;
+        let cases = match judged.len() {
+            1 => "these are numbers of the test bed".to_owned(),
+            all => format!(
+                "{} of {all} cases have numbers of the test bed and do not count; worst",
+                untrue.len()
+            ),
+        };
         Some(format!(
-            "{} of {} cases do not count, their numbers are those of the test bed; worst: {}{}; {}",
-            untrue.len(),
-            judged.len(),
+            "{cases}: {}{}; {}",
             worst.faults().join("; "),
             which(case),
             worst.remedy().unwrap_or_default(),

@@ -51,6 +51,10 @@ pub struct RunResult {
     /// The system whose TCP made the runs, on ground `linux`: release, ticks, own module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// The other host, where the path was not the scenario's but the one to there: its `[path]` says
+    /// nothing about what was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
     /// Run with what the scenario's `[quick]` sets; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
@@ -84,6 +88,7 @@ impl RunResult {
             scenario: scenario.name.clone(),
             ground: ground.to_owned(),
             kernel: None,
+            peer: None,
             quick: scenario.quick,
             cases,
             expectations,
@@ -137,6 +142,7 @@ impl RunResult {
                 fullpipe: &self.fullpipe,
                 scenario: &self.scenario,
                 ground: &self.ground,
+                peer: self.peer.as_deref(),
                 case,
                 expectations: judged.filter(|e| e.params == case.params).collect(),
             }
@@ -161,6 +167,8 @@ struct Stored<'a> {
     ground: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     quick: bool,
     cases: EachCase<'a>,
@@ -175,6 +183,7 @@ impl<'a> Stored<'a> {
             scenario,
             ground,
             kernel,
+            peer,
             quick,
             cases: _,
             expectations,
@@ -184,6 +193,7 @@ impl<'a> Stored<'a> {
             scenario,
             ground,
             kernel: kernel.as_deref(),
+            peer: peer.as_deref(),
             quick: *quick,
             cases,
             expectations,
@@ -218,6 +228,9 @@ pub struct CaseLine<'a> {
     pub scenario: &'a str,
     /// Ground it ran on.
     pub ground: &'a str,
+    /// As in the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<&'a str>,
     /// The case.
     #[serde(flatten)]
     pub case: &'a CaseResult,

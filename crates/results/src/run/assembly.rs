@@ -42,7 +42,7 @@ pub enum Keep {
     #[default]
     All,
     /// No metric of a case: its parameters, seeds and times, flows where there are several, and
-    /// what is to be said about it; of the expectations those that failed. A directory gets
+    /// what is to be said about it; of the expectations those that failed or are unclear. A directory gets
     /// everything all the same.
     Remarks,
 }
@@ -51,6 +51,8 @@ pub enum Keep {
 pub(super) struct Assembly<'a> {
     scenario: &'a Scenario,
     ground: &'a str,
+    /// The other host of a path that is not the scenario's.
+    peer: Option<&'a str>,
     kept: &'a Kept<'a>,
     taken: Option<Taken<'a>>,
     /// The result goes into a directory.
@@ -108,7 +110,7 @@ impl Stage<'_> {
 impl<'a> Assembly<'a> {
     pub(super) fn new(
         scenario: &'a Scenario,
-        ground: &'a str,
+        (ground, peer): (&'a str, Option<&'a str>),
         kept: &'a Kept<'a>,
         taken: Option<Taken<'a>>,
         stored: bool,
@@ -129,6 +131,7 @@ impl<'a> Assembly<'a> {
         let assembly = Assembly {
             scenario,
             ground,
+            peer,
             kept,
             taken,
             stored,
@@ -243,7 +246,7 @@ impl<'a> Assembly<'a> {
             self.give(&taken, index, &case, expectations)?;
             if taken.keep == Keep::Remarks {
                 case = case.without_metrics();
-                let stays = |e: &ExpectationResult| self.stored || !e.pass;
+                let stays = |e: &ExpectationResult| self.stored || !e.pass || e.unclear;
                 let judged = judged.into_iter().filter(|(_, e)| stays(e));
                 state.expectations.extend(judged);
             }
@@ -272,6 +275,7 @@ impl<'a> Assembly<'a> {
             fullpipe: VERSION,
             scenario: &self.scenario.name,
             ground: self.ground,
+            peer: self.peer,
             case,
             expectations,
         };

@@ -161,7 +161,13 @@ fn made_on<'a>(
     };
     let kept = Kept::new(scenario, seeds.clone());
     let name = ground.name().to_owned();
-    let assembly = Assembly::new(scenario, &name, &kept, options.cases, store.is_some());
+    let assembly = Assembly::new(
+        scenario,
+        (&name, ground.peer()),
+        &kept,
+        options.cases,
+        store.is_some(),
+    );
     let (order, cases) = match options.cases {
         Some(_) => (Order::AsListed, assembly.order()),
         None => (Order::LongestFirst, (0..counts.len()).collect()),
@@ -220,7 +226,7 @@ fn made_on<'a>(
         })?;
         if kept.len() < total {
             let mut result = assembly.so_far()?;
-            result.kernel = ground.kernel();
+            (result.kernel, result.peer) = (ground.kernel(), ground.peer().map(str::to_owned));
             return Err(RunError::Interrupted {
                 done: kept.len(),
                 total,
@@ -251,7 +257,7 @@ fn made_on<'a>(
     };
     assembly.advance(&stage)?;
     let (mut result, variables) = assembly.finish();
-    result.kernel = ground.kernel();
+    (result.kernel, result.peer) = (ground.kernel(), ground.peer().map(str::to_owned));
     if let Some(message) = result.unsure() {
         options.progress.warn(&message);
     }

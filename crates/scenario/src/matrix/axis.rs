@@ -1,5 +1,7 @@
 //! An axis: a key and the values it takes.
 
+use std::collections::BTreeSet;
+
 use super::address::{Address, Relation};
 use crate::document::{Node, Place};
 use crate::point::digits_of;
@@ -114,14 +116,10 @@ pub(super) fn clash<'a>(earlier: &'a Axis, later: &Axis) -> Option<(&'a str, boo
     None
 }
 
-/// Refuses a value that stands among these already.
-pub(super) fn refuse_twice(
-    reader: &mut Reader<'_>,
-    value: &AxisValue,
-    before: &[AxisValue],
-    key: &str,
-) {
-    if before.iter().any(|v| v.canonical == value.canonical) {
+/// Refuses values that stand in the list already.
+pub(super) fn refuse_twins(reader: &mut Reader<'_>, values: &[AxisValue], key: &str) {
+    let mut known = BTreeSet::new();
+    for value in values.iter().filter(|v| !known.insert(&v.canonical)) {
         let hint = Some("every value stands once".to_owned());
         reader.refuse(value.at, key, "this value stands twice in the list", hint);
     }

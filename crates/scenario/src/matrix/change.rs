@@ -1,7 +1,7 @@
 //! What `--set` and `[quick]` change before the cases are made.
 
 use super::address::{Address, Relation, Scope};
-use super::axis::{Axis, AxisValue, refuse_twice};
+use super::axis::{Axis, AxisValue, refuse_twins};
 use super::read::{flatten, items};
 use super::{Config, Names};
 use crate::document::{Data, Entry, Node, shorten};
@@ -120,10 +120,9 @@ impl Draft<'_> {
                     }
                     _ => named(reader, axis, node, &full),
                 };
-                let Some(value) = value else { continue };
-                refuse_twice(reader, &value, &values, &full);
-                values.push(value);
+                values.extend(value);
             }
+            refuse_twins(reader, &values, &full);
             if values.len() == nodes.len() {
                 axis.replace(values);
             }

@@ -3,7 +3,7 @@
 
 use super::Names;
 use super::address::{Address, Relation, find};
-use super::axis::{Axis, AxisValue, clash, refuse_twice};
+use super::axis::{Axis, AxisValue, clash, refuse_twins};
 use crate::document::{Data, Entry, Node, Place, Sources, shorten};
 use crate::keys::Top;
 use crate::value::{Field, Reader, Table, is_name};
@@ -51,9 +51,7 @@ pub(crate) fn axes(reader: &mut Reader<'_>, entries: &[Entry], names: &Names) ->
             reader.refuse_key(name_at, &full, message, Some(hint.to_owned()));
             continue;
         }
-        for (i, value) in axis.values.iter().enumerate() {
-            refuse_twice(reader, value, &axis.values[..i], &full);
-        }
+        refuse_twins(reader, &axis.values, &full);
         axes.push(axis);
     }
     axes
