@@ -195,6 +195,10 @@ fn habit_at_send(flag: &str) -> Option<&'static str> {
         "parallel" => "`--streams N`, or `-P N`",
         "bytes" => "`--size 1GB`, or `-n 1GB`",
         "logfile" => "redirect stdout, or `--out DIR`",
+        "d" | "dualtest" => "`--bidir`",
+        "server" => "`fullpipe serve` is the server",
+        "get-server-output" => "the result holds what both ends measured: `--format json`",
+        "f" => "rates are in Mbit/s; `--format json` is for programs",
         "r" | "recursive" | "a" | "archive" => {
             "directories need no flag: they are copied with all that is below them"
         }

@@ -53,6 +53,8 @@ pub fn find(
         None => {
             settings.sockets.ipv6 = args.ipv6;
             settings.running.ipv6 = args.ipv6;
+            settings.running.offload = !args.no_offload;
+            settings.running.merge = !args.no_merge;
             settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
             without_peer(args)?
         }
@@ -117,6 +119,11 @@ fn without_peer(args: &Run) -> Result<&'static Entry, Failure> {
     if args.ipv6 && !["udp", "kernel"].contains(&args.ground.as_str()) {
         let message = "`--ipv6` is about the sockets of the grounds udp and kernel";
         let hint = "write `--ground udp` or `--ground kernel`";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    if args.ground != "kernel" && (args.no_offload || args.no_merge) {
+        let message = "`--no-offload` and `--no-merge` are about the hosts of the ground kernel";
+        let hint = "write `--ground kernel`; in a scenario `tso` is the simulator's offload";
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     if args.ground != "linux" && (args.kernel.is_some() || args.kernel_module.is_some()) {

@@ -111,13 +111,14 @@ pub const CAUSES: &[Cause] = &[
         make: Make::Later(|late| switched_sim(&named("late", late), move |s| longer(s, late))),
     },
     Cause {
-        name: "late-trains",
-        about: "both: the simulator's path is longer, and its senders hand over trains",
+        name: "test-bed",
+        about: "all three: the simulator's hosts are late now and then, its senders hand over \
+                trains, and its path is longer",
         ground: "sim",
         concerns: |_| true,
         make: Make::Later(|late| {
-            switched_sim(&named("late-trains", late), move |spec| {
-                in_trains(&longer(spec, late))
+            switched_sim(&named("test-bed", late), move |spec| {
+                in_trains(&longer(spec, late)).with_late_hosts()
             })
         }),
     },

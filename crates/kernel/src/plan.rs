@@ -434,8 +434,14 @@ pub(crate) fn refuse_unknown_module(
         ),
         hint: format!(
             "`modprobe tcp_{module}` loads it where the distribution builds it \
-             (CONFIG_TCP_CONG_{}); `--ground linux` has it without",
-            module.to_uppercase()
+             (CONFIG_TCP_CONG_{}); `--ground linux` has it without{}",
+            module.to_uppercase(),
+            match StackSpec::parse(module) {
+                Ok(law) if law.kind() == Kind::Law => format!(
+                    "; a build with the tuner runs the law of that name through eBPF: `{module}`"
+                ),
+                _ => String::new(),
+            }
         ),
     })
 }

@@ -512,6 +512,7 @@ fn what_the_kernel_lacks_says_how_to_get_it() {
                 "{what}"
             );
             assert!(hint.contains("modprobe tcp_vegas"), "{hint}");
+            assert!(hint.contains("a build with the tuner"), "{hint}");
         }
         other => panic!("{other:?}"),
     }

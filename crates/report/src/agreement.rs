@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fullpipe_results::agreement::study::{Agreement, CauseVerdict, PairAgreement, Tried};
-use fullpipe_results::compare::{Comparison, Verdict};
+use fullpipe_results::compare::{Comparison, Row, Verdict};
 use fullpipe_results::store::{ResultDir, StoreError};
 
 use crate::falsification::{HEAD, STYLE, text};
@@ -37,6 +37,42 @@ pub fn write(dir: &Path, found: &Agreement) -> Result<PathBuf, StoreError> {
     Ok(dir.join(PAGE))
 }
 
+/// Writes `compare.html` into `dir`: comparisons, each with the directory that has its pictures.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_compared(dir: &Path, all: &[(&Comparison, PathBuf)]) -> Result<PathBuf, StoreError> {
+    let name = all.first().map_or("", |(c, _)| &c.a.scenario);
+    let title = format!("Two results of {}", text(name));
+    let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n");
+    for (comparison, pictures) in all {
+        let verdict = match comparison.agree {
+            true => "they agree",
+            false => "<b class=bad>they differ</b>",
+        };
+        let of = |first: bool| {
+            let side = if first { &comparison.a } else { &comparison.b };
+            format!(
+                "{} on {}",
+                text(&side.scenario),
+                text(&self::side(comparison, first))
+            )
+        };
+        let _ = writeln!(out, "<h2>{} and {}: {verdict}</h2>", of(true), of(false));
+        out += &tables(comparison, &|row| {
+            !matches!(row.verdict, Verdict::Same | Verdict::Indistinguishable)
+        });
+        for svg in drawn(pictures) {
+            let _ = writeln!(out, "<figure>{svg}</figure>");
+        }
+    }
+    out += "<p><small>Numbers that are the same or not distinguishable are left out.</small></p>\n";
+    ResultDir::write_beside(dir, COMPARED, (out + "</html>\n").as_bytes())
+}
+
+/// Name of the page of a comparison.
+const COMPARED: &str = "compare.html";
+
 fn page(dir: &Path, found: &Agreement) -> String {
     let title = format!("Do they agree? {}", text(&found.scenario));
     let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n{INTRODUCTION}");
@@ -62,6 +98,29 @@ fn pair(pair: &PairAgreement) -> String {
         text(&side(c, true)),
         text(&side(c, false))
     );
+    if !pair.left_out.is_empty() {
+        let cases: Vec<String> = pair.left_out.iter().map(|p| text(&p.to_string())).collect();
+        let _ = writeln!(
+            out,
+            "<p class=bad>Left out, because a run was not what the scenario says: {}</p>",
+            cases.join("; ")
+        );
+    }
+    out += &tables(c, &|row| row.judged);
+    if !pair.causes.is_empty() {
+        out += "<table><tr><th>cause, switched</th><th>on</th><th>beyond before</th>\
+                <th>beyond then</th><th>furthest before</th><th>furthest then</th>\
+                <th>verdict</th></tr>\n";
+        pair.causes.iter().for_each(|tried| out += &cause(tried));
+        out += "</table>\n<p><small>Beyond: numbers and distances over their thresholds. Furthest: \
+                the largest, as a multiple of its threshold.</small></p>\n";
+    }
+    out
+}
+
+/// What each side was made on, the numbers that are shown, and the distances.
+fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
+    let mut out = String::new();
     for (side, what) in [(&c.a, "first"), (&c.b, "second")] {
         if let Some(bed) = &side.test_bed {
             let _ = writeln!(
@@ -71,17 +130,9 @@ fn pair(pair: &PairAgreement) -> String {
             );
         }
     }
-    if !pair.left_out.is_empty() {
-        let cases: Vec<String> = pair.left_out.iter().map(|p| text(&p.to_string())).collect();
-        let _ = writeln!(
-            out,
-            "<p class=bad>Left out, because a run was not what the scenario says: {}</p>",
-            cases.join("; ")
-        );
-    }
     out += "<table><tr><th>case</th><th>of</th><th>what</th><th>first</th><th>second</th>\
             <th>apart</th><th>accepted</th><th>verdict</th></tr>\n";
-    for row in c.rows.iter().filter(|r| r.judged) {
+    for row in c.rows.iter().filter(|r| shown(r)) {
         let apart = match (row.relative, row.difference) {
             (Some(part), _) => format!("{:+.2} %", 100.0 * part),
             (None, Some(difference)) => format!("{difference:+.3}"),
@@ -123,14 +174,6 @@ fn pair(pair: &PairAgreement) -> String {
         );
     }
     out += "</table>\n";
-    if !pair.causes.is_empty() {
-        out += "<table><tr><th>cause, switched</th><th>on</th><th>beyond before</th>\
-                <th>beyond then</th><th>furthest before</th><th>furthest then</th>\
-                <th>verdict</th></tr>\n";
-        pair.causes.iter().for_each(|tried| out += &cause(tried));
-        out += "</table>\n<p><small>Beyond: numbers and distances over their thresholds. Furthest: \
-                the largest, as a multiple of its threshold.</small></p>\n";
-    }
     out
 }
 
@@ -141,7 +184,10 @@ fn cause(tried: &Tried) -> String {
         CauseVerdict::No => "no".to_owned(),
         CauseVerdict::Untried => text(tried.why_not.as_deref().unwrap_or("untried")),
     };
-    let times = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.1}x"));
+    let times = |x: Option<f64>| match x {
+        Some(x) if x > 0.0 => format!("{x:.1}x"),
+        _ => "-".to_owned(),
+    };
     format!(
         "<tr><td>{} <small>{}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
          <td>{verdict}</td></tr>\n",

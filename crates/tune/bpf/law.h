@@ -261,7 +261,7 @@ ALWAYS u32 slow_start(const struct params *p, struct state *s, struct window *wi
 		win->w = win->ssthresh;
 		return n - room;
 	}
-	win->w += n;
+	win->w = least(win->w + n, MOST_WINDOW);
 	return 0;
 }
 

@@ -113,5 +113,5 @@ const EXAMPLES: &str = "\
 Examples:
   fullpipe agree my.toml --grounds sim,kernel --out agreement
   fullpipe agree my.toml --grounds sim,linux,udp,kernel --repeat 5 --out agreement
-  fullpipe agree my.toml --grounds sim,kernel --causes late-trains,offload --out agreement
+  fullpipe agree my.toml --grounds sim,kernel --causes test-bed,offload --out agreement
   fullpipe agree my.toml --out agreement --format json | jq '.pairs[].causes'";

@@ -25,6 +25,10 @@ pub struct TunerProbe {
     )]
     pub time: Span,
 
+    /// Print a scenario with that path, for `run` and `emulate`
+    #[arg(long, requires = "host", conflicts_with = "json")]
+    pub scenario: bool,
+
     #[command(flatten)]
     pub json: TunerJson,
 
@@ -44,4 +48,5 @@ path of a policy with `probe = \"HOST\"` is measured by the daemon, which keeps 
 const EXAMPLES: &str = "\
 Examples:
   fullpipe tune probe 192.0.2.7
+  fullpipe tune probe dtn.example.org --scenario > dtn.toml && fullpipe run dtn.toml
   fullpipe tune probe            the daemon's paths, anew";

@@ -31,6 +31,14 @@ pub struct Run {
     #[arg(long, conflicts_with = "peer")]
     pub ipv6: bool,
 
+    /// On ground kernel hosts hand over single segments, not up to 64 kB at once
+    #[arg(long, conflicts_with = "peer")]
+    pub no_offload: bool,
+
+    /// On ground kernel packets that arrive together are not merged
+    #[arg(long, conflicts_with = "peer")]
+    pub no_merge: bool,
+
     /// Kernel of the ground linux, by the name under which `fullpipe linux build` made it
     /// [default: 6.1]
     #[arg(long, value_name = "VERSION")]

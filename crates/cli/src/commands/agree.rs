@@ -217,7 +217,10 @@ fn pair(pair: &PairAgreement) -> String {
 
 /// `2.7x`: so many times as large as its threshold.
 fn multiple(furthest: Option<f64>) -> String {
-    furthest.map_or("-".to_owned(), |times| format!("{times:.1}x"))
+    match furthest {
+        Some(times) if times > 0.0 => format!("{times:.1}x"),
+        _ => "-".to_owned(),
+    }
 }
 
 /// What the columns of the causes are.

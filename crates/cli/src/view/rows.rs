@@ -273,7 +273,11 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("scenario,ground,peer,case,"), "{text}");
         assert!(lines[1].contains(",dtn.example.org,0,"), "{text}");
-        let cells = |line: &str| line.replace("demo, \"\"quoted\"\"", "demo").matches(',').count();
+        let cells = |line: &str| {
+            line.replace("demo, \"\"quoted\"\"", "demo")
+                .matches(',')
+                .count()
+        };
         assert_eq!(cells(lines[1]), cells(lines[3]), "{text}");
         assert!(!csv(&[two_cases(1)]).contains("peer"));
     }

@@ -187,6 +187,12 @@ fn the_habits_of_iperf3_are_answered() {
         (&["-O", "2"], "`--set measure.warmup=2s`"),
         (&["-Z"], "`--mode bulk`"),
         (&["-A", "1"], "`--pin CPU`"),
+        (&["-d"], "`--bidir`"),
+        (&["--server"], "`fullpipe serve` is the server"),
+        (
+            &["--get-server-output"],
+            "the result holds what both ends measured",
+        ),
         (&["--congestion", "bbr"], "`--stack NAME`, or `-C NAME`"),
     ] {
         let said = answer(args);

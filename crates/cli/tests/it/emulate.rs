@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -112,6 +112,63 @@ fn what_is_said_of_a_run_agrees_with_its_exit_code() {
     let failing = checks.iter().filter(|c| c["holds"] == false).count();
     assert_eq!(flags, failing);
     assert_eq!(said["exit"], 0);
+}
+
+/// Two namespaces that are there already get a device each, which goes whatever ends the run.
+#[test]
+fn existing_namespaces_are_left_as_they_were() {
+    struct Named([String; 2]);
+    impl Drop for Named {
+        fn drop(&mut self) {
+            for name in &self.0 {
+                let _ = Command::new("ip").args(["netns", "del", name]).status();
+            }
+        }
+    }
+    let names =
+        Named(["near", "far"].map(|side| format!("fullpipe-{side}-{}", std::process::id())));
+    for name in &names.0 {
+        let made = Command::new("ip").args(["netns", "add", name]).output();
+        if !made.as_ref().is_ok_and(|made| made.status.success()) {
+            eprintln!("skipped: `ip netns add`: {made:?}");
+            return;
+        }
+    }
+    let devices = || {
+        names.0.each_ref().map(|name| {
+            let args = ["netns", "exec", name, "ip", "-o", "link"];
+            let seen = Command::new("ip").args(args).output().unwrap();
+            String::from_utf8_lossy(&seen.stdout).contains("fullpipe0")
+        })
+    };
+    let [near, far] = &names.0;
+    let hosts = ["--near-namespace", near, "--far-namespace", far];
+    let path = ["--rate", "50Mbit/s", "--rtt", "20ms", "--no-check"];
+    let args = [&hosts[..], &path].concat();
+    let Some(ended) = emulate(&args, "ping -c 1 -W 5 $FULLPIPE_FAR") else {
+        return;
+    };
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(devices(), [false, false]);
+    // Killed, it cannot tidy up.
+    let line = [&["emulate"], &args[..], &["--", "sleep", "60"]].concat();
+    let mut run = command(Path::new("."), &line).spawn().unwrap();
+    for _ in 0..100 {
+        if devices() == [true, true] {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(devices(), [true, true]);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    for _ in 0..100 {
+        if devices() == [false, false] {
+            return;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    panic!("a device is left: {:?}", devices());
 }
 
 /// Whose TCP it is, which depends on the host, stands beside the numbers.

@@ -78,6 +78,89 @@ fn a_slow_reader_is_named_as_the_limit() {
     drop(near);
 }
 
+/// A connection that has sent what it had and stays open: nothing of it changes between two looks,
+/// and iproute2's `ss -ti` reads the same of it.
+#[test]
+fn what_is_observed_is_what_ss_says() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut near = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    near.write_all(&[0; 300_000]).unwrap();
+    far.read_exact(&mut vec![0; 300_000]).unwrap();
+    // The last ACK is there, and no timer will send another.
+    thread::sleep(Duration::from_millis(300));
+    let port = port.to_string();
+    let args = [
+        "observe",
+        "--loopback",
+        "--port",
+        &port,
+        "--interval",
+        "50ms",
+    ];
+    let args = [&args[..], &["--duration", "100ms", "--format", "ndjson"]].concat();
+    let ended = fullpipe(Path::new("."), &args);
+    let to = format!("dport = :{port}");
+    let ss = std::process::Command::new("ss")
+        .args(["-tinH", &to])
+        .output();
+    let ss = match ss {
+        Ok(ss) if ended.code == 0 && ss.status.success() => ss,
+        other => {
+            eprintln!("skipped: {} {other:?}", ended.stderr);
+            return;
+        }
+    };
+    let ss = String::from_utf8(ss.stdout).unwrap();
+    let local = near.local_addr().unwrap().to_string();
+    let lines = ended
+        .stdout
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    let ours = lines
+        .iter()
+        .rfind(|o| o["local"] == local.as_str())
+        .unwrap();
+    let info = |name: &str| ours["tcp_info"][name].as_f64().unwrap();
+    let theirs = |name: &str| {
+        let word = ss
+            .split_whitespace()
+            .find_map(|w| w.strip_prefix(&format!("{name}:")));
+        let word = word.unwrap_or_else(|| panic!("{name}: {ss}"));
+        word.split(['/', ','])
+            .map(|n| n.parse().unwrap())
+            .collect::<Vec<f64>>()
+    };
+    // RTTs in milliseconds of three decimals there, in microseconds here.
+    let rtt = theirs("rtt");
+    assert_eq!(
+        (info("rtt") / 1e3, info("rttvar") / 1e3),
+        (rtt[0], rtt[1]),
+        "{ss}"
+    );
+    assert_eq!(info("min_rtt") / 1e3, theirs("minrtt")[0], "{ss}");
+    assert_eq!(info("rto") / 1e3, theirs("rto")[0], "{ss}");
+    for (name, word) in [
+        ("snd_cwnd", "cwnd"),
+        ("snd_mss", "mss"),
+        ("pmtu", "pmtu"),
+        ("rcv_mss", "rcvmss"),
+        ("advmss", "advmss"),
+        ("bytes_sent", "bytes_sent"),
+        ("bytes_acked", "bytes_acked"),
+        ("segs_out", "segs_out"),
+        ("segs_in", "segs_in"),
+        ("data_segs_out", "data_segs_out"),
+        ("delivered", "delivered"),
+        ("rcv_space", "rcv_space"),
+    ] {
+        assert_eq!(info(name), theirs(word)[0], "{name}: {ss}");
+    }
+    assert!(info("bytes_acked") >= 300_000.0);
+}
+
 #[test]
 fn only_flows_that_were_asked_for_are_shown() {
     let (near, _) = connection(Duration::from_millis(1));

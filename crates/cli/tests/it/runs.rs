@@ -234,6 +234,18 @@ fn results_compare() {
         ],
     );
     assert_eq!(within.code, 0, "{}", within.stdout);
+    let drawn = fullpipe(dir.path(), &["compare", "a", "c", "--figures", "f"]);
+    assert!(
+        drawn.stderr.contains("page: f/compare.html"),
+        "{}",
+        drawn.stderr
+    );
+    let page = std::fs::read_to_string(dir.path().join("f/compare.html")).unwrap();
+    assert!(
+        page.contains("<svg") && page.contains("they differ</b>"),
+        "{page}"
+    );
+    assert!(page.contains("<td>goodput_mbps</td>") && !page.contains("<td>timeouts</td>"));
     let json = fullpipe(dir.path(), &["compare", "a", "c", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["agree"], false);

@@ -40,6 +40,39 @@ fn tun_is_for_root() -> bool {
 }
 
 #[test]
+fn flows_are_observed_by_everybody() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let near = std::net::TcpStream::connect(address).unwrap();
+    let port = address.port().to_string();
+    let args = [
+        "observe",
+        "--loopback",
+        "--port",
+        &port,
+        "--duration",
+        "100ms",
+    ];
+    let args = [&args[..], &["--interval", "50ms", "--format", "ndjson"]].concat();
+    let Some(ended) = as_nobody(&args) else {
+        return;
+    };
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
+    let local = near.local_addr().unwrap().to_string();
+    let seen = ended
+        .stdout
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap());
+    let seen: Vec<Value> = seen.collect();
+    let ours = seen.iter().find(|o| o["local"] == local.as_str());
+    let ours = ours.unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr));
+    assert!(ours["tcp_info"]["snd_cwnd"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn the_running_kernel_is_a_ground_for_everybody() {
     let Some(ended) = as_nobody(&["doctor", "grounds", "--json"]) else {
         return;

@@ -113,7 +113,8 @@ impl Fields {
                     (false, true) => CutKind::Tcp6,
                 },
                 size: size as u16,
-                ecn: false,
+                // As the kernel says it of a train that begins with CWR (SKB_GSO_TCP_ECN).
+                ecn: !self.udp && self.flags & 0x80 != 0,
             }),
             headers: (packet.len() - self.payload.len()) as u16,
         }
@@ -147,6 +148,10 @@ fn ones(bytes: &[u8]) -> u16 {
 }
 
 fn cut_up(header: &VnetHeader, packet: &[u8]) -> Vec<(Vec<u8>, Option<Partial>)> {
+    // As it comes through the device, with the bit of a train that begins with CWR.
+    let mut words = [0; vnet::LEN];
+    header.encode(&mut words);
+    let header = &VnetHeader::decode(&words).expect("what was encoded");
     let layout = Layout::of(packet).expect("a packet");
     let mut pieces = Vec::new();
     let mut room = Vec::new();

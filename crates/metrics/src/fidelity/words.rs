@@ -77,7 +77,7 @@ impl Fidelity {
             (true, _) => None,
             (false, true) => Some(
                 "give the run priority (`chrt -r 10`), processors of its own (`--pin`), precise \
-                 timers (`--spin`), or peace",
+                 timers (`--spin`), or peace: fewer runs at a time",
             ),
             (false, false) if self.checks.iter().any(|c| !c.holds) => Some(
                 "give the machine peace, or ask for a lower rate: the path or its hosts were not \

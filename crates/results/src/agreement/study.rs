@@ -70,8 +70,8 @@ pub struct Tried {
     pub before: usize,
     /// And with the switch turned; `None`: the ground could not run it.
     pub after: Option<usize>,
-    /// Largest relative difference or distance as a multiple of its threshold, before; `null`: a
-    /// number stands against none.
+    /// Largest relative difference or distance of those that are beyond, as a multiple of its
+    /// threshold, before; `null`: a number stands against none.
     pub furthest_before: Option<f64>,
     /// And with the switch turned.
     pub furthest_after: Option<f64>,
@@ -80,7 +80,7 @@ pub struct Tried {
     pub why_not: Option<String>,
     /// What that says of the cause.
     pub verdict: CauseVerdict,
-    /// The same case by case; empty where `after` is missing.
+    /// The same case by case; those are missing of which a switched run was flagged.
     pub cases: Vec<TriedCase>,
 }
 
@@ -213,15 +213,19 @@ pub fn agree(
             let part = of_cases(scenario, &apart);
             let tried = run_on(&part, &into(&options.run, &dir), turned);
             let mut cases = Vec::new();
-            let mut furthest_after = None;
+            let (mut before, mut furthest_after) = (beyond(&pair.comparison, &apart), None);
+            let mut furthest_before = furthest(&pair.comparison, &apart);
             let (after, why_not) = match tried {
                 Ok(_) => {
                     let switched = ResultDir::open(&dir)?;
                     let mut both = [a, b];
                     both[side] = &switched;
-                    let (again, left_out) = compared(both[0], both[1], &thresholds, true)?;
-                    drop(left_out);
-                    cases.extend(apart.iter().map(|params| {
+                    let flagged = options.with_flagged;
+                    let (again, left_out) = compared(both[0], both[1], &thresholds, flagged)?;
+                    // What a flagged run comes to says nothing of the cause.
+                    let counts = apart.iter().filter(|params| !left_out.contains(params));
+                    let counts: Vec<Params> = counts.cloned().collect();
+                    cases.extend(counts.iter().map(|params| {
                         let one = std::slice::from_ref(params);
                         let before = beyond(&pair.comparison, one);
                         let after = beyond(&again, one);
@@ -232,14 +236,17 @@ pub fn agree(
                             verdict: CauseVerdict::of(before, Some(after)),
                         }
                     }));
-                    furthest_after = furthest(&again, &apart);
-                    (Some(beyond(&again, &apart)), None)
+                    before = beyond(&pair.comparison, &counts);
+                    furthest_before = furthest(&pair.comparison, &counts);
+                    furthest_after = furthest(&again, &counts);
+                    match counts.is_empty() {
+                        true => (None, Some("the switched runs were flagged".to_owned())),
+                        false => (Some(beyond(&again, &counts)), None),
+                    }
                 }
                 Err(RunError::Unable { what, .. }) => (None, Some(what)),
                 Err(other) => return Err(other),
             };
-            let before = beyond(&pair.comparison, &apart);
-            let furthest_before = furthest(&pair.comparison, &apart);
             pair.causes.push(Tried {
                 cause: switch.name.to_owned(),
                 about: switch.about.to_owned(),
@@ -334,17 +341,15 @@ fn beyond(comparison: &Comparison, cases: &[Params]) -> usize {
     all_beyond(comparison).filter(|p| cases.contains(p)).count()
 }
 
-/// The largest of what is judged in these cases, as a multiple of its threshold; `None`: a number
-/// stands against none.
+/// The largest of what is judged and beyond its threshold in these cases, as a multiple of it;
+/// `None`: a number stands against none.
 fn furthest(comparison: &Comparison, cases: &[Params]) -> Option<f64> {
     let rows = comparison.rows.iter();
-    let rows = rows.filter(|r| r.judged && cases.contains(&r.params));
-    let rows = rows.map(|r| match (r.relative, r.verdict) {
-        (Some(relative), _) => Some(relative.abs() / r.threshold),
-        (None, Verdict::Beyond) => None,
-        (None, _) => Some(0.0),
-    });
+    let beyond = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond);
+    let rows = beyond.filter(|r| cases.contains(&r.params));
+    let rows = rows.map(|r| r.relative.map(|relative| relative.abs() / r.threshold));
     let distances = comparison.distances.iter();
+    let distances = distances.filter(|d| d.verdict == Verdict::Beyond);
     let distances = distances.filter(|d| cases.contains(&d.params));
     let distances = distances.map(|d| Some(d.mean / d.threshold));
     let all: Option<Vec<f64>> = rows.chain(distances).collect();

@@ -22,6 +22,38 @@ pub(super) struct Expansion<'a> {
     pub presets: &'a [(PathPreset, Record)],
 }
 
+/// A fault, and in how many of the cases that were looked at.
+struct Found {
+    fault: Fault,
+    /// Cases that have it.
+    times: usize,
+    /// The first of them.
+    first: usize,
+    /// Cases that have it with other numbers.
+    others: usize,
+}
+
+impl Found {
+    fn first(fault: Fault, case: usize) -> Found {
+        Found {
+            fault,
+            times: 1,
+            first: case,
+            others: 0,
+        }
+    }
+
+    /// The same of another case, whose numbers differ.
+    fn is_like(&self, other: &Fault) -> bool {
+        let words = |fault: &Fault| -> String {
+            let number = |c: &char| c.is_ascii_digit() || *c == '.';
+            fault.message.chars().filter(|c| !number(c)).collect()
+        };
+        let place = |fault: &Fault| (fault.at, fault.key.clone());
+        place(&self.fault) == place(other) && words(&self.fault) == words(other)
+    }
+}
+
 impl Expansion<'_> {
     /// All cases, unless there are faults: those of all cases are collected, and a fault that only
     /// some cases have names the first of them.
@@ -37,7 +69,7 @@ impl Expansion<'_> {
             let texts = values.map(|value| (value.plain.clone(), value.json.clone()));
             (axis.key.clone(), texts.collect())
         }));
-        let mut found: Vec<(Fault, usize, usize)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         let mut strange: Vec<(Fault, usize)> = Vec::new();
         let mut looked_at = 0;
         let mut connections = 0;
@@ -75,9 +107,12 @@ impl Expansion<'_> {
                     continue;
                 }
                 here.push(fault.clone());
-                match found.iter_mut().find(|(known, ..)| *known == fault) {
-                    Some((_, times, _)) => *times += 1,
-                    None => found.push((fault, 1, index)),
+                if let Some(same) = found.iter_mut().find(|known| known.fault == fault) {
+                    same.times += 1;
+                } else if let Some(alike) = found.iter_mut().find(|known| known.is_like(&fault)) {
+                    alike.others += 1;
+                } else {
+                    found.push(Found::first(fault, index));
                 }
             }
             let mut here: Vec<Fault> = Vec::new();
@@ -102,9 +137,20 @@ impl Expansion<'_> {
         if found.is_empty() {
             return cases;
         }
-        for (mut fault, times, first) in found {
+        for Found {
+            mut fault,
+            times,
+            first,
+            others,
+        } in found
+        {
             if times < looked_at {
-                fault.message = format!("{} (in the case {})", fault.message, self.label(first));
+                let others = match others {
+                    0 => String::new(),
+                    n => format!(", and alike in {n} more"),
+                };
+                let label = self.label(first);
+                fault.message = format!("{} (in the case {label}{others})", fault.message);
             }
             faults.push(fault);
         }

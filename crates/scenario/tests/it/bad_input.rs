@@ -58,6 +58,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "[matrix]\n\"path.mtu\" = [1500, 9000]\n[measure]\nwarmup = \"five\"\n[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"path.mtu\" = 1500 }\nratio_to = { \"path.mtu\" = 9000 }\nat_least = 0.4",
     ),
     (
+        "matrix: the same fault in several cases, with other numbers",
+        "end",
+        "[matrix]\n\"path.rtt\" = [\"1us\", \"2us\", \"3us\"]",
+    ),
+    (
         "negative: nothing set, nothing said",
         "end",
         "[[negative]]\nset = {}",

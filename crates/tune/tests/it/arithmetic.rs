@@ -9,7 +9,10 @@ use std::process::{Command, Stdio};
 use fullpipe_cc::{
     AckEvent, Base, CongestionEvent, CongestionKind, Controller, Count, Setup, StackSpec,
 };
-use fullpipe_policy::{Action, Facts, lower};
+use fullpipe_policy::{
+    Action, Facts, LAW_BIC, LAW_CUBIC, LAW_FAST, LAW_HSTCP_LP, LAW_HTCP, LAW_SCALABLE, LAW_TABLE,
+    LAW_VEGAS, LAW_WESTWOOD, lower,
+};
 use fullpipe_units::{Span, Time};
 
 use crate::support::{compile, compile_in};
@@ -135,21 +138,7 @@ impl Story<'_> {
 type Round = (usize, u32, f64);
 
 fn compare(program: &std::path::Path, input: &str, rounds: &[Round]) -> Vec<(f64, f64, f64)> {
-    let mut child = Command::new(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = format!("{input}\n");
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let out = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let windows: Vec<f64> = text
-        .lines()
-        .map(|l| l.split(' ').next().unwrap().parse().unwrap())
-        .collect();
+    let windows = outputs(program, input);
     let of = |&(line, losses, w): &Round| {
         let (c, room) = (windows[line - 1], f64::from(losses));
         // A threshold is whole segments: each loss takes up to one more.
@@ -176,7 +165,7 @@ const fn story<'a>(stack: &'a str, window: u32, losses: &'a [u32], bound: f64) -
 }
 
 /// Those that begin at ten segments begin in slow start.
-const STORIES: [Story<'static>; 12] = [
+const STORIES: [Story<'static>; 14] = [
     story("aimd(increase=6,decrease=0.3)", 100, &[40, 40, 40], CLOSE),
     story("reno", 50, &[60, 20, 60], CLOSE),
     story("highspeed", 300, &[40, 60, 40], CLOSE),
@@ -189,6 +178,8 @@ const STORIES: [Story<'static>; 12] = [
     story("westwood", 100, &[40, 40], CLOSE),
     story("fast", 300, &[60, 40], STEERED),
     story("hstcp-lp", 300, &[30], STEERED),
+    story("vegas", 380, &[60, 30], STEERED),
+    story("highspeed(retune=100ms)", 300, &[40, 60, 40], CLOSE),
 ];
 
 #[test]
@@ -214,7 +205,7 @@ fn whole_numbers_follow_the_laws() {
 }
 
 /// Stacks of drawn histories, each with the error that whole numbers may make.
-const DRAWN: [(&str, f64); 11] = [
+const DRAWN: [(&str, f64); 13] = [
     ("aimd(increase=6,decrease=0.3)", CLOSE),
     ("reno", CLOSE),
     ("highspeed", CLOSE),
@@ -226,7 +217,13 @@ const DRAWN: [(&str, f64); 11] = [
     ("cubic", CLOSE),
     ("hstcp-lp", STEERED),
     ("aimd(increase=0.25,decrease=0.05)", CLOSE),
+    ("vegas", STEERED),
+    ("highspeed(retune=100ms)", CLOSE),
 ];
+
+/// Laws whose slow start ends by another rule than the simulator's: the smallest of eight samples is
+/// held against the base RTT, not a round's.
+const OWN_START: [&str; 1] = ["vegas"];
 
 /// Histories of each stack.
 const HISTORIES: u64 = 12;
@@ -253,7 +250,7 @@ fn errors(
         for seed in 0..HISTORIES {
             let mut drawn = Drawn(seed);
             // Every third begins in slow start, which a loss ends before it fills the machine.
-            let starting = seed % 3 == 0;
+            let starting = seed % 3 == 0 && !OWN_START.contains(&stack);
             let window = if starting { 10 } else { 4 + drawn.below(500) };
             let first = if starting {
                 1 + drawn.below(5)
@@ -289,7 +286,7 @@ fn whole_numbers_follow_the_laws_through_drawn_histories() {
 }
 
 /// Numbers of `bpf/law.h`, each with a wrong one in its place, and the stack that uses it.
-const BROKEN: [(&str, &str, &str); 15] = [
+const BROKEN: [(&str, &str, &str); 17] = [
     ("reno", "<< 30) / w << 2", "<< 30) / w << 1"),
     (
         "reno",
@@ -329,6 +326,16 @@ const BROKEN: [(&str, &str, &str); 15] = [
     ("cubic", "* 256000 / (c ? c : 1)", "* 512000 / (c ? c : 1)"),
     ("cubic", "* c / 256000", "* c / 300000"),
     ("hstcp-lp", "3 * rtt", "30 * rtt"),
+    (
+        "vegas",
+        "queued < p->number[VEGAS_ALPHA]",
+        "queued < 8 * p->number[VEGAS_ALPHA]",
+    ),
+    (
+        "highspeed(retune=100ms)",
+        "now - s->updated < p->update_interval_us",
+        "now - s->updated < 99 * p->update_interval_us",
+    ),
 ];
 
 /// The histories notice each of them: what follows the laws does so by their numbers.
@@ -361,4 +368,111 @@ fn a_wrong_number_is_noticed() {
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// Whatever stands in the maps, and whoever wrote it: the window stays between its ends, a loss
+/// leaves between half and 127/128 of it (Westwood+ half or more), and an ACK adds no more than slow
+/// start does, nor 4,096 segments a round trip.
+#[test]
+fn limits_hold_for_numbers_that_no_policy_makes() {
+    let Some((_folder, program)) = compile("law.c") else {
+        return;
+    };
+    const LAWS: [u32; 9] = [
+        LAW_TABLE,
+        LAW_SCALABLE,
+        LAW_HTCP,
+        LAW_BIC,
+        LAW_CUBIC,
+        LAW_WESTWOOD,
+        LAW_VEGAS,
+        LAW_FAST,
+        LAW_HSTCP_LP,
+    ];
+    let wild = [0, 1, 255, 65_536, u64::from(u32::MAX), u64::MAX];
+    let mut drawn = Drawn(2002);
+    for law in LAWS {
+        for _ in 0..60 {
+            let mut pick = || wild[drawn.below(wild.len() as u32) as usize];
+            let (rows, start, gamma) = (pick() % 6, pick() as u32, pick() as u32);
+            let mut input = format!("P {law} {} {start} {gamma} {} 0", rows as u32, gamma & 1);
+            for _ in 0..8 {
+                write!(input, " {}", pick()).unwrap();
+            }
+            for row in 0..4u32 {
+                let (increase, decrease) = (pick() as u32, pick() as u32);
+                write!(input, "\nR {} {increase} {decrease}", row * 100).unwrap();
+            }
+            let window = [2, 100, 5_000, (1 << 24) - 10][(pick() % 4) as usize];
+            let slow = pick() & 1 == 0;
+            let ssthresh = if slow { 0x7fff_ffff } else { window };
+            write!(input, "\nW {window} {ssthresh}").unwrap();
+            let (mut now, mut delivered, mut lines) = (1_000_000u64, 0u64, Vec::new());
+            for i in 0..200u64 {
+                let n = 1 + i % 2;
+                (now, delivered) = (now + 500, delivered + n);
+                let nxt = delivered + 100;
+                write!(
+                    input,
+                    "\nA {now} {n} 80000 80000 {delivered} {nxt} {delivered}"
+                )
+                .unwrap();
+                lines.push(Some(n));
+                if i % 70 == 69 {
+                    write!(input, "\nL {now} {}", i % 2).unwrap();
+                    lines.push(None);
+                }
+            }
+            let (mut w, mut slow) = (f64::from(window), slow);
+            for (line, then) in lines.iter().zip(outputs(&program, &input)) {
+                let told = || format!("law {law}: {w} to {then} at {line:?}\n{input}");
+                // A fraction of a segment beyond is not sent.
+                assert!(
+                    (2.0..f64::from((1 << 24) + 1)).contains(&then),
+                    "{}",
+                    told()
+                );
+                match line {
+                    Some(n) => {
+                        // Vegas and FAST move by whole segments, at the end of a round.
+                        let most = match slow || law != LAW_TABLE {
+                            true => *n as f64 + 1.0,
+                            false => *n as f64 * (4096.0 / w.floor()).min(1.0) + 1e-6,
+                        };
+                        assert!(then <= w + most, "{}", told());
+                    }
+                    None => {
+                        slow = false;
+                        let most = match law {
+                            LAW_WESTWOOD => f64::INFINITY,
+                            _ => (w * 127.0 / 128.0 + 1.0).max(2.0),
+                        };
+                        assert!(
+                            (w.floor() / 2.0).floor() <= then && then <= most,
+                            "{}",
+                            told()
+                        );
+                    }
+                }
+                w = then;
+            }
+        }
+    }
+}
+
+/// The windows that the program prints, a line for each of the input.
+fn outputs(program: &std::path::Path, input: &str) -> Vec<f64> {
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = format!("{input}\n");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let out = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let first = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
+    text.lines().map(first).collect()
 }

@@ -14,7 +14,7 @@ use fullpipe_tune::guard;
 use fullpipe_tune::namespaces::Scope;
 use serde_json::{Value, json};
 
-use fullpipe_emulate::namespace::{Side, addresses};
+use fullpipe_emulate::namespace::{DEVICE, Side, addresses};
 
 use crate::support::{Eye, Ground, Road, choose, pace, prefix, send_buffer};
 
@@ -417,11 +417,13 @@ fn belongings(ground: &Ground, eye: &mut Eye) -> Vec<String> {
             found.extend(lines.lines().map(fixed));
         }
         found.push(fs::read_to_string("/proc/thread-self/net/psched")?);
-        let queues = Command::new("tc").args(["qdisc", "show"]).output();
-        found.push(queues.map_or_else(
-            |e| format!("queues are not compared: {e}"),
-            |q| String::from_utf8_lossy(&q.stdout).into_owned(),
-        ));
+        for shown in [&["qdisc", "show"][..], &["filter", "show", "dev", DEVICE]] {
+            let told = Command::new("tc").args(shown).output();
+            found.push(told.map_or_else(
+                |e| format!("queues are not compared: {e}"),
+                |q| format!("tc: {}", String::from_utf8_lossy(&q.stdout)),
+            ));
+        }
         Ok(found)
     });
     all.extend(eye.flows().into_iter().map(|l| {
@@ -450,6 +452,8 @@ fn kills_at_any_moment_leave_nothing() {
         stack = "highspeed"
         pacing = "4Mbit/s"
         buffers = "300kB"
+        rtt = "20ms"
+        initial_window = {{ segments = 24, spread = "4ms" }}
 
         [[path]]
         name = "theirs"
@@ -467,7 +471,11 @@ fn kills_at_any_moment_leave_nothing() {
     ground.flow(2);
     assert!(eye.gets_on(), "a flow stalls");
     let before = belongings(&ground, &mut eye);
-    let mut reached = 0;
+    let queues = |all: &[String]| {
+        let of_queues = all.iter().filter(|line| line.starts_with("tc: "));
+        of_queues.cloned().collect::<Vec<String>>()
+    };
+    let (mut reached, mut queued) = (0, 0);
     let mut moment = 0x2545_f491_4f6c_dd1d_u64;
     for kill in 0..10 {
         // xorshift64: while it loads, before and after it has given flows their rules.
@@ -479,8 +487,10 @@ fn kills_at_any_moment_leave_nothing() {
         std::thread::sleep(after);
         daemon.child.kill().unwrap();
         daemon.child.wait().unwrap();
-        let changed = belongings(&ground, &mut eye) != before;
+        let then = belongings(&ground, &mut eye);
+        let changed = then != before;
         reached += u32::from(changed);
+        queued += u32::from(queues(&then) != queues(&before));
         println!("kill {kill} after {after:?}: flows had been changed: {changed}");
         assert!(eye.gets_on(), "a flow stalls after kill {kill}");
         let begin = Instant::now();
@@ -497,6 +507,7 @@ fn kills_at_any_moment_leave_nothing() {
     }
     // A kill that came before anything was changed proves little.
     assert!(reached >= 3, "{reached} of ten kills found changed flows");
+    assert!(queued >= 1, "no kill found another queue");
     // No program of theirs is left on the control group.
     ground.flow(0);
     assert!(eye.algorithms().iter().all(|name| name == "reno"));

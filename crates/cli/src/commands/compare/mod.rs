@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fullpipe_metrics::{Expression, METRICS};
 use fullpipe_report::digits::with_interval;
-use fullpipe_report::figure;
+use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_results::compare::{
     Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
@@ -27,6 +27,7 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let options = options(args)?;
     let pairs = pairs(args)?;
     let mut comparisons = Vec::new();
+    let mut pictures = Vec::new();
     for (a, b) in &pairs {
         comparisons.push(compare_stored(a, b, &options)?);
         if let Some(dir) = &args.figures {
@@ -39,7 +40,13 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
                 0 => format!("{}: no time series to draw", a.manifest().scenario),
                 n => format!("{n} figures in {}", own.display()),
             });
+            pictures.push(own);
         }
+    }
+    if let Some(dir) = &args.figures {
+        let all: Vec<_> = comparisons.iter().zip(pictures).collect();
+        let page = agreement_page::write_compared(dir, &all)?;
+        output::say(&format!("page: {}", page.display()));
     }
     let agree = comparisons.iter().all(|c| c.agree);
     match args.format {

@@ -22,9 +22,10 @@ pub fn probe(args: &TunerProbe) -> Result<Exit, Failure> {
     };
     let server = Server::parse(host).map_err(|e| Failure::new(Exit::Usage, e))?;
     let measured = measure(&server, args.time, &args.flags)?;
-    let text = match args.json.json {
-        true => format!("{}\n", measured.to_json()),
-        false => words(&measured),
+    let text = match (args.json.json, args.scenario) {
+        (true, _) => format!("{}\n", measured.to_json()),
+        (false, true) => scenario(&measured, host),
+        (false, false) => words(&measured),
     };
     output::data(&text)?;
     Ok(Exit::Ok)
@@ -107,6 +108,37 @@ fn words(m: &Measured) -> String {
     )
 }
 
+/// A scenario with the path as it was measured: CUBIC and BBR as Linux has them, one at a time.
+fn scenario(m: &Measured, host: &str) -> String {
+    let packets = (m.buffer.get() as f64 / 1500.0).round().max(1.0);
+    let least = match m.lost {
+        true => "",
+        false => "    # at least: nothing was lost",
+    };
+    format!(
+        "name = \"measured\"\n\
+         about = \"The path to {host}, measured by `fullpipe tune probe`\"\n\
+         duration = \"30s\"\n\n\
+         [path]\n\
+         rate = \"{} Mbit/s\"\n\
+         rtt = \"{} ms\"\n\
+         buffer = \"{packets} packets\"{least}\n\n\
+         [[flow]]\n\
+         name = \"main\"\n\
+         stack = \"cubic-linux\"\n\
+         preset = \"linux\"\n\n\
+         [matrix]\n\
+         \"flow.main.stack\" = [\"cubic-linux\", \"bbr-linux\"]\n",
+        three_digits(m.rate.as_mbps()),
+        three_digits(m.rtt.as_millis_f64()),
+    )
+}
+
+/// As exact as a probe is.
+fn three_digits(x: f64) -> f64 {
+    (x * 1e3).round() / 1e3
+}
+
 #[cfg(test)]
 mod tests {
     use fullpipe_grounds::Sim;
@@ -140,6 +172,11 @@ mod tests {
             let packets = m.buffer.get() as f64 / 1500.0;
             assert!(of(packets, f64::from(buffer)) < 0.1, "{buffer}: {packets}");
             assert!(m.lost);
+            // What it prints runs, over that path.
+            let printed = super::scenario(&m, "dtn.example.org");
+            let again = Scenario::parse(&printed, "printed", &Overrides::default()).unwrap();
+            let link = &again.cases[0].run_spec(0).links[0];
+            assert_eq!(link.rate.unwrap().as_mbps(), three_digits(m.rate.as_mbps()));
         }
     }
 }
