@@ -34,8 +34,8 @@ pub struct HostSide {
 /// Congestion control of a host's TCP, by the kernel's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CongestionControl {
-    /// Of sockets that do not ask for another. A namespace takes over that of the host, and `sysctl`
-    /// inside sets another one of the `allowed`.
+    /// Of sockets that do not ask for another. A namespace takes over that of the host, and
+    /// `sysctl` inside sets another one of the `allowed`.
     pub default: String,
     /// What any program may ask for.
     pub allowed: Vec<String>,

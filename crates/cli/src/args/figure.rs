@@ -22,8 +22,8 @@ pub struct Figure {
     #[arg(value_enum, value_name = "KIND")]
     pub kind: Drawn,
 
-    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution; of tables of flows,
-    /// traffic and runs their columns, and may be repeated
+    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution; of tables of
+    /// flows, traffic and runs their columns, and may be repeated
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<String>,
 

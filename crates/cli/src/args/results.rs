@@ -34,8 +34,8 @@ pub struct Compare {
     #[arg(long)]
     pub agreement: bool,
 
-    /// Draw the windows of both over each other, one figure per case, into this directory, and write
-    /// a page with them and the numbers that differ, `compare.html`
+    /// Draw the windows of both over each other, one figure per case, into this directory, and
+    /// write a page with them and the numbers that differ, `compare.html`
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 

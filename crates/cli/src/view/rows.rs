@@ -20,7 +20,7 @@ pub fn csv(results: &[RunResult]) -> String {
     out
 }
 
-/// Whose rows they are.
+/// Scenario, ground and path of some rows: their first columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'a> {
     /// Name of the scenario.

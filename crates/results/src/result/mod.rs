@@ -51,8 +51,8 @@ pub struct RunResult {
     /// The system whose TCP made the runs, on ground `linux`: release, ticks, own module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// The other host, where the path was not the scenario's but the one to there: its `[path]` says
-    /// nothing about what was measured.
+    /// The other host, where the path was not the scenario's but the one to there: its `[path]`
+    /// says nothing about what was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     /// Run with what the scenario's `[quick]` sets; absent if not.
@@ -228,7 +228,7 @@ pub struct CaseLine<'a> {
     pub scenario: &'a str,
     /// Ground it ran on.
     pub ground: &'a str,
-    /// As in the result.
+    /// The other host of a path that was not the scenario's ([`RunResult::peer`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<&'a str>,
     /// The case.

@@ -42,8 +42,8 @@ pub enum Keep {
     #[default]
     All,
     /// No metric of a case: its parameters, seeds and times, flows where there are several, and
-    /// what is to be said about it; of the expectations those that failed or are unclear. A directory gets
-    /// everything all the same.
+    /// what is to be said about it; of the expectations those that failed or are unclear. A
+    /// directory gets everything all the same.
     Remarks,
 }
 

@@ -221,8 +221,8 @@ const DRAWN: [(&str, f64); 13] = [
     ("highspeed(retune=100ms)", CLOSE),
 ];
 
-/// Laws whose slow start ends by another rule than the simulator's: the smallest of eight samples is
-/// held against the base RTT, not a round's.
+/// Laws whose slow start ends by another rule than the simulator's: the smallest of eight samples
+/// is held against the base RTT, not a round's.
 const OWN_START: [&str; 1] = ["vegas"];
 
 /// Histories of each stack.
@@ -371,8 +371,8 @@ fn a_wrong_number_is_noticed() {
 }
 
 /// Whatever stands in the maps, and whoever wrote it: the window stays between its ends, a loss
-/// leaves between half and 127/128 of it (Westwood+ half or more), and an ACK adds no more than slow
-/// start does, nor 4,096 segments a round trip.
+/// leaves between half and 127/128 of it (Westwood+ half or more), and an ACK adds no more than
+/// slow start does, nor 4,096 segments a round trip.
 #[test]
 fn limits_hold_for_numbers_that_no_policy_makes() {
     let Some((_folder, program)) = compile("law.c") else {
