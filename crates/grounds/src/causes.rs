@@ -27,11 +27,14 @@ pub struct Cause {
 /// Whether a flow of this stack can be part of it.
 type Concerns = fn(&StackSpec) -> bool;
 
+/// The switched ground; `None`: there is nothing to switch here.
+type MakeNow = fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>;
+
 /// How the switch is turned.
 #[derive(Clone, Copy, Debug)]
 enum Make {
-    /// The switched ground; `None`: there is nothing to switch here.
-    Now(fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>),
+    /// Needs nothing of what ran before.
+    Now(MakeNow),
     /// The same, of what the other ground's test bed added to a mean round trip.
     Later(fn(Span) -> Box<dyn Ground>),
 }
