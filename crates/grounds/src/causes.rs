@@ -115,8 +115,8 @@ pub const CAUSES: &[Cause] = &[
     },
     Cause {
         name: "test-bed",
-        about: "all three: the simulator's hosts are late now and then, its senders hand over \
-                trains, and its path is longer",
+        about: "`ties`, `trains` and `late` together: hosts that are late now and then, trains, and \
+                a longer path",
         ground: "sim",
         concerns: |_| true,
         make: Make::Later(|late| {
@@ -265,16 +265,26 @@ fn in_trains(spec: &RunSpec) -> RunSpec {
     spec
 }
 
-/// The way back of every flow longer by this.
+/// Every round trip longer by this: on the way back, and by half where that is a way forward of
+/// others.
 fn longer(spec: &RunSpec, late: Span) -> RunSpec {
     let mut spec = spec.clone();
     let ways = spec
         .flows
         .iter()
         .filter_map(|flow| flow.back.first().copied());
-    for link in ways.collect::<BTreeSet<usize>>() {
-        if let Some(link) = spec.links.get_mut(link) {
-            link.delay += late;
+    let ways: BTreeSet<usize> = ways.collect();
+    let forward = spec
+        .flows
+        .iter()
+        .flat_map(|flow| flow.forward.iter().copied());
+    let forward: BTreeSet<usize> = forward.collect();
+    for way in ways {
+        if let Some(link) = spec.links.get_mut(way) {
+            link.delay += match forward.contains(&way) {
+                true => late / 2,
+                false => late,
+            };
         }
     }
     spec

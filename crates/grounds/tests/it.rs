@@ -351,6 +351,33 @@ fn what_a_test_bed_adds_is_a_cause_on_the_simulator() {
     assert_ne!(tried("trains"), CauseVerdict::Explains);
 }
 
+/// Two flows against each other: the way back of each is the way forward of the other, and each
+/// round trip has what a test bed adds once.
+#[test]
+fn what_a_test_bed_adds_is_in_a_round_trip_once() {
+    let both = SHORT.replace("duration = \"5s\"", "duration = \"2s\"")
+        + "\n[[flow]]\nname = \"other\"\nstack = \"reno\"\ndirection = \"reverse\"\n";
+    for text in [SHORT.to_owned(), both] {
+        let scenario = Scenario::parse(&text, "both.toml", &Overrides::default()).unwrap();
+        let least = |ground: &dyn Ground| {
+            let ran = run_on(&scenario, &Options::default(), ground).unwrap();
+            let flows = ran.result.cases[0].flows.iter();
+            flows
+                .map(|f| f.value("rtt_ms.min").unwrap())
+                .collect::<Vec<f64>>()
+        };
+        let late = CAUSES.iter().find(|cause| cause.name == "late").unwrap();
+        let Switched::Later(make) = late.switched(&settings()).unwrap().unwrap() else {
+            panic!("it needs to know by how much")
+        };
+        let before = least(&Sim);
+        let after = least(&*make(Span::from_millis(6)));
+        for (before, after) in before.iter().zip(&after) {
+            assert!((after - before - 6.0).abs() < 0.5, "{before} to {after}");
+        }
+    }
+}
+
 /// The runs of this ground say of themselves that they were not what the scenario says.
 struct Untrue;
 

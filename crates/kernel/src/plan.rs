@@ -436,15 +436,24 @@ pub(crate) fn refuse_unknown_module(
             "`modprobe tcp_{module}` loads it where the distribution builds it \
              (CONFIG_TCP_CONG_{}); `--ground linux` has it without{}",
             module.to_uppercase(),
-            match StackSpec::parse(module) {
-                Ok(law) if law.kind() == Kind::Law => format!(
-                    "; a build with the tuner runs the law of that name through eBPF: `{module}`"
-                ),
-                _ => String::new(),
+            match BY_THE_TUNER.contains(&module) {
+                true => format!("; a build with the tuner runs `{module}` through eBPF"),
+                false => String::new(),
             }
         ),
     })
 }
+
+/// Laws of modules' names that the tuner has (docs/policy.md).
+const BY_THE_TUNER: [&str; 7] = [
+    "bic",
+    "cubic",
+    "highspeed",
+    "htcp",
+    "scalable",
+    "vegas",
+    "westwood",
+];
 
 /// `RTAX_FEATURE_ECN`.
 const ECN: u32 = 1;

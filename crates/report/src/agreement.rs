@@ -60,13 +60,13 @@ pub fn write_compared(dir: &Path, all: &[(&Comparison, PathBuf)]) -> Result<Path
         };
         let _ = writeln!(out, "<h2>{} and {}: {verdict}</h2>", of(true), of(false));
         out += &tables(comparison, &|row| {
-            !matches!(row.verdict, Verdict::Same | Verdict::Indistinguishable)
+            row.judged && !matches!(row.verdict, Verdict::Same | Verdict::Indistinguishable)
         });
         for svg in drawn(pictures) {
             let _ = writeln!(out, "<figure>{svg}</figure>");
         }
     }
-    out += "<p><small>Numbers that are the same or not distinguishable are left out.</small></p>\n";
+    out += "<p><small>Numbers that are not judged, the same or not distinguishable are left out.</small></p>\n";
     ResultDir::write_beside(dir, COMPARED, (out + "</html>\n").as_bytes())
 }
 

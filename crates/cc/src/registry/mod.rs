@@ -181,7 +181,12 @@ component! {
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     known
-        .map(|k| (strsim::normalized_damerau_levenshtein(&name, k), k))
+        .map(|k| {
+            (
+                strsim::normalized_damerau_levenshtein(&name, &k.to_lowercase()),
+                k,
+            )
+        })
         .filter(|(score, _)| *score >= 0.5)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)

@@ -93,6 +93,20 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let found = study(&scenario, &borrowed, &switches, &options, &said);
     progress.finish();
     let found = found?;
+    let tried = |name: &&String| {
+        let mut all = found.pairs.iter().flat_map(|pair| &pair.causes);
+        all.any(|tried| tried.cause == **name)
+    };
+    let parts = found
+        .pairs
+        .iter()
+        .any(|pair| beyond(&pair.comparison).next().is_some());
+    for name in args.causes.iter().filter(|name| parts && !tried(name)) {
+        said(&format!(
+            "cause `{name}`: not tried: no flow can show it, its ground is not among these, or the \
+             test bed added nothing"
+        ));
+    }
     pictures(args, &found)?;
     let page = agreement::write(&args.out, &found)?;
     said(&format!("report: {}", page.display()));

@@ -96,6 +96,11 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
         Some(file) => Some(Picture::named("--out", file, "table.tex", Form::is_table)?),
         None => None,
     };
+    if args.of.is_some() || args.seed.is_some() {
+        let message = "--of and --seed choose what a picture is drawn of";
+        let hint = "a table has all flows and seeds; `--where` chooses cases";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
     let form = picture.as_ref().map(|picture| picture.form);
     let dir = ResultDir::open(&args.dir)?;
     let result = dir.result()?;
@@ -182,7 +187,8 @@ fn columns(names: &[String], kind: TableKind) -> Result<Vec<&'static Metric>, Fa
         let mut found = scopes.iter().filter_map(|scope| find(*scope, name));
         found.next().ok_or_else(|| {
             let message = format!("--metric: the table has no metric `{name}`");
-            let near = nearest(name, known());
+            let near = fullpipe_metrics::nearest(name).filter(|near| known().any(|n| n == *near));
+            let near = near.or_else(|| nearest(name, known()));
             Failure::new(Exit::Usage, message).hint(match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`fullpipe list metrics` shows all; expressions are drawn by `matrix` and \

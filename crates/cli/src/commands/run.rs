@@ -443,15 +443,19 @@ impl CaseSink for Printed<'_> {
         let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
         match self.progress.beside(|| output::part(write)) {
             // Ctrl-C ends the reader as well, and is what is to be said.
-            Err(e)
-                if output::is_closed(&e)
-                    && (!self.rows.are_all || INTERRUPT.load(Ordering::Relaxed)) =>
-            {
-                Ok(())
-            }
+            Err(e) if output::is_closed(&e) && (!self.rows.are_all || interrupted_too()) => Ok(()),
             other => other,
         }
     }
+}
+
+/// Whether Ctrl-C has come, or is on its way: the thread that hears of it may be later than a pipe
+/// whose reader it has ended.
+fn interrupted_too() -> bool {
+    if !INTERRUPT.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    INTERRUPT.load(Ordering::Relaxed)
 }
 
 /// `time series: of 450 of 2250 runs, the first seeds of each case`, where not all runs have them.

@@ -16,6 +16,8 @@ pub(super) struct Column {
     pub optional: bool,
     /// Left out where every row has zero.
     pub rare: bool,
+    /// Wanted by name: shown wherever there is a value.
+    pub wanted: bool,
 }
 
 /// A column that is always there.
@@ -26,6 +28,7 @@ pub(super) const fn column(head: [&'static str; 2], metric: &'static Metric) -> 
         digits: 4,
         optional: false,
         rare: false,
+        wanted: false,
     }
 }
 
@@ -50,7 +53,7 @@ impl Column {
     pub fn value(&self, case: &CaseResult, row: &Estimates) -> Estimate {
         let of = |from: &Estimates| from.get(self.metric.name).copied();
         let value = match self.metric.scope {
-            Scope::Case if case.flows.len() > 1 => of(&case.metrics.0),
+            Scope::Case if self.wanted || case.flows.len() > 1 => of(&case.metrics.0),
             Scope::Case => None,
             _ => of(row),
         };
@@ -70,8 +73,11 @@ pub(super) fn asked(metrics: &[&'static Metric]) -> Vec<Column> {
         "1" => "",
         unit => unit,
     };
-    let metrics = metrics.iter();
-    metrics.map(|m| column([m.name, unit(m)], m)).collect()
+    let wanted = |m: &&'static Metric| Column {
+        wanted: true,
+        ..column([m.name, unit(m)], m)
+    };
+    metrics.iter().map(wanted).collect()
 }
 
 /// Those of some columns that are to be shown in these rows.

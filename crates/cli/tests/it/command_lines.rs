@@ -269,6 +269,10 @@ fn the_habits_of_scp_and_ping_are_answered() {
             "did you mean `path.rtt`?",
         ),
         (
+            &["run", "small.toml", "--set", "time=3s"],
+            "did you mean `duration`?",
+        ),
+        (
             &["run", "small.toml", "--set", "stack=reno"],
             "did you mean `flow.main.stack`?",
         ),

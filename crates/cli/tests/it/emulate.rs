@@ -152,7 +152,14 @@ fn existing_namespaces_are_left_as_they_were() {
     assert_eq!(devices(), [false, false]);
     // Killed, it cannot tidy up.
     let line = [&["emulate"], &args[..], &["--", "sleep", "60"]].concat();
-    let mut run = command(Path::new("."), &line).spawn().unwrap();
+    struct Killed(std::process::Child);
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    let run = Killed(command(Path::new("."), &line).spawn().unwrap());
     for _ in 0..100 {
         if devices() == [true, true] {
             break;
@@ -160,8 +167,7 @@ fn existing_namespaces_are_left_as_they_were() {
         sleep(Duration::from_millis(50));
     }
     assert_eq!(devices(), [true, true]);
-    run.kill().unwrap();
-    run.wait().unwrap();
+    drop(run);
     for _ in 0..100 {
         if devices() == [false, false] {
             return;

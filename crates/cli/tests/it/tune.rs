@@ -204,6 +204,10 @@ fn no_example_is_forecast_far_below_cubic() {
 #[test]
 fn a_fault_of_a_policy_is_labelled_once() {
     let ended = tune("x = 1\n", &["run", "policy.toml"]);
+    if ended.stderr.contains("built without the tuner") {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert!(
         ended.stderr.starts_with("error: policy.toml:1: "),

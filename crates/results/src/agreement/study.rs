@@ -71,7 +71,8 @@ pub struct Tried {
     /// And with the switch turned; `None`: the ground could not run it.
     pub after: Option<usize>,
     /// Largest relative difference or distance of those that are beyond, as a multiple of its
-    /// threshold, before; `null`: a number stands against none.
+    /// threshold, before; `null`: a number stands against none. Numbers that have to be equal,
+    /// whose threshold is zero, are left out.
     pub furthest_before: Option<f64>,
     /// And with the switch turned.
     pub furthest_after: Option<f64>,
@@ -213,6 +214,8 @@ pub fn agree(
             let part = of_cases(scenario, &apart);
             let tried = run_on(&part, &into(&options.run, &dir), turned);
             let mut cases = Vec::new();
+            // Some switched runs were flagged: the others do not explain all of it.
+            let mut part_counts = false;
             let (mut before, mut furthest_after) = (beyond(&pair.comparison, &apart), None);
             let mut furthest_before = furthest(&pair.comparison, &apart);
             let (after, why_not) = match tried {
@@ -236,12 +239,14 @@ pub fn agree(
                             verdict: CauseVerdict::of(before, Some(after)),
                         }
                     }));
-                    before = beyond(&pair.comparison, &counts);
-                    furthest_before = furthest(&pair.comparison, &counts);
-                    furthest_after = furthest(&again, &counts);
-                    match counts.is_empty() {
-                        true => (None, Some("the switched runs were flagged".to_owned())),
-                        false => (Some(beyond(&again, &counts)), None),
+                    if counts.is_empty() {
+                        (None, Some("the switched runs were flagged".to_owned()))
+                    } else {
+                        before = beyond(&pair.comparison, &counts);
+                        furthest_before = furthest(&pair.comparison, &counts);
+                        furthest_after = furthest(&again, &counts);
+                        part_counts = counts.len() < apart.len();
+                        (Some(beyond(&again, &counts)), None)
                     }
                 }
                 Err(RunError::Unable { what, .. }) => (None, Some(what)),
@@ -256,7 +261,10 @@ pub fn agree(
                 furthest_before,
                 furthest_after,
                 why_not,
-                verdict: CauseVerdict::of(before, after),
+                verdict: match CauseVerdict::of(before, after) {
+                    CauseVerdict::Explains if part_counts => CauseVerdict::InPart,
+                    verdict => verdict,
+                },
                 cases,
             });
         }
@@ -345,11 +353,11 @@ fn beyond(comparison: &Comparison, cases: &[Params]) -> usize {
 /// `None`: a number stands against none.
 fn furthest(comparison: &Comparison, cases: &[Params]) -> Option<f64> {
     let rows = comparison.rows.iter();
-    let beyond = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond);
+    let beyond = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond && r.threshold > 0.0);
     let rows = beyond.filter(|r| cases.contains(&r.params));
     let rows = rows.map(|r| r.relative.map(|relative| relative.abs() / r.threshold));
     let distances = comparison.distances.iter();
-    let distances = distances.filter(|d| d.verdict == Verdict::Beyond);
+    let distances = distances.filter(|d| d.verdict == Verdict::Beyond && d.threshold > 0.0);
     let distances = distances.filter(|d| cases.contains(&d.params));
     let distances = distances.map(|d| Some(d.mean / d.threshold));
     let all: Option<Vec<f64>> = rows.chain(distances).collect();

@@ -152,8 +152,9 @@ fn made_on<'a>(
             let (units, possible) = (keys.units(&seeds, &counts), keys.units(&seeds, &all));
             let earlier = options.earlier;
             let store = Store::create(dir, scenario, ground, &units, &possible, earlier)?;
-            if store.outdated() > 0 {
-                options.progress.outdated(store.outdated(), earlier);
+            let (outdated, why) = store.outdated();
+            if outdated > 0 {
+                options.progress.outdated(outdated, why);
             }
             Some(store.with_captures(options.captures)?)
         }

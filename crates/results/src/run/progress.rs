@@ -4,9 +4,9 @@ use crate::store::Earlier;
 
 /// Hears what happens. Called from several threads.
 pub trait Progress: Sync {
-    /// Before all else: so many finished runs in the result directory are not taken over, although
-    /// the cases are asked for again; with [`Earlier::Resumed`] because another build of fullpipe,
-    /// or another kernel, made them.
+    /// Before all else: so many finished runs in the result directory are not taken over; those of
+    /// [`Earlier::Remade`] could be, those of [`Earlier::Resumed`] another build of fullpipe, or
+    /// another kernel, made.
     fn outdated(&self, runs: usize, earlier: Earlier) {
         let _ = (runs, earlier);
     }

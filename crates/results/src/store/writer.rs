@@ -37,8 +37,8 @@ pub struct Store {
     /// Rows of a flow in them; `None`: all.
     rows: Option<usize>,
     captures: Captures,
-    /// Finished runs that were there and are of no use to this result.
-    outdated: usize,
+    /// Finished runs that were there and are of no use to this result, and why.
+    outdated: (usize, Earlier),
     _lock: files::Lock,
 }
 
@@ -94,17 +94,7 @@ impl Store {
             complete: false,
             files: Vec::new(),
         };
-        let mut useful = BTreeSet::new();
-        if earlier != Earlier::Remade {
-            useful.extend(possible.iter().map(|unit| run_name(&unit.key)));
-        }
-        let outdated = |name: &String| {
-            !files::is_temporary(name) && !useful.contains(&format!("{RUNS}/{name}"))
-        };
-        let outdated = files::names(&dir.join(RUNS))?
-            .iter()
-            .filter(|n| outdated(n))
-            .count();
+        let outdated = outdated(&dir.join(RUNS), possible, earlier)?;
         let series_of = series_of(scenario, units.len());
         let kept = series_of.as_ref().map_or(scenario.seeds.len(), Vec::len);
         let store = Store {
@@ -128,9 +118,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Finished runs that were there and are of no use: all of them if the result is made again,
-    /// otherwise those that nothing asked for can be, because another engine made them.
-    pub fn outdated(&self) -> usize {
+    /// Finished runs that were there and are not taken over, and how they were meant:
+    /// [`Earlier::Remade`] are such as could be, of [`Earlier::Resumed`] another engine made them.
+    pub fn outdated(&self) -> (usize, Earlier) {
         self.outdated
     }
 
@@ -375,6 +365,24 @@ impl Store {
         let sha256 = sha256(bytes);
         Ok(FileHash { path, sha256 })
     }
+}
+
+/// See [`Store::outdated`].
+fn outdated(
+    runs: &Path,
+    possible: &[Unit],
+    earlier: Earlier,
+) -> Result<(usize, Earlier), StoreError> {
+    let possible: BTreeSet<String> = possible.iter().map(|unit| run_name(&unit.key)).collect();
+    let there = files::names(runs)?;
+    let there = there.iter().filter(|name| !files::is_temporary(name));
+    let (ours, others): (Vec<&String>, Vec<&String>) =
+        there.partition(|name| possible.contains(&format!("{RUNS}/{name}")));
+    Ok(match (earlier, ours.len(), others.len()) {
+        (Earlier::Remade, 0, others) => (others, Earlier::Resumed),
+        (Earlier::Remade, ours, _) => (ours, Earlier::Remade),
+        (earlier, _, others) => (others, earlier),
+    })
 }
 
 /// Answer of [`Store::finished`].

@@ -167,6 +167,8 @@ fn what_is_finished_is_not_made_again_without_a_word() {
     assert_eq!(told(false, &fullpipe_sim::run), [(runs, Earlier::Remade)]);
     assert_eq!(told(true, &Rebuilt), [(runs, Earlier::Resumed)]);
     assert_eq!(told(true, &Rebuilt), []);
+    // To resume would not help.
+    assert_eq!(told(false, &fullpipe_sim::run), [(runs, Earlier::Resumed)]);
 }
 
 #[test]

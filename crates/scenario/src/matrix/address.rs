@@ -207,22 +207,33 @@ pub(super) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
     keys.iter().find(|key| key.name == name)
 }
 
-/// The key that is named without its table, or by the word that other tools have for it.
+/// The key that is named without its table, or by the word that other tools have for it: of a table
+/// itself before one of a table inside it.
 fn meant<'a>(text: &str, all: &'a [String]) -> Option<&'a str> {
     let (table, name) = text.rsplit_once('.').unwrap_or(("", text));
-    [Some(name), other_word(name)]
-        .into_iter()
-        .flatten()
-        .find_map(|name| {
-            let known = all.iter().filter(|key| match key.rsplit_once('.') {
-                Some((home, key)) => key == name && (home == table || table.is_empty()),
-                None => *key == name,
-            });
-            // A key of a table, not one of a table inside it.
-            known
-                .min_by_key(|key| key.split('.').count())
-                .map(String::as_str)
-        })
+    let of = |name: &str| {
+        let known = all.iter().filter(|key| match key.rsplit_once('.') {
+            Some((home, key)) => key == name && (home == table || table.is_empty()),
+            None => *key == name,
+        });
+        known.min_by_key(|key| depth(key)).map(String::as_str)
+    };
+    let own = of(name);
+    let other = other_word(name).and_then(of);
+    match (own, other) {
+        (Some(own), Some(other)) if depth(other) < depth(own) => Some(other),
+        (own, other) => own.or(other),
+    }
+}
+
+/// Tables around a key that are not those of the file itself: `flow.main.drop.time` has one,
+/// `path.rtt` and `flow.main.stack` none.
+fn depth(key: &str) -> usize {
+    let mut parts = key.split('.');
+    let named = parts
+        .next()
+        .is_some_and(|first| Section::ALL.iter().any(|s| s.word() == first));
+    parts.count().saturating_sub(if named { 2 } else { 1 })
 }
 
 fn sample(name: &str) -> &'static str {

@@ -507,7 +507,8 @@ fn kills_at_any_moment_leave_nothing() {
     }
     // A kill that came before anything was changed proves little.
     assert!(reached >= 3, "{reached} of ten kills found changed flows");
-    assert!(queued >= 1, "no kill found another queue");
+    let compared = !queues(&before).is_empty();
+    assert!(queued >= 1 || !compared, "no kill found another queue");
     // No program of theirs is left on the control group.
     ground.flow(0);
     assert!(eye.algorithms().iter().all(|name| name == "reno"));

@@ -156,7 +156,7 @@ pub(super) fn resolved(view: &View<'_>) -> Option<Scenario> {
 pub(super) fn no_series(what: &str) -> AskedError {
     AskedError::Nothing {
         what: format!("the result holds no {what} over time"),
-        hint: "`[measure] trace = \"on\"` keeps them".to_owned(),
+        hint: "`[measure] trace = \"decimated\"` keeps them".to_owned(),
     }
 }
 
