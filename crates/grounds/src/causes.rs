@@ -30,7 +30,7 @@ type Concerns = fn(&StackSpec) -> bool;
 /// The switched ground; `None`: there is nothing to switch here.
 type MakeNow = fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>;
 
-/// How the switch is turned.
+/// The way to the switched ground, by when what it needs is known.
 #[derive(Clone, Copy, Debug)]
 enum Make {
     /// Needs nothing of what ran before.

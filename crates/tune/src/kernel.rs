@@ -1,4 +1,4 @@
-//! What the tuner asks of the kernel: one trait, so that everything above it is tested without.
+//! What the tuner asks of the kernel: one trait, of which `bpf.rs` is the implementation.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -109,7 +109,7 @@ pub enum TableKind {
 }
 
 impl TableKind {
-    /// What its rows are of.
+    /// The plural of a row, as messages name it: a result "has no flows".
     pub fn of(self) -> &'static str {
         match self {
             Self::Table => "flows",

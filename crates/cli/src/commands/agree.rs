@@ -238,7 +238,10 @@ fn multiple(furthest: Option<f64>) -> String {
 }
 
 /// What the columns of the causes are.
-const FURTHEST: &str = "beyond: numbers and distances over their thresholds; furthest: the largest, as a multiple of its threshold\n";
+const FURTHEST: &str = "\
+beyond: numbers and distances over their thresholds; furthest: the largest of them, as a multiple of
+its threshold, without counts that have to be equal
+";
 
 #[cfg(test)]
 mod tests {

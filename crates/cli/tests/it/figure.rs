@@ -286,7 +286,7 @@ fn a_table_as_csv_has_numbers_and_the_metrics_that_are_asked_for() {
     let mean: f64 = table[1][first].parse().unwrap();
     assert!(seeds.len() > 1, "{runs:?}");
     assert!((seeds.iter().sum::<f64>() / seeds.len() as f64 - mean).abs() < 1e-9);
-    // What there is not.
+    // A slip is answered, and a picture has one vertical axis.
     let refused = figure(dir, &["table", "--metric", "goodput_mbp"]);
     assert!(
         refused.stderr.contains("did you mean `goodput_mbps`?"),
