@@ -190,7 +190,7 @@ impl RunningKernel {
             pairs: pairs?,
             classes: classes(&hosts, spec, &plan, self.options.ipv6)?,
         };
-        let sampler = Sampler::new(spec, diags(&hosts)?, &plan.flows);
+        let sampler = Sampler::new(spec, diags(&hosts)?, &plan.flows, hosts.rtt());
         let sampler = self.record(spec, &connected.pairs, sampler);
         let sampler = match &self.live {
             Some(live) => {
@@ -213,7 +213,7 @@ impl RunningKernel {
         if self.interrupt.load(Ordering::Relaxed) {
             return Err(GroundError::Interrupted);
         }
-        let (seen, arrivals) = seen?;
+        let (seen, arrivals, blind) = seen?;
         if let Some(loaded) = &mut loaded {
             let end = Time::ZERO + spec.duration;
             let begun = plan.flows.iter().filter(|f| f.law.is_some());
@@ -235,6 +235,13 @@ impl RunningKernel {
         let latest = path.lateness.max().unwrap_or_default();
         checks.extend(bunched(&hosted, latest));
         checks.extend(starved(spec, &seen));
+        checks.push(Check {
+            name: "senders not looked at for a round trip".to_owned(),
+            unit: "% of the run".to_owned(),
+            specified: Some(0.0),
+            measured: blind * 100.0,
+            bound: (0.0, BLIND * 100.0),
+        });
         let mut outcome = outcome::outcome(spec, path, seen, arrivals, checks);
         stalls(&mut outcome, &plan, stalled);
         Ok(outcome)
@@ -283,7 +290,8 @@ impl RunningKernel {
         }
     }
 
-    /// The hosts live until the end of the run.
+    /// The hosts live until the end of the run. What was seen of them, and the part of the time in
+    /// which nobody looked for a round trip.
     fn live(
         &self,
         spec: &RunSpec,
@@ -292,7 +300,7 @@ impl RunningKernel {
         mut sampler: Sampler,
         carrying: &Carrying,
         hosts: &Hosts,
-    ) -> Result<(Vec<Seen>, Vec<ArrivalOutcome>), GroundError> {
+    ) -> Result<(Vec<Seen>, Vec<ArrivalOutcome>, f64), GroundError> {
         let over = AtomicBool::new(false);
         let stage = Stage {
             epoch: carrying.epoch,
@@ -326,6 +334,7 @@ impl RunningKernel {
                 let left = (end.saturating_since(since(stage.epoch))).as_nanos();
                 thread::sleep(step.min(Duration::from_nanos(left)));
             }
+            let blind = sampler.blind(since(stage.epoch).min(end));
             sampler.take_acks(stage.epoch);
             sampler
                 .missed()
@@ -355,7 +364,7 @@ impl RunningKernel {
                 hint: "CONFIG_INET_DIAG (`modprobe tcp_diag`) shows the kernel's sockets"
                     .to_owned(),
             })?;
-            Ok((sampler.finish(), classes))
+            Ok((sampler.finish(), classes, blind))
         })
     }
 
@@ -652,6 +661,10 @@ fn starved(spec: &RunSpec, seen: &[Seen]) -> Vec<Check> {
 
 /// Part of its life that a sender may lack data.
 const STARVED: f64 = 0.01;
+
+/// Part of a run in which reductions may have been missed: loss events are held within 20 % of
+/// another ground's, and a twentieth of the time hides no more than that.
+const BLIND: f64 = 0.05;
 
 fn sockets(error: SocketError) -> GroundError {
     match error {

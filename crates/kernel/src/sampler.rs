@@ -25,6 +25,25 @@ pub struct Seen {
     pub rtt: Option<Histogram>,
 }
 
+/// Times in which nobody looked for longer than a round trip: a reduction may have begun and ended
+/// there.
+#[derive(Clone, Copy, Debug)]
+struct Gaps {
+    rtt: Span,
+    latest: Time,
+    sum: Span,
+}
+
+impl Gaps {
+    fn look(&mut self, now: Time) {
+        let gap = now.saturating_since(self.latest);
+        self.latest = now;
+        if gap > self.rtt {
+            self.sum += gap;
+        }
+    }
+}
+
 /// Looks at the senders of a run.
 #[derive(Debug)]
 pub struct Sampler {
@@ -33,6 +52,7 @@ pub struct Sampler {
     step: Span,
     measure_from: Time,
     end: Time,
+    gaps: Gaps,
     shown: Option<Shown>,
     recorded: Option<Recorded>,
 }
@@ -112,8 +132,14 @@ pub fn interval(rtt: Span) -> Span {
 }
 
 impl Sampler {
-    /// `diags`: channels opened in the namespaces of these sides; `of`: the plan of each flow.
-    pub fn new(spec: &RunSpec, diags: Vec<(Side, SocketDiag)>, of: &[FlowPlan]) -> Self {
+    /// `diags`: channels opened in the namespaces of these sides; `of`: the plan of each flow;
+    /// `rtt`: the shortest round trip.
+    pub fn new(
+        spec: &RunSpec,
+        diags: Vec<(Side, SocketDiag)>,
+        of: &[FlowPlan],
+        rtt: Span,
+    ) -> Self {
         let flows = of.iter().map(|flow| {
             let seen = Seen {
                 sampled: Sampled::default(),
@@ -131,6 +157,11 @@ impl Sampler {
             },
             measure_from: spec.measure_from,
             end: Time::ZERO + spec.duration,
+            gaps: Gaps {
+                rtt: rtt.max(interval(rtt) * 2),
+                latest: Time::ZERO,
+                sum: Span::ZERO,
+            },
             shown: None,
             recorded: None,
         }
@@ -169,6 +200,7 @@ impl Sampler {
     /// [`ObserveError`].
     pub fn look(&mut self, epoch: Instant) -> Result<(), ObserveError> {
         let now = since(epoch);
+        self.gaps.look(now);
         self.take_acks(epoch);
         for (side, diag) in &mut self.diags {
             for socket in diag.connections()? {
@@ -201,6 +233,13 @@ impl Sampler {
         Ok(())
     }
 
+    /// Part of the time until `now` in which nobody looked for longer than a round trip.
+    pub fn blind(&mut self, now: Time) -> f64 {
+        self.gaps.look(now);
+        let life = now.saturating_since(Time::ZERO).as_secs_f64();
+        self.gaps.sum.as_secs_f64() / life.max(1e-9)
+    }
+
     /// What has been recorded since the last look.
     pub fn take_acks(&mut self, epoch: Instant) {
         if let Some(recorded) = &mut self.recorded {
@@ -231,5 +270,24 @@ impl Sampler {
             seen
         });
         seen.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_looks_further_apart_than_a_round_trip_are_a_gap() {
+        let ms = Span::from_millis;
+        let mut gaps = Gaps {
+            rtt: ms(40),
+            latest: Time::ZERO,
+            sum: Span::ZERO,
+        };
+        for at in [2, 40, 80, 121, 123] {
+            gaps.look(Time::ZERO + ms(at));
+        }
+        assert_eq!(gaps.sum, ms(41));
     }
 }

@@ -35,7 +35,25 @@ fn run(spec: &RunSpec) -> Option<Outcome> {
     run_on(&ground()?, spec)
 }
 
+/// A run that says of itself that the machine was busy is made again, three times in all: of the
+/// last one everything is expected, whatever it says.
 fn run_on(ground: &RunningKernel, spec: &RunSpec) -> Option<Outcome> {
+    for _ in 0..2 {
+        let outcome = run_once(ground, spec)?;
+        let fidelity = outcome.fidelity.as_ref();
+        let flags = fidelity.map_or_else(Vec::new, |f| {
+            let flagged = f.checks.iter().filter(|check| !check.holds());
+            flagged.map(|check| check.name.clone()).collect()
+        });
+        if flags.is_empty() {
+            return Some(outcome);
+        }
+        eprintln!("made again: {}", flags.join(", "));
+    }
+    run_once(ground, spec)
+}
+
+fn run_once(ground: &RunningKernel, spec: &RunSpec) -> Option<Outcome> {
     match ground.run(spec) {
         Ok(outcome) => Some(outcome),
         Err(GroundError::Environment { what, .. }) => {
@@ -491,7 +509,8 @@ fn a_full_interface_is_a_stall_and_no_loss() {
     assert_eq!((sum(|t| t.dropped), sum(|t| t.timeouts)), (0, 0));
     let told = outcome.flows.iter().flat_map(|f| &f.episodes);
     let stall = EpisodeKind::Congestion(CongestionKind::LocalDrop);
-    assert!(told.filter(|e| e.kind == stall).count() >= 4);
+    let told = told.filter(|e| e.kind == stall).count();
+    assert!(told >= 4, "{told} of {}", sum(|t| t.local_stalls));
     let rate = sum(|t| t.delivered) as f64 / 3.0;
     assert!((700.0..=834.0).contains(&rate), "{rate}");
 }
