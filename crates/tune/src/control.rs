@@ -11,8 +11,9 @@ pub use fullpipe_observe::tuner::ask;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use serde_json::{Value, json};
 
-/// Longest request, bytes.
+/// Longest request, bytes; of those who may change something, whole policies.
 const LONGEST: usize = 4096;
+const LONGEST_POLICY: usize = 1 << 20;
 /// How long a client may take over its line and its answer, and the daemon over its own.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients at a time.
@@ -162,14 +163,19 @@ impl Client {
 
     /// Whether the whole line is there.
     fn is_asked(&mut self) -> io::Result<bool> {
+        let most = match self.may_change {
+            true => LONGEST_POLICY,
+            false => LONGEST,
+        };
         let mut bytes = [0; LONGEST];
-        while !self.request.contains(&b'\n') {
-            if self.request.len() >= LONGEST {
-                return Err(io::Error::other("a request of more than 4096 bytes"));
+        while self.request.last() != Some(&b'\n') {
+            if self.request.len() >= most {
+                return Err(io::Error::other("a request that is too long"));
             }
-            match self.stream.read(&mut bytes[self.request.len()..]) {
+            let room = LONGEST.min(most - self.request.len());
+            match self.stream.read(&mut bytes[..room]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => self.request.extend(&bytes[self.request.len()..][..n]),
+                Ok(n) => self.request.extend(&bytes[..n]),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) => return Err(e),
             }

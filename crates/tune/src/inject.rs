@@ -30,7 +30,7 @@ use crate::kernel::KernelError;
 use crate::layout::{Reader, mapped};
 use crate::namespaces;
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inject.bpf.o"));
+pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inject.bpf.o"));
 
 /// Sizes of the structures of `bpf/seen.h`, bytes.
 pub mod size {

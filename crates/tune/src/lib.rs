@@ -7,6 +7,7 @@
 //! - [`layout`], [`image`]: rules as the bytes of the maps.
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
 //! - [`divide`]: each flow's part of what a path has.
+//! - [`plan`]: what a policy would change, before it is applied.
 //! - [`probing`]: what is measured of paths.
 //! - [`spread`]: initial windows that a packet scheduler spaces.
 //! - [`arms`]: what became of flows with a rule, and of those that it left as they were.
@@ -40,6 +41,7 @@ pub mod laws;
 pub mod layout;
 pub mod metrics;
 pub mod namespaces;
+pub mod plan;
 pub mod probing;
 pub mod service;
 pub mod sockets;

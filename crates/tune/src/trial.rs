@@ -1,26 +1,35 @@
 //! What the tuner takes of the kernel, each part tried by itself: programs are loaded, an algorithm
-//! is registered, one is put on a control group, and a flow of this process's own is changed by the
-//! iterator. Nothing is left of it, and no flow of anybody else is touched.
+//! is registered, one is put on a control group, a flow of this process's own is changed by the
+//! iterator, another one has its buffer set and an ACK recorded, and a filter is put on an interface
+//! of a namespace of its own. Nothing is left of it, and no flow of anybody else is touched.
 
 use std::fs;
-use std::io::{self, Read};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use fullpipe_doctor::{Finding, bpf};
+use fullpipe_emulate::namespace::on_a_thread;
 use libbpf_rs::{
     ErrorKind, Iter, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, PrintLevel,
     ProgramType,
 };
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{AccessFlags, access};
 
 use crate::bpf::{OBJECT, prefix_of_process, rename};
 use crate::folder;
 use crate::groups;
+use crate::inject::{self, Fault, InjectError};
+use crate::kernel::KernelError;
 use crate::layout::{Listing, Order, OrderAction, size};
+use crate::sockets::{self, Resize};
+use crate::watch::{Sight, Watch};
 
 /// Tries all of it; `state` is the folder that a daemon would have.
 pub fn examine(state: &Path) -> Vec<Finding> {
@@ -30,6 +39,10 @@ pub fn examine(state: &Path) -> Vec<Finding> {
         tried("algorithms (struct_ops)", algorithms()),
         tried("new flows (sock_ops)", new_flows()),
         tried("running flows (iter/tcp)", running_flows()),
+        tried("buffers of running flows (pidfd_getfd)", buffers()),
+        kernel_algorithms(),
+        tried("every ACK, for `watch` (tp_btf)", every_ack()),
+        tried("loss on purpose, for `inject` (clsact)", loss()),
         daemon_folder(state),
     ]
 }
@@ -40,6 +53,18 @@ enum Lack {
     Privilege(String),
     /// Something else, and what mends it.
     Other(String, &'static str),
+}
+
+impl Lack {
+    fn of(error: &KernelError, remedy: &'static str) -> Self {
+        // What the verifier says of a program has many lines.
+        let text = error.to_string();
+        let why = text.lines().next().unwrap_or_default().to_owned();
+        match bpf::privileges().is_some() {
+            true => Self::Privilege(why),
+            false => Self::Other(why, remedy),
+        }
+    }
 }
 
 fn tried(name: &str, done: Result<String, Lack>) -> Finding {
@@ -84,11 +109,15 @@ fn maps() -> Result<String, Lack> {
 /// `BPF_F_NO_PREALLOC`, which such a map takes.
 const NO_PREALLOC: u32 = 1;
 
-/// The object with its programs of one type alone.
+/// The tuner's object with its programs of one type alone.
 fn loaded(kind: ProgramType, remedy: &'static str) -> Result<Object, Lack> {
+    loaded_from(OBJECT, kind, remedy)
+}
+
+fn loaded_from(bytes: &[u8], kind: ProgramType, remedy: &'static str) -> Result<Object, Lack> {
     let failed = |e: libbpf_rs::Error| lack("loading", &e, remedy);
     // The parser wants its input aligned.
-    let bytes = OBJECT.to_vec();
+    let bytes = bytes.to_vec();
     let mut open = ObjectBuilder::default()
         .open_memory(&bytes)
         .map_err(failed)?;
@@ -115,8 +144,7 @@ fn algorithms() -> Result<String, Lack> {
     let link = map.attach_struct_ops();
     let _link = link.map_err(|e| lack("registering one", &e, NEW_KERNEL))?;
     let name = format!("{}aimd", prefix_of_process('d'));
-    let there = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let there = fs::read_to_string(there).unwrap_or_default();
+    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
     match there.split_whitespace().any(|known| known == name) {
         true => Ok("one was registered, and is gone".to_owned()),
         false => Err(Lack::Other(
@@ -175,28 +203,33 @@ impl Drop for Group {
     }
 }
 
+/// A connection of this process over loopback, both ends, and the kernel's number of the first.
+fn connection() -> Result<(TcpStream, TcpStream, u64), Lack> {
+    let made = (|| {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let own = TcpStream::connect(listener.local_addr()?)?;
+        let (peer, _) = listener.accept()?;
+        let cookie = rustix::net::sockopt::socket_cookie(&own)?;
+        Ok((own, peer, cookie))
+    })();
+    made.map_err(|e| io_lack("a connection over loopback", &e, "ip link set lo up"))
+}
+
 /// A connection of this process over loopback gets another algorithm by the iterator.
 fn running_flows() -> Result<String, Lack> {
     const REMEDY: &str = "Linux 5.15 or later with CONFIG_DEBUG_INFO_BTF=y";
-    let flow = |e: io::Error| io_lack("a connection over loopback", &e, "ip link set lo up");
     let object = loaded(ProgramType::Tracing, REMEDY)?;
     let program = object.progs_mut().find(|p| p.name() == "fp_flows");
     let link = program.expect("in the object").attach();
     let link = link.map_err(|e| lack("an iterator", &e, REMEDY))?;
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(flow)?;
-    let own = listener
-        .local_addr()
-        .and_then(TcpStream::connect)
-        .map_err(flow)?;
-    let cookie = rustix::net::sockopt::socket_cookie(&own).map_err(|e| flow(e.into()))?;
+    let (own, _peer, cookie) = connection()?;
     let algorithm = || {
         let name = getsockopt(&own, sockopt::TcpCongestion).unwrap_or_default();
         let name = name.to_string_lossy();
         name.trim_end_matches('\0').to_owned()
     };
     let before = algorithm();
-    let there = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let there = there.unwrap_or_default();
+    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
     let other = there.split_whitespace().find(|name| *name != before);
     let other = other.unwrap_or(&before);
     let order = Order {
@@ -229,6 +262,96 @@ fn running_flows() -> Result<String, Lack> {
             ),
             REMEDY,
         )),
+    }
+}
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// The send buffer of a connection of this process, as of any other's.
+fn buffers() -> Result<String, Lack> {
+    const REMEDY: &str = "Linux 5.14 or later; policies without buffers do without";
+    let failed = |e: io::Error| io_lack("a buffer", &e, REMEDY);
+    let (own, _peer, cookie) = connection()?;
+    let descriptor = format!("/proc/self/fd/{}", own.as_raw_fd());
+    let size = Resize {
+        cookie,
+        inode: fs::metadata(descriptor).map_err(failed)?.ino(),
+        send: Some(BUFFER),
+        receive: None,
+    };
+    for done in sockets::resize(&[size]) {
+        done.map_err(|e| match e.kind() {
+            io::ErrorKind::PermissionDenied => Lack::Privilege(format!("a buffer: {e}")),
+            _ => failed(e),
+        })?;
+    }
+    let now = getsockopt(&own, sockopt::SndBuf).unwrap_or_default();
+    match now == BUFFER as usize {
+        true => Ok("one was set".to_owned()),
+        false => Err(Lack::Other(
+            format!("a buffer was set to {BUFFER} B and has {now}"),
+            REMEDY,
+        )),
+    }
+}
+
+/// Larger than the smallest, smaller than the limits of any host, bytes.
+const BUFFER: u32 = 100_000;
+
+/// What `kernel = "..."` of a policy may name.
+fn kernel_algorithms() -> Finding {
+    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
+    Finding::yes("algorithms of the kernel's own", there.trim())
+}
+
+/// One ACK of a connection over loopback is recorded.
+fn every_ack() -> Result<String, Lack> {
+    const REMEDY: &str = "Linux 5.15 or later with CONFIG_DEBUG_INFO_BTF=y and the tracepoint \
+                          tcp:tcp_probe";
+    let failed = |e: KernelError| Lack::of(&e, REMEDY);
+    let mut watch = Watch::begin(None).map_err(failed)?;
+    let (mut own, mut peer, cookie) = connection()?;
+    watch.add(cookie).map_err(failed)?;
+    let begin = Instant::now();
+    let mut bytes = [0; 1];
+    while begin.elapsed() < Duration::from_secs(1) {
+        let sent = own.write_all(&bytes).and_then(|()| peer.read(&mut bytes));
+        sent.map_err(|e| io_lack("a connection over loopback", &e, REMEDY))?;
+        let is_ack = |sight: &Sight| matches!(sight, Sight::Ack(_));
+        if watch.sights().map_err(failed)?.iter().any(is_ack) {
+            return Ok("an ACK of its own was recorded".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(Lack::Other("no ACK was recorded".to_owned(), REMEDY))
+}
+
+/// A filter on the loopback of a network namespace that goes with it.
+fn loss() -> Result<String, Lack> {
+    const REMEDY: &str = "a kernel with CONFIG_NET_CLS_BPF=y and CONFIG_NET_SCH_INGRESS=y";
+    loaded_from(inject::OBJECT, ProgramType::SchedCls, REMEDY)?;
+    let tried = on_a_thread(|| {
+        if let Err(e) = unshare(CloneFlags::CLONE_NEWNET) {
+            return Ok(Err(e));
+        }
+        let folder = std::env::temp_dir().join(format!("fullpipe-doctor-{}", std::process::id()));
+        let fault = Fault {
+            to: Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 32)),
+            every: Some(2),
+            ..Fault::default()
+        };
+        let never = AtomicBool::new(false);
+        let ran = inject::run(&fault, "lo", Duration::ZERO, &folder, &never, || {});
+        let _ = fs::remove_dir_all(&folder);
+        Ok(Ok(ran.map(drop)))
+    });
+    match tried.map_err(|e| io_lack("a thread", &e, REMEDY))? {
+        Err(e) => Ok(format!(
+            "loaded; not tried on an interface, as no namespace can be made: {e}"
+        )),
+        Ok(Ok(())) => Ok("a filter was put on an interface of its own and taken off".to_owned()),
+        Ok(Err(InjectError::Kernel(e))) => Err(Lack::of(&e, REMEDY)),
+        Ok(Err(e)) => Err(Lack::Other(e.to_string(), REMEDY)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -62,6 +63,15 @@ pub struct Tuner<K> {
     arms: Arms,
     /// What a tuner before this one left has been taken back.
     began: bool,
+}
+
+/// Rules that the maps have room for.
+#[derive(Debug)]
+struct Fitted {
+    compiled: Compiled,
+    each: Vec<Rule>,
+    shares: Flows,
+    numbers: Numbers,
 }
 
 /// A flow that has other parameters than its path.
@@ -147,12 +157,12 @@ impl<K: Kernel> Tuner<K> {
 
     /// Lines of the log since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.log)
+        mem::take(&mut self.log)
     }
 
     /// Records of watched flows, and what happened to windows of all, since the last call.
     pub fn take_watched(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.watched)
+        mem::take(&mut self.watched)
     }
 
     /// The rules in force.
@@ -207,8 +217,11 @@ impl<K: Kernel> Tuner<K> {
         Ok(())
     }
 
-    /// Writes rules, each flow's part of them.
-    fn put(&mut self, compiled: Compiled) -> Result<(), TuneError> {
+    /// Rules as they would be in force, each flow's part of them.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    fn fit(&self, compiled: Compiled) -> Result<(Fitted, Image), Unfit> {
         let mut numbers = self.numbers.clone();
         let own = self.own.values().map(|own| &own.rule);
         let all = compiled.rules.iter().chain(own);
@@ -224,25 +237,44 @@ impl<K: Kernel> Tuner<K> {
         let own = own.map(|own| divide::part(&own.rule, &own.path, &shares));
         let own: Vec<Rule> = own.collect();
         let image = Image::new(&parts, own.iter(), &numbers, &self.prefix)?;
-        let each = [parts.rules, own].concat();
+        let fitted = Fitted {
+            each: [parts.rules, own].concat(),
+            compiled,
+            shares,
+            numbers,
+        };
+        Ok((fitted, image))
+    }
+
+    /// Writes rules.
+    fn put(&mut self, compiled: Compiled) -> Result<(), TuneError> {
+        let (mut fitted, image) = self.fit(compiled)?;
         let mut control = self.control.clone();
         control.active ^= 1;
         control.generation = control.generation.wrapping_add(1);
-        control.keep = compiled.on_daemon_loss == OnDaemonLoss::Keep;
+        control.keep = fitted.compiled.on_daemon_loss == OnDaemonLoss::Keep;
         control.heartbeat_us = self.kernel.now_us();
         control.never = image.never.clone();
-        self.note_ceilings(&each)?;
+        self.note_ceilings(&fitted.each)?;
         // The half that nobody reads, then one word that says which half is read.
         self.kernel.fill(control.active, &image)?;
         self.kernel.control(&control)?;
         for old in &self.compiled.rules {
-            if !compiled.rules.contains(old) {
+            if !fitted.compiled.rules.contains(old) {
                 self.arms.forget(&old.name);
             }
         }
-        (self.control, self.numbers, self.compiled) = (control, numbers, compiled);
-        (self.each, self.shares) = (each, shares);
+        self.control = control;
+        self.exchange(&mut fitted);
         Ok(())
+    }
+
+    /// Puts these rules in the place of those in force, and the other way round.
+    fn exchange(&mut self, fitted: &mut Fitted) {
+        mem::swap(&mut self.compiled, &mut fitted.compiled);
+        mem::swap(&mut self.each, &mut fitted.each);
+        mem::swap(&mut self.shares, &mut fitted.shares);
+        mem::swap(&mut self.numbers, &mut fitted.numbers);
     }
 
     /// How many flows each path that divides has now, those with parameters of their own too.
@@ -361,6 +393,24 @@ impl<K: Kernel> Tuner<K> {
     pub fn plan(&mut self) -> Result<Vec<Decision>, TuneError> {
         let seen = self.kernel.flows(&[])?;
         Ok(self.decide(seen))
+    }
+
+    /// What would change if these rules were applied now. Nothing is written.
+    ///
+    /// # Errors
+    /// [`TuneError`].
+    pub fn preview(&mut self, compiled: Compiled) -> Result<Vec<Decision>, TuneError> {
+        let seen = self.kernel.flows(&[])?;
+        // Applied rules take parameters of single flows back.
+        let own = mem::take(&mut self.own);
+        let decisions = self.fit(compiled).map(|(mut fitted, _)| {
+            self.exchange(&mut fitted);
+            let decisions = self.decide(seen);
+            self.exchange(&mut fitted);
+            decisions
+        });
+        self.own = own;
+        Ok(decisions?)
     }
 
     /// Gives running flows the rule that they match, and takes back those that match none any more.

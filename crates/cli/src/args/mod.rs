@@ -52,7 +52,7 @@ pub use sweep::Sweep;
 pub use tune::{Opened, Tune, TuneCheck, TuneExplain, TuneVerb};
 #[cfg(feature = "tune")]
 pub use tuner::{
-    Injected, TunerAnswer, TunerInject, TunerRun, TunerScope, TunerWatch, WatchFormat,
+    Injected, TunerAnswer, TunerInject, TunerPlan, TunerRun, TunerScope, TunerWatch, WatchFormat,
 };
 pub use tuner::{TunerJson, TunerState, TunerVerb};
 

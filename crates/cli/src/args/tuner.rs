@@ -22,8 +22,9 @@ pub enum TunerVerb {
     Status(TunerJson),
     /// List the flows that have a path
     Flows(TunerJson),
-    /// Tell what would change now, and why
-    Plan(TunerJson),
+    /// Tell what would change now, and why; or what another policy would, before it is applied
+    #[command(after_help = PLAN)]
+    Plan(TunerPlan),
     /// Compare the flows of a path with those that its `share` left as they were
     #[command(after_help = COMPARE)]
     Compare(TunerCompare),
@@ -126,6 +127,30 @@ pub struct TunerJson {
     #[arg(long)]
     pub json: bool,
 }
+
+/// `fullpipe tune plan`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct TunerPlan {
+    /// Policy, with the files of its folder, as `run` takes it [default: the one in force]
+    #[arg(value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub scope: TunerScope,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PLAN: &str = "\
+Nothing changes. With FILE, the daemon compares it with what is in force; where none runs, programs
+are loaded to look at the flows of this host, which takes root, and are gone afterwards.
+
+Examples:
+  fullpipe tune plan                        what the daemon would do at its next look
+  sudo fullpipe tune plan science.toml      what `run science.toml`, or `apply` of it, would do
+  sudo fullpipe tune plan science.toml --json | jq -r '.plan[] | select(.changes).flow'";
 
 /// `fullpipe tune compare`.
 #[derive(Clone, Debug, ClapArgs)]

@@ -282,6 +282,108 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
     assert!(!available().contains(&prefix()) && !socket.exists());
 }
 
+/// What a policy would change is told before it is applied, beside a daemon and without one, and
+/// comes true.
+#[test]
+fn a_plan_says_what_another_policy_would_change() {
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let (state, [cubic, aimd]) = mixed(&ground, "standard");
+    let file = state.join("policy.toml");
+    let (texts, paths) = (fs::read_to_string(&file).unwrap(), ["theirs", "ours"]);
+    let other = texts
+        .replace("increase=4", "increase=6")
+        .replace("name = \"theirs\"", "name = \"mine\"")
+        .replace("kernel = \"cubic\"", "stack = \"scalable\"");
+    ground.flow_outside(0);
+    ground.flow_outside(1);
+    until(&mut eye, Duration::from_secs(5), &["reno"; 2]);
+    let changes = |plan: &Value| {
+        let flows = plan["plan"].as_array().unwrap().iter();
+        let mut flows: Vec<(String, bool)> = flows
+            .map(|f| (f["why"].as_str().unwrap().to_owned(), f["changes"] == true))
+            .filter(|(why, _)| why != "no rule")
+            .collect();
+        flows.sort();
+        flows
+    };
+    let read = |text: &str| {
+        let source = fullpipe_policy::Source {
+            name: "other.toml".to_owned(),
+            text: text.to_owned(),
+        };
+        fullpipe_policy::Policy::parse(&[source]).unwrap().compiled
+    };
+    // Nobody runs: both flows would get theirs, and have got nothing afterwards.
+    let scope = Scope::Some(vec![ground.near()]);
+    let plan = fullpipe_tune::plan::without_daemon(read(&texts), &prefix(), scope).unwrap();
+    assert!(
+        plan["paths"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|p| p["what"] == "new")
+    );
+    let told = changes(&plan);
+    assert_eq!(told.len(), 2, "{plan}");
+    assert!(
+        told.iter()
+            .all(|(why, changes)| why.ends_with("was reno") && *changes),
+        "{told:?}"
+    );
+    assert_eq!(eye.algorithms(), ["reno"; 2]);
+    let _daemon = Running::begin(&ground, &state);
+    until(&mut eye, Duration::from_secs(5), &[&cubic, &aimd]);
+    let socket = state.join(SOCKET);
+    let ask = |request: &Value| ask(&socket, request).unwrap();
+    let now = ask(&json!({ "verb": "plan" }));
+    assert_eq!(
+        changes(&now),
+        [
+            ("as its rule says".to_owned(), false),
+            ("as its rule says".to_owned(), false)
+        ]
+    );
+    let with = |text: &str| {
+        let sources = [json!({ "name": "other.toml", "text": text })];
+        ask(&json!({ "verb": "plan", "policy": sources }))
+    };
+    assert_eq!(
+        changes(&with(&texts)),
+        changes(&now),
+        "the same policy changes nothing"
+    );
+    let plan = with(&other);
+    let what = |name: &str| {
+        let paths = plan["paths"].as_array().unwrap();
+        paths.iter().find(|p| p["path"] == name).unwrap()["what"].clone()
+    };
+    assert_eq!(
+        [what("mine"), what(paths[0]), what(paths[1])],
+        ["new", "gone", "other"]
+    );
+    let told = changes(&plan);
+    let [moved, stays] = &told[..] else {
+        panic!("{plan}")
+    };
+    assert!(moved.1 && stays.1, "{told:?}");
+    assert!(
+        stays.0.starts_with("rule ours: aimd(increase=6"),
+        "{told:?}"
+    );
+    assert_eq!(moved.0, "rule mine (scalable), was cubic");
+    // It was a look: everything is as it was, and what it said happens when it is applied.
+    until(&mut eye, Duration::ZERO, &[&cubic, &aimd]);
+    assert_eq!(changes(&ask(&json!({ "verb": "plan" }))), changes(&now));
+    fs::write(&file, &other).unwrap();
+    ask(&json!({ "verb": "apply" }));
+    let scalable = format!("{}scalable", prefix());
+    until(&mut eye, Duration::from_secs(5), &[&scalable, &aimd]);
+    assert_eq!(changes(&with(&other)), changes(&now));
+}
+
 /// Until flows run these, at most for a time.
 pub fn until(eye: &mut Eye, most: Duration, algorithms: &[&str]) {
     let begin = Instant::now();

@@ -48,7 +48,7 @@ fn without(absent: &[&str]) -> Vec<[String; 4]> {
             [cells[0], cells[1], cells[2], cells[3]].map(str::to_owned)
         })
         .collect();
-    assert_eq!(found.len(), 5, "{text} {:?}", ended.stderr);
+    assert_eq!(found.len(), 9, "{text} {:?}", ended.stderr);
     found
 }
 
@@ -69,11 +69,21 @@ fn each_lacking_privilege_is_named_where_it_lacks() {
     }
     assert!(whole.iter().all(|f| f[1] != "no"), "{whole:?}");
     let maps = "maps of eBPF";
-    let all = ["struct_ops", "sock_ops", "iter/tcp", maps];
+    let all = [
+        "struct_ops",
+        "sock_ops",
+        "iter/tcp",
+        maps,
+        "pidfd_getfd",
+        "tp_btf",
+        "clsact",
+    ];
+    let programs = ["struct_ops", "sock_ops", "iter/tcp", "tp_btf", "clsact"];
+    let bpf = [&programs[..], &[maps]].concat();
     for (capability, lacking) in [
-        ("net_admin", &["sock_ops"][..]),
-        ("perfmon", &["struct_ops", "sock_ops", "iter/tcp"]),
-        ("bpf", &all),
+        ("net_admin", &["sock_ops", "pidfd_getfd", "clsact"][..]),
+        ("perfmon", &programs),
+        ("bpf", &bpf),
     ] {
         let found = without(&["sys_admin", capability]);
         for name in all {

@@ -12,6 +12,7 @@ use clap::Parser as _;
 use fullpipe_doctor::Finding;
 use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
+use fullpipe_policy::{Policy, Source};
 use fullpipe_tune::bpf::PREFIX;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
@@ -19,14 +20,15 @@ use fullpipe_tune::groups;
 use fullpipe_tune::guard;
 use fullpipe_tune::laws::Programs;
 use fullpipe_tune::namespaces::Scope;
+use fullpipe_tune::plan;
 use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
-use super::{arms, inject, parameters, watch};
+use super::{arms, check, inject, parameters, watch};
 use crate::args::TunerVerb;
 use crate::args::{
-    Args, Command as Verb, TunerAnswer, TunerJson, TunerRun, TunerScope, TunerState,
+    Args, Command as Verb, TunerAnswer, TunerJson, TunerPlan, TunerRun, TunerScope, TunerState,
 };
 use crate::commands::serve;
 use crate::exit::{Exit, Failure};
@@ -74,7 +76,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
             })?;
         }
         TunerVerb::Plan(args) => {
-            let answer = say(&args.state, json!({ "verb": "plan" }))?;
+            let answer = planned(args)?;
             output::data(&if args.json {
                 line(&answer)
             } else {
@@ -139,6 +141,38 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What would change, by the daemon's policy or by another one.
+fn planned(args: &TunerPlan) -> Result<Value, Failure> {
+    let state = &args.scope.state;
+    let Some(file) = &args.policy else {
+        return say(state, json!({ "verb": "plan" }));
+    };
+    let policy = Policy::load_with(file, &check::known(state)).map_err(|wrong| {
+        let text = wrong.to_string();
+        Failure::new(Exit::Usage, text.trim_start_matches("error: "))
+    })?;
+    let sources = Source::all(file).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    let sources = sources
+        .iter()
+        .map(|source| json!({ "name": source.name, "text": source.text }));
+    let request = json!({ "verb": "plan", "policy": sources.collect::<Vec<_>>() });
+    match ask(&state.state.join(SOCKET), &request) {
+        Ok(answer) => Ok(answer),
+        Err(e) if is_nobody(&e) => {
+            plan::without_daemon(policy.compiled, PREFIX, scope(&args.scope)).map_err(failure)
+        }
+        Err(e) => Err(Failure::new(Exit::Usage, e.to_string())),
+    }
+}
+
+/// Nobody listens there.
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
 }
 
 /// Has the daemon measure its paths anew.
@@ -270,12 +304,12 @@ fn failure(error: DaemonError) -> Failure {
 /// Asks the daemon.
 fn say(state: &TunerState, request: Value) -> Result<Value, Failure> {
     let socket = state.state.join(SOCKET);
-    ask(&socket, &request).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+    ask(&socket, &request).map_err(|e| match is_nobody(&e) {
+        true => {
             let message = format!("no tuner listens at {}", socket.display());
             Failure::new(Exit::Environment, message).hint("`fullpipe tune run POLICY` starts it")
         }
-        _ => Failure::new(Exit::Usage, e.to_string()),
+        false => Failure::new(Exit::Usage, e.to_string()),
     })
 }
 
@@ -375,15 +409,31 @@ fn flows(answer: &Value) -> String {
 }
 
 fn plan(answer: &Value) -> String {
-    let lines = answer["plan"].as_array().into_iter().flatten();
-    lines
-        .map(|l| {
-            let mark = if l["changes"] == true {
-                "change"
-            } else {
-                "leave"
-            };
-            format!("{mark:6}  {}: {}\n", text(&l["flow"]), text(&l["why"]))
-        })
-        .collect()
+    let paths = answer["paths"].as_array().into_iter().flatten();
+    let paths = paths.map(|path| {
+        let (name, stack) = (text(&path["path"]), text(&path["stack"]));
+        let was = text(&path["was"]);
+        let words = match path["what"].as_str().unwrap_or_default() {
+            "new" => format!("new, {stack}"),
+            "gone" => format!("gone, was {was}"),
+            "same" => format!("as it is, {stack}"),
+            _ if stack == was => format!("other settings, {stack}"),
+            _ => format!("{stack}, was {was}"),
+        };
+        format!("path    {name}: {words}\n")
+    });
+    let flows = answer["plan"].as_array().into_iter().flatten();
+    let flows = flows.map(|l| {
+        let mark = if l["changes"] == true {
+            "change"
+        } else {
+            "leave"
+        };
+        format!("{mark:6}  {}: {}\n", text(&l["flow"]), text(&l["why"]))
+    });
+    let lines: String = paths.chain(flows).collect();
+    match lines.is_empty() {
+        true => "no TCP flow is established\n".to_owned(),
+        false => lines,
+    }
 }
