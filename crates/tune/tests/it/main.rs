@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod daemon;
+mod departures;
 mod drift;
 mod evidence;
 mod flows;

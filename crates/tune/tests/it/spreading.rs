@@ -15,10 +15,10 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
 use crate::support::{Ground, Road, aimd, policy, rule};
 
-const WINDOW: u32 = 24;
-const GAP_MS: f64 = 4.0;
+pub const WINDOW: u32 = 24;
+pub const GAP_MS: f64 = 4.0;
 
-fn road() -> Road {
+pub fn road() -> Road {
     Road {
         mbit: 100,
         rtt_ms: 300,
@@ -28,7 +28,7 @@ fn road() -> Road {
 }
 
 /// A path whose 24 segments are to leave 4 ms apart.
-fn spread(name: &str, k: usize, via: Via) -> Rule {
+pub fn spread(name: &str, k: usize, via: Via) -> Rule {
     let params = Params {
         initial_window: WINDOW,
         spread_us: (f64::from(WINDOW) * GAP_MS * 1000.0) as u32,
