@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -382,6 +383,101 @@ fn a_plan_says_what_another_policy_would_change() {
     let scalable = format!("{}scalable", prefix());
     until(&mut eye, Duration::from_secs(5), &[&scalable, &aimd]);
     assert_eq!(changes(&with(&other)), changes(&now));
+}
+
+/// One question to a daemon, in a process of somebody else.
+#[test]
+#[ignore = "the process of the other tests, which start it"]
+fn question() {
+    let [Ok(socket), Ok(request)] = ["ASK_SOCKET", "ASK_REQUEST"].map(std::env::var) else {
+        return;
+    };
+    let request: Value = serde_json::from_str(&request).unwrap();
+    let answer = ask(socket.as_ref(), &request);
+    println!(
+        "answer|{}",
+        answer.map_or_else(|e| e.to_string(), |v| v.to_string())
+    );
+}
+
+/// `off` and `on` through the socket, and who may say them: others may look, at nothing that costs
+/// what they like.
+#[test]
+fn others_may_look_and_change_nothing() {
+    let Some(mut ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let state = ground.folder.path().join("state");
+    for folder in [ground.folder.path(), &state] {
+        let _ = fs::create_dir(folder);
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(state.join("policy.toml"), POLICY).unwrap();
+    ground.flow_outside(0);
+    let _daemon = Running::begin(&ground, &state);
+    let aimd = format!("{}aimd", prefix());
+    until(&mut eye, Duration::from_secs(5), &[&aimd]);
+    let socket = state.join(SOCKET);
+    let by_nobody = |request: Value| {
+        let mut process = Command::new("setpriv");
+        process.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        process.arg(std::env::current_exe().unwrap());
+        process.args(["--ignored", "--exact", "--nocapture", "daemon::question"]);
+        process.env("ASK_SOCKET", &socket);
+        process.env("ASK_REQUEST", request.to_string());
+        let said = process.output().ok()?.stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let answer = said.lines().find_map(|line| line.split_once("answer|"));
+        answer.map(|(_, answer)| answer.to_owned())
+    };
+    let is_off = || ask(&socket, &json!({ "verb": "status" })).unwrap()["off"] == true;
+    let Some(flows) = by_nobody(json!({ "verb": "flows" })) else {
+        eprintln!("skipped: setpriv(1), or nobody cannot run this program");
+        return;
+    };
+    assert!(flows.contains("\"path\":\"lab\""), "{flows}");
+    for verb in ["status", "plan", "compare"] {
+        let answer = by_nobody(json!({ "verb": verb })).unwrap();
+        assert!(answer.starts_with('{'), "{verb}: {answer}");
+    }
+    let other = json!([{ "name": "mine.toml", "text": POLICY }]);
+    for request in [
+        json!({ "verb": "plan", "policy": other }),
+        json!({ "verb": "off" }),
+        json!({ "verb": "on" }),
+        json!({ "verb": "apply" }),
+        json!({ "verb": "adopt" }),
+        json!({ "verb": "release" }),
+        json!({ "verb": "probe" }),
+        json!({ "verb": "set", "path": "lab", "set": { "a": "6" } }),
+    ] {
+        let answer = by_nobody(request.clone()).unwrap();
+        assert_eq!(
+            answer, "only root and the tuner's own user may change anything",
+            "{request}"
+        );
+    }
+    // One that never ends its line is not kept in memory.
+    let long = by_nobody(json!({ "verb": "x".repeat(5000) })).unwrap();
+    assert!(!long.contains("no verb"), "{long}");
+    assert!(!is_off() && eye.algorithms() == [aimd.clone()]);
+    // Root may: flows keep their algorithm's name, and run the standard.
+    let counted =
+        || ask(&socket, &json!({ "verb": "status" })).unwrap()["counters"]["standard"].clone();
+    let before = counted();
+    ask(&socket, &json!({ "verb": "off" })).unwrap();
+    assert!(is_off());
+    let begin = Instant::now();
+    while counted() == before {
+        assert!(
+            begin.elapsed() < Duration::from_secs(2),
+            "no ACK is answered by the standard"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ask(&socket, &json!({ "verb": "on" })).unwrap();
+    assert!(!is_off() && eye.algorithms() == [aimd]);
 }
 
 /// Until flows run these, at most for a time.
