@@ -48,18 +48,18 @@ pub struct Arrival {
 }
 
 impl Probe {
-    /// From a host of the first pair to the other.
+    /// From one host of a pair to the other.
     ///
     /// # Errors
     /// No sockets.
-    pub fn new(stage: &Stage, from: Side) -> io::Result<Self> {
+    pub fn new(stage: &Stage, from: Side, pair: usize) -> io::Result<Self> {
         let to = match from {
             Side::Near => Side::Far,
             Side::Far => Side::Near,
         };
         let sender = stage.host(from);
-        let from = socket(sender, addresses(from, 0).0)?;
-        let to = socket(stage.host(to), addresses(to, 0).0)?;
+        let from = socket(sender, addresses(from, pair).0)?;
+        let to = socket(stage.host(to), addresses(to, pair).0)?;
         to.set_read_timeout(Some(Duration::from_millis(20)))?;
         let target = to.local_addr()?;
         // Kernels begin to stamp a moment after they are asked to.

@@ -3,11 +3,12 @@
 //!
 //! A run is flagged, not corrected: its numbers are those of another path.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
 pub use fullpipe_run::Check;
-use fullpipe_run::{Buffer, Discipline, Lateness, LinkSpec, Loss, RunSpec};
+use fullpipe_run::{Buffer, Discipline, Lateness, Loss, RunSpec};
 use fullpipe_units::Span;
 
 use crate::emulation::{EmulationError, LoopConfig, LoopOutcome};
@@ -15,8 +16,10 @@ use crate::namespace::Side;
 use crate::probe::{Arrival, Probe};
 use crate::stage::Stage;
 
-/// Small packets of the test of the delay, and their size and distance.
+/// Small packets of the test of the delay, those of pairs behind the first, and their size and
+/// distance.
 const PINGS: u32 = 25;
+const FEW_PINGS: u32 = 9;
 const PING: u16 = 100;
 const PING_GAP: Duration = Duration::from_millis(4);
 /// A train lasts so long at least, and no longer than that.
@@ -41,7 +44,9 @@ const CORE: f64 = 0.85;
 /// One direction as specified, for packets of a size.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
-    /// Slowest rate, bit/s; `None`: nothing transmits.
+    /// The slowest link, by its number; `None`: nothing transmits.
+    slowest: Option<usize>,
+    /// Its rate, bit/s.
     rate: Option<f64>,
     /// Of a small packet that finds every queue empty, seconds.
     delay: f64,
@@ -51,14 +56,14 @@ struct Direction {
 
 impl Direction {
     fn of(spec: &RunSpec, links: &[usize], mtu: u16) -> Self {
-        let links: Vec<&LinkSpec> = links.iter().map(|l| &spec.links[*l]).collect();
-        let delay = |l: &&LinkSpec| l.unloaded(PING, spec.seed).as_secs_f64();
-        let with_rate = links.iter().filter(|l| l.rate.is_some());
-        let slowest = with_rate.min_by_key(|l| l.rate);
-        let rate = slowest
-            .and_then(|l| l.rate)
-            .map(|r| r.as_bits_per_sec() as f64);
-        let room = slowest.zip(rate).and_then(|(link, rate)| {
+        let delay = |l: &usize| spec.links[*l].unloaded(PING, spec.seed).as_secs_f64();
+        let with_rate = links.iter().copied();
+        let with_rate = with_rate.filter(|l| spec.links[*l].rate.is_some());
+        let slowest = with_rate.min_by_key(|l| spec.links[*l].rate);
+        let link = slowest.map(|l| &spec.links[l]);
+        let rate = link.and_then(|l| l.rate);
+        let rate = rate.map(|r| r.as_bits_per_sec() as f64);
+        let room = link.zip(rate).and_then(|(link, rate)| {
             let transmit = f64::from(mtu) * 8.0 / rate;
             match link.buffer {
                 Buffer::Packets(n) => Some((n as f64 - 1.0) * transmit),
@@ -68,6 +73,7 @@ impl Direction {
             }
         });
         Self {
+            slowest,
             rate,
             delay: links.iter().map(delay).sum(),
             room,
@@ -75,8 +81,9 @@ impl Direction {
     }
 }
 
-/// Measures the first pair's path before a run: base delay, rate, buffer and burst, both ways, over
-/// the links at their time zero without what is random, changes, or drops by an opinion. What
+/// Measures the path of each pair before a run: base delay, rate, buffer and burst, both ways, over
+/// the links at their time zero without what is random, changes, or drops by an opinion. Pairs with
+/// the same links are one; of links that several share rate and buffer are measured once. What
 /// would take too long, or has no constant rate, is left out.
 ///
 /// # Errors
@@ -99,27 +106,35 @@ const TRIES: usize = 3;
 
 fn measure(stage: &Stage, mtu: u16, config: LoopConfig) -> Result<Vec<Check>, EmulationError> {
     let spec = plain(stage.spec());
-    let Some(flow) = spec.flows.first() else {
-        return Ok(Vec::new());
-    };
-    let (forward, back) = match flow.reverse {
-        false => (&flow.forward, &flow.back),
-        true => (&flow.back, &flow.forward),
-    };
     let carrying = stage.carry_over(&spec, config)?;
+    let (mut known, mut trained) = (BTreeSet::new(), BTreeSet::new());
     let mut checks = Vec::new();
     let mut measured = Ok(());
-    for (side, links, word) in [(Side::Near, forward, "forward"), (Side::Far, back, "back")] {
-        let direction = Direction::of(&spec, links, mtu);
-        let changes = links.iter().any(|l| spec.links[*l].trace.is_some());
-        measured = measured.and_then(|()| {
-            let probe = Probe::new(stage, side)?;
-            let base = delay(&probe, direction, word, &mut checks)?;
-            if changes {
-                return Ok(());
-            }
-            train(&probe, direction, mtu, (word, base), &mut checks)
-        });
+    for (pair, flow) in spec.flows.iter().enumerate() {
+        let (forward, back) = match flow.reverse {
+            false => (&flow.forward, &flow.back),
+            true => (&flow.back, &flow.forward),
+        };
+        if !known.insert((forward, back)) {
+            continue;
+        }
+        for (side, links, word) in [(Side::Near, forward, "forward"), (Side::Far, back, "back")] {
+            let direction = Direction::of(&spec, links, mtu);
+            let changes = links.iter().any(|l| spec.links[*l].trace.is_some());
+            let word = match pair {
+                0 => word.to_owned(),
+                _ => format!("{word}, {}", flow.name),
+            };
+            measured = measured.and_then(|()| {
+                let probe = Probe::new(stage, side, pair)?;
+                let pings = if pair == 0 { PINGS } else { FEW_PINGS };
+                let base = delay(&probe, direction, pings, &word, &mut checks)?;
+                if changes || !trained.insert(direction.slowest) {
+                    return Ok(());
+                }
+                train(&probe, direction, mtu, (&word, base), &mut checks)
+            });
+        }
     }
     carrying.stop()?;
     measured?;
@@ -130,11 +145,12 @@ fn measure(stage: &Stage, mtu: u16, config: LoopConfig) -> Result<Vec<Check>, Em
 fn delay(
     probe: &Probe,
     direction: Direction,
+    pings: u32,
     word: &str,
     checks: &mut Vec<Check>,
 ) -> io::Result<f64> {
     let patience = Duration::from_secs_f64(direction.delay + 0.2);
-    let came = probe.send(PINGS, PING, PING_GAP, patience)?;
+    let came = probe.send(pings, PING, PING_GAP, patience)?;
     let mut delays: Vec<f64> = came.iter().map(|a| a.delay.as_secs_f64()).collect();
     delays.sort_by(f64::total_cmp);
     let median = delays.get(delays.len() / 2).copied().unwrap_or(f64::NAN);
@@ -152,9 +168,9 @@ fn delay(
     checks.push(Check {
         name: format!("small packets {word}"),
         unit: "packets".to_owned(),
-        specified: Some(f64::from(PINGS)),
+        specified: Some(f64::from(pings)),
         measured: came.len() as f64,
-        bound: (f64::from(PINGS), f64::from(PINGS)),
+        bound: (f64::from(pings), f64::from(pings)),
     });
     Ok(median)
 }

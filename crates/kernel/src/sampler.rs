@@ -134,12 +134,7 @@ pub fn interval(rtt: Span) -> Span {
 impl Sampler {
     /// `diags`: channels opened in the namespaces of these sides; `of`: the plan of each flow;
     /// `rtt`: the shortest round trip.
-    pub fn new(
-        spec: &RunSpec,
-        diags: Vec<(Side, SocketDiag)>,
-        of: &[FlowPlan],
-        rtt: Span,
-    ) -> Self {
+    pub fn new(spec: &RunSpec, diags: Vec<(Side, SocketDiag)>, of: &[FlowPlan], rtt: Span) -> Self {
         let flows = of.iter().map(|flow| {
             let seen = Seen {
                 sampled: Sampled::default(),

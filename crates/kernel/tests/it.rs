@@ -366,9 +366,8 @@ fn packets_have_their_length_over_either_family_and_jumbo() {
 }
 
 /// Four senders with round trips of their own, one of them from the other side, and datagrams.
-#[test]
-fn several_senders_with_their_own_round_trips_share_a_link() {
-    let mut spec = spec("cubic-linux", 4);
+fn dumbbell(secs: u64) -> RunSpec {
+    let mut spec = spec("cubic-linux", secs);
     let (rate, back) = (spec.links[0].rate, Span::from_millis(20));
     spec.links
         .push(LinkSpec::new("other way", rate, back, Buffer::Packets(66)));
@@ -394,7 +393,55 @@ fn several_senders_with_their_own_round_trips_share_a_link() {
         period: None,
     };
     spec.cross = vec![CrossSpec::source("noise", 1000, noise, vec![0])];
-    let Some(outcome) = run(&spec) else { return };
+    spec
+}
+
+/// The path of every sender is measured before a run, what several share once.
+#[test]
+fn every_way_is_measured_before_a_run() {
+    let options = Options::default();
+    let Ok(ground) = RunningKernel::new(options, &NEVER) else {
+        return;
+    };
+    let Some(outcome) = run_on(&ground, &dumbbell(1)) else {
+        return;
+    };
+    let checks = &outcome.fidelity.as_ref().unwrap().checks;
+    let of = |kind: &str| {
+        let named = checks.iter().filter(|check| check.name.starts_with(kind));
+        let named: Vec<(&str, Option<f64>)> = named
+            .map(|check| (check.name.as_str(), check.specified))
+            .collect();
+        named
+    };
+    // What 100 bytes take at 20 Mbit/s, beside each sender's own delay and the 20 ms of the link.
+    let at = |ms: f64| Some(ms + 0.04);
+    let due = [
+        ("delay forward", at(20.0)),
+        ("delay back", Some(20.0)),
+        ("delay forward, flow 1", at(40.0)),
+        ("delay back, flow 1", Some(20.0)),
+        ("delay forward, flow 2", at(80.0)),
+        ("delay back, flow 2", Some(20.0)),
+        ("delay forward, reverse", at(20.0)),
+        ("delay back, reverse", at(20.0)),
+    ];
+    assert_eq!(of("delay"), due);
+    let wrong = checks.iter().filter(|check| !check.holds());
+    assert_eq!(wrong.count(), 0, "{checks:?}");
+    let rate = Some(20.0);
+    assert_eq!(
+        of("rate"),
+        [("rate forward", rate), ("rate back, reverse", rate)]
+    );
+    assert_eq!(of("buffer").len(), 2);
+}
+
+#[test]
+fn several_senders_with_their_own_round_trips_share_a_link() {
+    let Some(outcome) = run(&dumbbell(4)) else {
+        return;
+    };
     for (flow, least) in outcome.flows.iter().zip([40, 60, 100, 40]) {
         let rtt = flow.rtt.min().unwrap();
         assert!(rtt >= Span::from_millis(least), "{}: {rtt}", flow.name);
