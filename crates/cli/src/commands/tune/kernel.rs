@@ -147,7 +147,9 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
 fn planned(args: &TunerPlan) -> Result<Value, Failure> {
     let state = &args.scope.state;
     let Some(file) = &args.policy else {
-        return say(state, json!({ "verb": "plan" }));
+        return say(state, json!({ "verb": "plan" })).map_err(|failure| {
+            failure.hint("`fullpipe tune plan POLICY` tells beforehand what it would change")
+        });
     };
     let policy = Policy::load_with(file, &check::known(state)).map_err(|wrong| {
         let text = wrong.to_string();
