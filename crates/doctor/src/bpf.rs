@@ -1,5 +1,5 @@
 //! What eBPF takes: capabilities of this process and the kernel's own description of its types.
-//! These are read; no program is loaded.
+//! These are read; the tuner's own trial loads programs.
 
 use std::fs;
 use std::io;

@@ -146,6 +146,53 @@ fn is_there(program: &str) -> bool {
     folders.any(|d| d.join(program).is_file())
 }
 
+/// Does a part of each thing that a build of the kernel of `request` does, in a second: finds its
+/// sources, links a program as the kernel is linked and starts it, has the tools of its
+/// configuration read something. In words, what was done.
+///
+/// # Errors
+/// What a build would lack, all of it.
+pub fn rehearse(request: &Request) -> Result<String, LinuxError> {
+    let source = request.path();
+    needs_with(true, source.as_ref().err())?;
+    let folder = tempfile::tempdir().map_err(LinuxError::io(&std::env::temp_dir()))?;
+    let at = |name: &str| folder.path().join(name);
+    let write = |name: &str, text: &str| {
+        let path = at(name);
+        fs::write(&path, text).map_err(LinuxError::io(&path))
+    };
+    write("begin.c", "int main(void) { return 0; }\n")?;
+    write("words.l", "%%\nx ;\n%%\n")?;
+    write("grammar.y", "%token X\n%%\nall: X;\n")?;
+    let quiet = |program: &str, args: &[&str], input: &str| {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let input = fs::File::open(at(input)).map_or_else(|_| Stdio::null(), Stdio::from);
+        let done = command.stdin(input).status();
+        done.is_ok_and(|ended| ended.success())
+    };
+    let begin = at("begin").display().to_string();
+    let trials: [(&str, &'static str, bool); 4] = [
+        (
+            "gcc that links statically",
+            "gcc libc6-dev binutils",
+            quiet("gcc", &["-static", "-o", "begin", "begin.c"], "") && quiet(&begin, &[], ""),
+        ),
+        ("flex", "flex", quiet("flex", &["words.l"], "")),
+        ("bison", "bison", quiet("bison", &["grammar.y"], "")),
+        ("bc", "bc", quiet("bc", &["-q"], "")),
+    ];
+    let failed = trials.iter().filter(|(.., done)| !done);
+    let (missing, packages): (Vec<String>, Vec<String>) = failed
+        .map(|(what, packages, _)| ((*what).to_owned(), (*packages).to_owned()))
+        .unzip();
+    match missing.is_empty() {
+        true => Ok("a program was linked as it is; sources and tools are there".to_owned()),
+        false => Err(LinuxError::Missing { missing, packages }),
+    }
+}
+
 /// Builds a kernel, `say`ing what it does; about four minutes on two idle cores, and seconds where
 /// another version of the program has built the same sources before.
 ///

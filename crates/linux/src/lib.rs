@@ -25,7 +25,7 @@ mod product;
 mod records;
 pub mod switches;
 
-pub use build::{Request, Source, build, needs};
+pub use build::{Request, Source, build, needs, rehearse};
 pub use error::LinuxError;
 pub use ground::Linux;
 pub use module::with_module;

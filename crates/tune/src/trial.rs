@@ -33,6 +33,13 @@ use crate::watch::{Sight, Watch};
 
 /// Tries all of it; `state` is the folder that a daemon would have.
 pub fn examine(state: &Path) -> Vec<Finding> {
+    let mut findings = programs();
+    findings.push(daemon_folder(state));
+    findings
+}
+
+/// Tries what programs of eBPF do here.
+pub fn programs() -> Vec<Finding> {
     libbpf_rs::set_print(Some((PrintLevel::Debug, |_, _| {})));
     vec![
         tried("maps of eBPF (CAP_BPF)", maps()),
@@ -43,7 +50,6 @@ pub fn examine(state: &Path) -> Vec<Finding> {
         kernel_algorithms(),
         tried("every ACK, for `watch` (tp_btf)", every_ack()),
         tried("loss on purpose, for `inject` (clsact)", loss()),
-        daemon_folder(state),
     ]
 }
 

@@ -32,7 +32,7 @@ pub enum Examined {
     Sockets,
     /// Namespaces, TUN devices and the kernel's congestion modules
     Hosts,
-    /// Capabilities and types for eBPF
+    /// Capabilities, types and, in a build with the tuner, programs of eBPF
     Bpf,
 }
 

@@ -9,6 +9,7 @@ use fullpipe_grounds::{Far, GROUNDS};
 use serde_json::{Value, json};
 
 use crate::args::{Doctor, Examined, ShortFormat};
+use crate::commands::tune;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::table::{Align, Table};
@@ -18,7 +19,8 @@ pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
     let wanted = |one: Examined| args.areas.is_empty() || args.areas.contains(&one);
     let mut parts: Vec<Part> = Vec::new();
     if wanted(Examined::Grounds) {
-        let findings = grounds()?;
+        let mut findings = grounds()?;
+        findings.push(build_of_a_kernel());
         parts.push(Part {
             word: "grounds",
             purpose: "one second of a flow on each ground",
@@ -26,10 +28,14 @@ pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
         });
     }
     for area in Area::ALL.into_iter().filter(|a| wanted(examined(*a))) {
+        let mut findings = area.examine();
+        if area == Area::Bpf {
+            findings.extend(tune::programs());
+        }
         parts.push(Part {
             word: area.word(),
             purpose: area.purpose(),
-            findings: area.examine(),
+            findings,
         });
     }
     // Hosts are examined last and shown before eBPF.
@@ -83,6 +89,22 @@ preset = "linux"
 fn grounds() -> Result<Vec<Finding>, Failure> {
     let here = GROUNDS.iter().filter(|g| g.far == Far::Here);
     here.map(|ground| try_on(ground.name)).collect()
+}
+
+/// Whether `fullpipe linux build` would find what it takes.
+fn build_of_a_kernel() -> Finding {
+    const NAME: &str = "kernel of ground linux, to build";
+    let request = fullpipe_linux::Request {
+        source: fullpipe_linux::Source::Debian(fullpipe_linux::DEFAULT_VERSION.to_owned()),
+        name: None,
+        hz: 250,
+        jobs: 1,
+    };
+    match fullpipe_linux::rehearse(&request) {
+        Ok(found) => Finding::yes(NAME, found),
+        // Kernels that are built already run without.
+        Err(e) => Finding::limited(NAME, e.to_string()).remedy(e.hint()),
+    }
 }
 
 fn try_on(ground: &str) -> Result<Finding, Failure> {

@@ -31,6 +31,42 @@ fn whatever_is_not_there_has_a_remedy() {
     assert_eq!(simulator["state"], "yes", "{simulator}");
 }
 
+/// What a build takes is used, not looked for: a compiler that cannot link is as good as none.
+#[test]
+fn tools_that_do_not_work_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut broken = command(Path::new("."), &["doctor", "grounds", "--json"]);
+    let ended = finished(broken.env("PATH", folder.path()).output().unwrap());
+    let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let all = said["findings"].as_array().unwrap();
+    let build = all
+        .iter()
+        .find(|f| f["name"] == "kernel of ground linux, to build");
+    let build = build.unwrap();
+    assert_eq!(build["state"], "limited", "{build}");
+    let found = build["found"].as_str().unwrap();
+    assert!(found.starts_with("missing: "), "{found}");
+    let remedy = build["remedy"].as_str().unwrap();
+    assert!(remedy.contains("apt-get install"), "{remedy}");
+}
+
+/// A program that uses eBPF tries it, and one that does not says so.
+#[test]
+fn programs_of_ebpf_are_tried_where_there_are_any() {
+    let (_, found) = findings(&["bpf"]);
+    let named = |name: &str| found.iter().find(|f| f["name"] == name);
+    match named("programs of eBPF") {
+        Some(none) => {
+            assert_eq!(none["state"], "limited");
+            assert!(none["remedy"].as_str().unwrap().contains("--features tune"));
+        }
+        None => {
+            let tried = named("running flows (iter/tcp)").expect("a trial");
+            assert!(tried["found"].as_str().unwrap().len() > 10, "{tried}");
+        }
+    }
+}
+
 #[test]
 fn what_is_asked_for_by_name_and_lacking_sets_the_exit_code() {
     let (code, found) = findings(&["hosts"]);

@@ -43,6 +43,11 @@ pub fn examine(state: &Path) -> Vec<Finding> {
     findings
 }
 
+/// What `doctor` tries of eBPF.
+pub fn programs() -> Vec<Finding> {
+    trial::programs()
+}
+
 /// What runs on the running kernel have of it.
 pub fn laws() -> Option<&'static dyn Laws> {
     Some(&Programs)

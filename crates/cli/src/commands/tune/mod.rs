@@ -13,7 +13,7 @@ mod kernel;
 mod probe;
 mod simulated;
 
-pub use kernel::laws;
+pub use kernel::{laws, programs};
 pub use simulated::flow_settings;
 
 #[cfg(any(test, feature = "tune"))]

@@ -17,6 +17,12 @@ pub fn examine(_: &Path) -> Vec<Finding> {
     vec![Finding::no("the tuner's kernel side", lacks).remedy(HOW)]
 }
 
+/// What `doctor` tries of eBPF.
+pub fn programs() -> Vec<Finding> {
+    let not = "not tried: this fullpipe is built without the tuner, and uses none";
+    vec![Finding::limited("programs of eBPF", not).remedy(HOW)]
+}
+
 /// Nothing for runs on the running kernel.
 pub fn laws() -> Option<&'static dyn Laws> {
     None
