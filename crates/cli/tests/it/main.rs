@@ -3,6 +3,7 @@
 // Waiting for another process takes the clock on the wall.
 #![allow(clippy::disallowed_methods)]
 
+mod agree;
 mod architecture;
 mod captures;
 mod command_lines;

@@ -1,0 +1,80 @@
+//! `fullpipe agree`: its page says what its JSON says.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::process::{command, finished, write};
+
+/// `tolerance` of the mean RTT, on the simulator and over UDP of this host.
+fn agreed(dir: &Path, tolerance: &str) -> (i32, Value, String) {
+    let scenario = format!(
+        "name = \"twice\"\nduration = \"1s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n\
+         [[flow]]\nstack = \"reno\"\n[measure]\nagreement = {{ \"rtt_ms.mean\" = \"{tolerance}\" }}\n"
+    );
+    let name = tolerance.trim_end_matches('%');
+    write(dir, &format!("{name}.toml"), &scenario);
+    let args = ["agree", &format!("{name}.toml"), "--grounds", "sim,udp"];
+    let more = [
+        "--causes",
+        "wake-ups",
+        "--with-flagged",
+        "--format",
+        "json",
+        "--out",
+        name,
+    ];
+    let ended = finished(command(dir, &[&args[..], &more].concat()).output().unwrap());
+    let json = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let page = std::fs::read_to_string(dir.join(name).join("agreement.html")).unwrap();
+    (ended.code, json, page)
+}
+
+#[test]
+fn the_page_says_what_the_numbers_say() {
+    let dir = tempfile::tempdir().unwrap();
+    // No two runs in real time are alike to a millionth; all are to a half.
+    for (tolerance, parts) in [("0.0001%", true), ("50%", false)] {
+        let (code, json, page) = agreed(dir.path(), tolerance);
+        let pair = &json["pairs"][0];
+        let comparison = &pair["comparison"];
+        assert_eq!(comparison["agree"], !parts);
+        assert_eq!(code, i32::from(parts));
+        let said = if parts { "they part" } else { "they agree" };
+        assert_eq!(page.matches("<h2>").count(), 1);
+        assert!(page.contains(said), "{tolerance}: no `{said}`");
+        let rows = comparison["rows"].as_array().unwrap();
+        let judged: Vec<&Value> = rows.iter().filter(|row| row["judged"] == true).collect();
+        let distances = comparison["distances"].as_array().unwrap();
+        let causes = pair["causes"].as_array().unwrap();
+        assert_eq!(causes.len(), usize::from(parts), "{causes:?}");
+        // Each table has a headline.
+        let lines = judged.len() + distances.len() + 1 + if parts { 1 + causes.len() } else { 0 };
+        assert_eq!(page.matches("<tr>").count(), lines);
+        let beyond = |all: &[Value]| all.iter().filter(|x| x["verdict"] == "beyond").count();
+        assert_eq!(
+            page.matches("beyond</b>").count(),
+            judged
+                .iter()
+                .filter(|row| row["verdict"] == "beyond")
+                .count()
+                + beyond(distances),
+        );
+        for row in judged {
+            let metric = row["metric"].as_str().unwrap();
+            assert!(page.contains(&format!("<td>{metric}</td>")), "{metric}");
+        }
+        for cause in causes {
+            assert!(page.contains(cause["about"].as_str().unwrap()), "{cause}");
+        }
+        // Whole without a network.
+        assert!(page.contains("twice"));
+        assert!(page.contains("<svg") && !page.contains("<script"));
+        let links = page.matches("http").count();
+        assert_eq!(
+            links,
+            page.matches("http://www.w3.org/").count(),
+            "links to elsewhere"
+        );
+    }
+}
