@@ -55,6 +55,7 @@ pub fn find(
             settings.running.ipv6 = args.ipv6;
             settings.running.offload = !args.no_offload;
             settings.running.merge = !args.no_merge;
+            settings.running.look_every = args.tcp_info_every;
             settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
             without_peer(args)?
         }
@@ -124,6 +125,11 @@ fn without_peer(args: &Run) -> Result<&'static Entry, Failure> {
     if args.ground != "kernel" && (args.no_offload || args.no_merge) {
         let message = "`--no-offload` and `--no-merge` are about the hosts of the ground kernel";
         let hint = "write `--ground kernel`; in a scenario `tso` is the simulator's offload";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    if args.ground != "kernel" && args.tcp_info_every.is_some() {
+        let message = "`--tcp-info-every` is about the senders of the ground kernel";
+        let hint = "write `--ground kernel`; `[measure] trace` says how often rows are kept";
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     if args.ground != "linux" && (args.kernel.is_some() || args.kernel_module.is_some()) {

@@ -43,6 +43,9 @@ pub struct Options {
     pub remembers: bool,
     /// The path is measured before each run.
     pub check: bool,
+    /// Between two looks at the senders (`TCP_INFO`), 1 to 100 ms; `None`: as
+    /// [`sampler::interval`] has it.
+    pub look_every: Option<Span>,
     /// Brings what the kernel has no module for.
     pub laws: Option<&'static dyn Laws>,
     /// Hosts speak IPv6.
@@ -54,7 +57,9 @@ pub struct Options {
 impl Options {
     /// What differs from a network card's and the usual host's way, in words.
     fn words(&self) -> String {
+        let every = self.look_every.map(|t| format!("TCP_INFO every {t}"));
         let words = [
+            (every.is_some(), every.as_deref().unwrap_or_default()),
             (!self.merge, "every packet by itself"),
             (!self.offload, "without segmentation offload"),
             (self.autotuning, "receivers' buffers as they come"),
@@ -74,6 +79,7 @@ impl Default for Options {
             autotuning: false,
             remembers: false,
             check: true,
+            look_every: None,
             laws: None,
             ipv6: false,
             at_once: NonZeroUsize::MIN,
@@ -190,7 +196,12 @@ impl RunningKernel {
             pairs: pairs?,
             classes: classes(&hosts, spec, &plan, self.options.ipv6)?,
         };
-        let sampler = Sampler::new(spec, diags(&hosts)?, &plan.flows, hosts.rtt());
+        let sampler = Sampler::new(
+            spec,
+            diags(&hosts)?,
+            &plan.flows,
+            hosts.rtt().max(self.between_looks(hosts.rtt()) * 2),
+        );
         let sampler = self.record(spec, &connected.pairs, sampler);
         let sampler = match &self.live {
             Some(live) => {
@@ -245,6 +256,11 @@ impl RunningKernel {
         let mut outcome = outcome::outcome(spec, path, seen, arrivals, checks);
         stalls(&mut outcome, &plan, stalled);
         Ok(outcome)
+    }
+
+    fn between_looks(&self, rtt: Span) -> Span {
+        let asked = self.options.look_every;
+        asked.unwrap_or_else(|| sampler::interval(rtt))
     }
 
     /// The plan of a run, if this kernel has what it takes.
@@ -307,7 +323,7 @@ impl RunningKernel {
             stop: &over,
         };
         let end = Time::ZERO + spec.duration;
-        let step = Duration::from_nanos(sampler::interval(hosts.rtt()).as_nanos());
+        let step = Duration::from_nanos(self.between_looks(hosts.rtt()).as_nanos());
         thread::scope(|scope| {
             let classes: Vec<_> = connected
                 .classes

@@ -29,7 +29,7 @@ pub struct Seen {
 /// there.
 #[derive(Clone, Copy, Debug)]
 struct Gaps {
-    rtt: Span,
+    longest: Span,
     latest: Time,
     sum: Span,
 }
@@ -38,7 +38,7 @@ impl Gaps {
     fn look(&mut self, now: Time) {
         let gap = now.saturating_since(self.latest);
         self.latest = now;
-        if gap > self.rtt {
+        if gap > self.longest {
             self.sum += gap;
         }
     }
@@ -133,8 +133,13 @@ pub fn interval(rtt: Span) -> Span {
 
 impl Sampler {
     /// `diags`: channels opened in the namespaces of these sides; `of`: the plan of each flow;
-    /// `rtt`: the shortest round trip.
-    pub fn new(spec: &RunSpec, diags: Vec<(Side, SocketDiag)>, of: &[FlowPlan], rtt: Span) -> Self {
+    /// `longest`: time without a look that hides nothing, a round trip or two steps.
+    pub fn new(
+        spec: &RunSpec,
+        diags: Vec<(Side, SocketDiag)>,
+        of: &[FlowPlan],
+        longest: Span,
+    ) -> Self {
         let flows = of.iter().map(|flow| {
             let seen = Seen {
                 sampled: Sampled::default(),
@@ -153,7 +158,7 @@ impl Sampler {
             measure_from: spec.measure_from,
             end: Time::ZERO + spec.duration,
             gaps: Gaps {
-                rtt: rtt.max(interval(rtt) * 2),
+                longest,
                 latest: Time::ZERO,
                 sum: Span::ZERO,
             },
@@ -276,7 +281,7 @@ mod tests {
     fn only_looks_further_apart_than_a_round_trip_are_a_gap() {
         let ms = Span::from_millis;
         let mut gaps = Gaps {
-            rtt: ms(40),
+            longest: ms(40),
             latest: Time::ZERO,
             sum: Span::ZERO,
         };

@@ -27,6 +27,15 @@ pub(super) fn interval(text: &str) -> Result<Span, String> {
     }
 }
 
+/// Between two looks at a sender: 10 to 1000 a second.
+pub(super) fn between_looks(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e| format!("{e}"))?;
+    match (Span::from_millis(1)..=Span::from_millis(100)).contains(&span) {
+        true => Ok(span),
+        false => Err("1ms to 100ms, which is 1000 to 10 times a second".to_owned()),
+    }
+}
+
 /// An address of this host's loopback.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text

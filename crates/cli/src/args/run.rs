@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_grounds::{Far, GROUNDS};
+use fullpipe_units::Span;
 
-use super::parse::{at_least_one, key_value, seed};
+use super::parse::{at_least_one, between_looks, key_value, seed};
 use super::{LiveFlags, PeerFlags};
 
 /// `fullpipe run`.
@@ -38,6 +39,11 @@ pub struct Run {
     /// On ground kernel packets that arrive together are not merged
     #[arg(long, conflicts_with = "peer")]
     pub no_merge: bool,
+
+    /// On ground kernel read TCP_INFO of the senders so often, 1 ms to 100 ms [default: 20 times per
+    /// round trip, 1 ms to 10 ms]
+    #[arg(long, value_name = "TIME", value_parser = between_looks, conflicts_with = "peer")]
+    pub tcp_info_every: Option<Span>,
 
     /// Kernel of the ground linux, by the name under which `fullpipe linux build` made it
     /// [default: 6.1]
