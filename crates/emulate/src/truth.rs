@@ -46,7 +46,7 @@ const CORE: f64 = 0.85;
 struct Direction {
     /// The slowest link, by its number; `None`: nothing transmits.
     slowest: Option<usize>,
-    /// Its rate, bit/s.
+    /// Of the slowest link, bit/s.
     rate: Option<f64>,
     /// Of a small packet that finds every queue empty, seconds.
     delay: f64,

@@ -1,7 +1,7 @@
 //! What the tuner takes of the kernel, each part tried by itself: programs are loaded, an algorithm
 //! is registered, one is put on a control group, a flow of this process's own is changed by the
-//! iterator, another one has its buffer set and an ACK recorded, and a filter is put on an interface
-//! of a namespace of its own. Nothing is left of it, and no flow of anybody else is touched.
+//! iterator, another one has its buffer set and an ACK recorded, a filter is put on the loopback of
+//! a namespace of its own. Nothing is left of it, and no flow of anybody else is touched.
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -40,8 +40,8 @@ pub struct Run {
     #[arg(long, conflicts_with = "peer")]
     pub no_merge: bool,
 
-    /// On ground kernel read TCP_INFO of the senders so often, 1 ms to 100 ms [default: 20 times per
-    /// round trip, 1 ms to 10 ms]
+    /// On ground kernel read TCP_INFO of the senders so often, 1ms to 100ms [default: 20 times per
+    /// round trip, 1ms to 10ms]
     #[arg(long, value_name = "TIME", value_parser = between_looks, conflicts_with = "peer")]
     pub tcp_info_every: Option<Span>,
 

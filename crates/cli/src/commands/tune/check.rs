@@ -1,12 +1,11 @@
 //! `fullpipe tune check`: every mistake of a policy, and its warnings.
 
-use std::fs;
-
-use fullpipe_policy::{Action, Measurements, PathFacts, Policy, Rule, measured};
+use fullpipe_policy::{Action, PathFacts, Policy, Rule};
 use fullpipe_scenario::Diagnostics;
 use serde_json::{Value, json};
 
-use crate::args::{TuneCheck, TunerState};
+use super::measured::known;
+use crate::args::TuneCheck;
 use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -35,12 +34,6 @@ pub fn check(args: &TuneCheck) -> Result<Exit, Failure> {
             Ok(Exit::Usage)
         }
     }
-}
-
-/// What the daemon's probes have measured of paths; nothing where no daemon has been.
-pub(super) fn known(state: &TunerState) -> Measurements {
-    let text = fs::read_to_string(state.state.join("measured"));
-    measured::read(&text.unwrap_or_default())
 }
 
 /// Prints everything that is wrong.

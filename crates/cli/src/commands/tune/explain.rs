@@ -10,7 +10,8 @@ use fullpipe_policy::{
 use fullpipe_units::Span;
 use serde_json::{Value, json};
 
-use super::check::{known, path_json, refuse};
+use super::check::{path_json, refuse};
+use super::measured::known;
 use super::forecast::{Forecast, forecast};
 use crate::args::{Opened, TuneExplain};
 use crate::exit::{Exit, Failure};

@@ -25,7 +25,7 @@ use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
-use super::{arms, check, inject, parameters, watch};
+use super::{arms, inject, measured, parameters, watch};
 use crate::args::TunerVerb;
 use crate::args::{
     Args, Command as Verb, TunerAnswer, TunerJson, TunerPlan, TunerRun, TunerScope, TunerState,
@@ -156,7 +156,7 @@ fn planned(args: &TunerPlan) -> Result<Value, Failure> {
             failure.hint("`fullpipe tune plan POLICY` tells beforehand what it would change")
         });
     };
-    let policy = Policy::load_with(file, &check::known(state)).map_err(|wrong| {
+    let policy = Policy::load_with(file, &measured::known(state)).map_err(|wrong| {
         let text = wrong.to_string();
         Failure::new(Exit::Usage, text.trim_start_matches("error: "))
     })?;
