@@ -635,7 +635,7 @@ impl Daemon {
 
 /// Makes the changes of a policy up to `now`, each once and those of a path in the order of time.
 /// The path of each, and a line for the log.
-fn make_due(policy: &mut Policy, now: Duration) -> Vec<(String, String)> {
+pub(crate) fn make_due(policy: &mut Policy, now: Duration) -> Vec<(String, String)> {
     let mut made = Vec::new();
     let Policy {
         compiled, paths, ..

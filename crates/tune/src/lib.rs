@@ -30,6 +30,8 @@ pub mod bpf;
 pub mod control;
 pub mod daemon;
 pub mod divide;
+#[cfg(test)]
+mod fake;
 pub mod folder;
 pub mod groups;
 pub mod guard;

@@ -1099,3 +1099,6 @@ fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> String {
     let local = SocketAddr::from(local);
     format!("{local} -> {}", SocketAddr::from(remote))
 }
+
+#[cfg(test)]
+mod tests;
