@@ -305,6 +305,11 @@ impl Daemon {
     /// Has rules in force, and the queues that they take. Lines for the log.
     fn put(&mut self, compiled: Compiled) -> Result<Vec<String>, DaemonError> {
         self.tuner.apply(compiled)?;
+        self.spread()
+    }
+
+    /// Has the queues that the rules in force take. Lines for the log.
+    fn spread(&mut self) -> Result<Vec<String>, DaemonError> {
         let (tuner, spreading) = (&self.tuner, &mut self.spreading);
         let put = spreading.apply(tuner.rules(), |path| tuner.number(path));
         put.map_err(|e| DaemonError::Io("spreading initial windows".to_owned(), e))
@@ -549,8 +554,8 @@ impl Daemon {
     fn apply(&mut self) -> Result<Value, DaemonError> {
         let sources = sources(&self.file)?;
         let policy = parse(&sources, self.probing.known())?;
-        self.tuner.forget_own();
-        let lines = self.put(policy.compiled.clone())?;
+        self.tuner.apply_to_all(policy.compiled.clone())?;
+        let lines = self.spread()?;
         (self.policy, self.sources) = (policy, sources);
         self.applied = Instant::now();
         self.made = Duration::ZERO;

@@ -27,6 +27,7 @@ use crate::tuner::Tuner;
 pub const PREFIX: &str = "fp_";
 /// States of a socket.
 pub const ESTABLISHED: u32 = 1;
+pub const CLOSE_WAIT: u32 = 8;
 /// The kernel's answer about an algorithm that it does not have.
 pub const ENOENT: i32 = -2;
 
@@ -45,6 +46,10 @@ pub enum Failing {
     /// In the middle: the half holds nothing then.
     Fill,
     Control,
+    /// Listing, with orders or without.
+    Flows,
+    /// Listing with orders, after so many of them.
+    Orders(usize),
     /// No process can be reached.
     Resize,
 }
@@ -323,10 +328,16 @@ impl Kernel for Fake {
     fn flows(&mut self, orders: &[(u64, Order)]) -> Result<Vec<Seen>, KernelError> {
         let mut host = self.host();
         let mut done = BTreeMap::new();
-        for (cookie, order) in orders {
+        let (most, works) = match host.failing {
+            Some(Failing::Flows) => (0, false),
+            Some(Failing::Orders(most)) => (most, orders.is_empty()),
+            _ => (usize::MAX, true),
+        };
+        for (cookie, order) in orders.iter().take(most) {
             host.did(Deed::Ordered(*cookie, order.clone()));
             done.insert(*cookie, host.execute(*cookie, order));
         }
+        answer(works)?;
         let all = host.sockets.values().cloned();
         let all = all.map(|mut seen| {
             seen.listing.done = done.get(&seen.listing.cookie).copied().flatten();

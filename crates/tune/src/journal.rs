@@ -306,6 +306,11 @@ impl Journal {
         self.returned.get(&seen.key()) == Some(&seen.listing.algorithm)
     }
 
+    /// Whether it has a line about the flow.
+    pub fn knows(&self, key: Key) -> bool {
+        self.entries.contains_key(&key) || self.returned.contains_key(&key)
+    }
+
     /// What a flow that has been touched had, and was given.
     pub fn entry(&self, key: Key) -> Option<&Entry> {
         self.entries.get(&key)

@@ -1,5 +1,5 @@
-//! What the tuner asks of the kernel: one trait, of which `bpf.rs` is the implementation and `fake.rs`
-//! one for unit tests.
+//! What the tuner asks of the kernel: one trait, of which `bpf.rs` is the implementation and
+//! `fake.rs` one for unit tests.
 
 use std::collections::BTreeMap;
 use std::io;

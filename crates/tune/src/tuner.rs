@@ -191,6 +191,20 @@ impl<K: Kernel> Tuner<K> {
     /// # Errors
     /// [`TuneError`]; then the rules before are in force.
     pub fn apply(&mut self, compiled: Compiled) -> Result<(), TuneError> {
+        self.replace(compiled, self.own.clone())
+    }
+
+    /// The same, and all flows have the parameters of their paths again.
+    ///
+    /// # Errors
+    /// See [`Tuner::apply`].
+    pub fn apply_to_all(&mut self, compiled: Compiled) -> Result<(), TuneError> {
+        self.replace(compiled, BTreeMap::new())
+    }
+
+    /// Has rules in force and moves flows, or leaves both as they were: flows that were moved
+    /// before the failure are moved back with the next look.
+    fn replace(&mut self, compiled: Compiled, own: BTreeMap<u64, Own>) -> Result<(), TuneError> {
         if !self.began {
             let left = self.kernel.flows(&[])?;
             let lines = give_back(
@@ -203,8 +217,21 @@ impl<K: Kernel> Tuner<K> {
             self.log.extend(lines);
             self.began = true;
         }
-        self.install(compiled)?;
-        self.settle()
+        let rules = self.compiled.clone();
+        let own = std::mem::replace(&mut self.own, own);
+        if let Err(e) = self.install(compiled) {
+            self.own = own;
+            return Err(e);
+        }
+        if let Err(e) = self.settle() {
+            self.own = own;
+            if let Err(why) = self.put(rules) {
+                self.log
+                    .push(format!("the rules before are not in force again: {why}"));
+            }
+            return Err(e);
+        }
+        Ok(())
     }
 
     /// Changes parameters of rules that stay: one write, no flow is moved.
@@ -257,8 +284,12 @@ impl<K: Kernel> Tuner<K> {
         control.never = image.never.clone();
         self.note_ceilings(&fitted.each)?;
         // The half that nobody reads, then one word that says which half is read.
-        self.kernel.fill(control.active, &image)?;
-        self.kernel.control(&control)?;
+        let written = self.kernel.fill(control.active, &image);
+        if let Err(e) = written.and_then(|()| self.kernel.control(&control)) {
+            // What is written down stays what flows have.
+            self.note_ceilings(&self.each.clone())?;
+            return Err(e.into());
+        }
         for old in &self.compiled.rules {
             if !fitted.compiled.rules.contains(old) {
                 self.arms.forget(&old.name);
@@ -346,7 +377,7 @@ impl<K: Kernel> Tuner<K> {
         ))
     }
 
-    /// Gives one flow, which has a path, parameters of its own, until [`Tuner::forget_own`].
+    /// Gives one flow, which has a path, parameters of its own, until [`Tuner::apply_to_all`].
     ///
     /// # Errors
     /// [`TuneError`]; then nothing has changed.
@@ -361,7 +392,6 @@ impl<K: Kernel> Tuner<K> {
         let Some(rule) = self.compiled.rules.iter().find(|r| r.name == path) else {
             return unknown(format!("no path `{path}`"));
         };
-        let before = self.own.clone();
         let rule = Rule {
             name: own_name(cookie),
             action,
@@ -369,21 +399,12 @@ impl<K: Kernel> Tuner<K> {
             ..rule.clone()
         };
         let path = path.to_owned();
-        self.own.insert(cookie, Own { rule, path });
-        if self.own.len() > OWN {
-            self.own = before;
+        let mut own = self.own.clone();
+        own.insert(cookie, Own { rule, path });
+        if own.len() > OWN {
             return unknown(format!("{OWN} flows have parameters of their own already"));
         }
-        if let Err(e) = self.install(self.compiled.clone()) {
-            self.own = before;
-            return Err(e);
-        }
-        self.settle()
-    }
-
-    /// All flows have the parameters of their paths again, with the next [`Tuner::apply`].
-    pub fn forget_own(&mut self) {
-        self.own.clear();
+        self.replace(self.compiled.clone(), own)
     }
 
     /// What would change now, by the rules in force.
@@ -426,29 +447,39 @@ impl<K: Kernel> Tuner<K> {
         self.own.retain(|cookie, _| alive.contains(cookie));
         let decisions = self.decide(seen);
         self.execute(&decisions)?;
-        self.learn(&decisions);
+        self.learn(&decisions)?;
         self.divide()?;
         self.compare(&decisions);
         self.numbers.settled();
         Ok(())
     }
 
-    /// Flows with a rule whose record was lost.
-    fn learn(&mut self, decisions: &[Decision]) {
-        for d in decisions {
-            let (Some((index, false)), Some(record)) = (d.arm, &d.seen.listing.flow) else {
+    /// Flows whose record was lost, and those about which the journal is wrong: an order was
+    /// written down and failed.
+    fn learn(&mut self, decisions: &[Decision]) -> Result<(), TuneError> {
+        let mut entries = Vec::new();
+        for d in decisions.iter().filter(|d| d.order.is_none()) {
+            let record = d.seen.listing.flow.as_ref();
+            let record = record.filter(|f| !f.control && !f.given.is_empty());
+            let Some(record) = record.filter(|_| !is_changed(&d.seen)) else {
                 continue;
             };
-            let rule = &self.each[index];
-            let cookie = d.seen.listing.cookie;
-            self.known.entry(cookie).or_insert_with(|| Known {
-                label: label(&d.seen.listing),
-                key: d.seen.key(),
-                rule: self.numbers.of(&rule.name),
-                buffers: buffers_given(rule, record),
+            let (label, key) = (label(&d.seen.listing), d.seen.key());
+            let name = record.rule.and_then(|number| self.numbers.name(number));
+            let rule = self.each.iter().find(|r| Some(r.name.as_str()) == name);
+            let entry = self.journal.entry(key);
+            if entry.is_none_or(|e| e.given.algorithm != record.given) {
+                entries.push((key, Entry::of_record(label.clone(), record, rule)));
+            }
+            self.known.entry(record.cookie).or_insert_with(|| Known {
+                label,
+                key,
+                rule: record.rule,
+                buffers: rule.map_or((0, 0), |rule| buffers_given(rule, record)),
                 refused: false,
             });
         }
+        Ok(self.journal.touch(entries)?)
     }
 
     /// Both arms of the paths that have two.
@@ -457,7 +488,9 @@ impl<K: Kernel> Tuner<K> {
             return;
         }
         let rules = &self.compiled.rules;
-        let members = decisions.iter().filter_map(|d| {
+        // Those that close are looked at where they are ours alone: no comparison.
+        let open = |d: &&Decision| d.seen.listing.state == ESTABLISHED;
+        let members = decisions.iter().filter(open).filter_map(|d| {
             let (index, control) = d.arm?;
             let rule = rules.get(index).filter(|r| r.is_shared())?;
             Some(Member {
@@ -588,7 +621,10 @@ impl<K: Kernel> Tuner<K> {
             true => self.kernel.groups(),
             false => BTreeMap::new(),
         };
-        let flows = seen.into_iter().filter(|s| s.listing.state == ESTABLISHED);
+        // Those of ours may send for hours after their peer has closed its end.
+        let is_flow =
+            |l: &Listing| l.state == ESTABLISHED || (l.state != LISTEN && self.is_tuned(l));
+        let flows = seen.into_iter().filter(|s| is_flow(&s.listing));
         flows
             .map(|seen| {
                 let listing = &seen.listing;
@@ -605,7 +641,8 @@ impl<K: Kernel> Tuner<K> {
                     process: owners.get(&listing.inode).cloned(),
                     chose_algorithm: listing.chosen
                         && !self.is_tuned(listing)
-                        && !self.journal.has_returned(&seen),
+                        && !self.journal.has_returned(&seen)
+                        && !self.is_back(&seen),
                     cookie: listing.cookie,
                 };
                 let (order, why, arm) = self.decide_one(&seen, &flow);
@@ -623,6 +660,12 @@ impl<K: Kernel> Tuner<K> {
     /// Whether it runs what a rule says, or did until its program changed it.
     fn is_tuned(&self, listing: &Listing) -> bool {
         self.is_ours(&listing.algorithm) || listing.flow.as_ref().is_some_and(|f| !f.control)
+    }
+
+    /// Whether it was given back what it had, and a failure came before that was written down.
+    fn is_back(&self, seen: &Seen) -> bool {
+        let entry = self.journal.entry(seen.key());
+        entry.is_some_and(|e| e.before.algorithm == seen.listing.algorithm)
     }
 
     /// A rule's flows get its algorithm, all others what they had before.
@@ -662,7 +705,8 @@ impl<K: Kernel> Tuner<K> {
             let part = self.each.iter().find(|rule| rule.name == own.rule.name);
             part.unwrap_or(&own.rule)
         });
-        if self.control.off && matches!(rule.action, Action::Kernel(_)) {
+        let is_kernels = matches!(rule.action, Action::Kernel(_));
+        if self.control.off && (is_kernels || !self.is_tuned(listing)) {
             // The programs switch off what is theirs.
             return leave("off");
         }
@@ -744,22 +788,16 @@ impl<K: Kernel> Tuner<K> {
             return None;
         }
         let key = (o.namespace, o.flow.cookie);
-        let buffers = rule.map_or((0, 0), |r| buffers_given(r, &o.flow));
-        let entry = Entry {
-            flow: label.clone(),
-            before: Before::kept(&o.flow),
-            given: Given {
-                algorithm: o.flow.given.clone(),
-                ceiling: rule.map_or(0, ceiling),
-                send_buffer: buffers.0,
-                receive_buffer: buffers.1,
-            },
-        };
+        if self.journal.knows(key) {
+            // It comes late: the flow was looked at in the meantime.
+            return None;
+        }
+        let entry = Entry::of_record(label.clone(), &o.flow, rule);
         let known = Known {
             label,
             key,
             rule: o.flow.rule,
-            buffers,
+            buffers: rule.map_or((0, 0), |r| buffers_given(r, &o.flow)),
             refused: o.done != 0,
         };
         self.known.insert(o.flow.cookie, known);
@@ -875,6 +913,23 @@ impl<K: Kernel> Tuner<K> {
     /// [`TuneError`].
     pub fn finish(&mut self) -> Result<(), TuneError> {
         self.release(|_| true).map(drop)
+    }
+}
+
+impl Entry {
+    /// Of a flow, as the kernel side remembers it.
+    fn of_record(flow: String, record: &FlowRecord, rule: Option<&Rule>) -> Self {
+        let (send_buffer, receive_buffer) = rule.map_or((0, 0), |r| buffers_given(r, record));
+        Self {
+            flow,
+            before: Before::kept(record),
+            given: Given {
+                algorithm: record.given.clone(),
+                ceiling: rule.map_or(0, ceiling),
+                send_buffer,
+                receive_buffer,
+            },
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use fullpipe_policy::{Measurements, Policy, Source};
 
 use super::*;
 use crate::daemon::make_due;
-use crate::fake::{Deed, ENOENT, Failing, Fake, PREFIX};
+use crate::fake::{CLOSE_WAIT, Deed, ENOENT, Failing, Fake, PREFIX};
 use crate::testing::{empty, rule};
 
 const LAB: &str = "198.18.0.1";
@@ -307,6 +307,17 @@ fn off_gives_flows_on_algorithms_of_the_kernel_back() {
     assert_eq!(fake.orders(), [adopts(7, "dctcp")]);
 }
 
+#[test]
+fn flows_that_begin_while_it_is_off_are_left_alone_until_it_is_on() {
+    let (fake, mut tuner) = applied(&[], [lab()]);
+    tuner.switch(true).unwrap();
+    fake.host().opens(7, LAB);
+    tuner.settle().unwrap();
+    assert_eq!(fake.orders(), []);
+    tuner.switch(false).unwrap();
+    assert_eq!(fake.orders(), [adopts(7, "fp_aimd")]);
+}
+
 /// The tuner is killed, and its programs with it.
 fn crash(fake: &Fake, tuner: Tuner<Fake>) {
     drop(tuner);
@@ -406,10 +417,75 @@ fn a_write_that_fails_leaves_the_rules_before_in_force() {
         fake.host().failing = Some(failing);
         tuner.apply(numbers(20, 2000)).unwrap_err();
         is_as_before(&fake, &mut tuner, 10, cookie);
+        assert_eq!(ceiling(&fake), 1000, "what flows have");
     }
     tuner.apply(numbers(20, 2000)).unwrap();
     assert_eq!(clamp_of(&fake, 7), Some(20));
     assert_eq!((ceiling(&fake), fake.orders()), (2000, vec![]));
+}
+
+#[test]
+fn an_apply_whose_flows_cannot_be_moved_leaves_the_rules_before_in_force() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [with(|p| p.clamp = 10)]);
+    for (failing, cookie) in [(Failing::Flows, 20), (Failing::Orders(0), 21)] {
+        fake.host().failing = Some(failing);
+        tuner.apply(policy([kernels("dctcp")])).unwrap_err();
+        is_as_before(&fake, &mut tuner, 10, cookie);
+    }
+    // Some were moved: the next look moves them back.
+    fake.host().failing = Some(Failing::Orders(1));
+    tuner.apply(policy([kernels("dctcp")])).unwrap_err();
+    assert_eq!(["dctcp", "fp_aimd"], [7, 8].map(|c| algorithm_of(&fake, c)));
+    fake.host().failing = None;
+    fake.deeds();
+    tuner.settle().unwrap();
+    assert_eq!(fake.orders(), [adopts(7, "fp_aimd")]);
+    // The journal says what they have, whatever was written before the failure.
+    tuner.settle().unwrap();
+    let journal = fake.journal();
+    let given = [7, 8].map(|c| journal.entry((1, c)).unwrap().given.algorithm.as_str());
+    assert_eq!(given, ["fp_aimd"; 2]);
+    // And the next apply moves all.
+    tuner.apply(policy([kernels("dctcp")])).unwrap();
+    assert_eq!(fake.orders().len(), 4);
+}
+
+#[test]
+fn a_release_that_fails_in_the_middle_is_mended_by_the_next() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [lab()]);
+    fake.host().failing = Some(Failing::Orders(1));
+    tuner.apply(empty()).unwrap_err();
+    fake.host().failing = None;
+    // The first has been given back, and nobody has heard of it: its algorithm is not its program's
+    // choice.
+    tuner.apply(policy([lab()])).unwrap();
+    assert_eq!(["fp_aimd"; 2], [7, 8].map(|c| algorithm_of(&fake, c)));
+    tuner.finish().unwrap();
+    assert_eq!(["reno"; 2], [7, 8].map(|c| algorithm_of(&fake, c)));
+}
+
+#[test]
+fn parameters_of_one_flow_that_cannot_be_given_are_none() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [with(|p| p.clamp = 10)]);
+    let own = with(|p| p.clamp = 3).action;
+    for failing in [
+        Failing::Fill,
+        Failing::Control,
+        Failing::Flows,
+        Failing::Orders(0),
+    ] {
+        fake.host().failing = Some(failing);
+        tuner.set_flow(7, "lab", own.clone(), "own").unwrap_err();
+        fake.host().failing = None;
+        tuner.settle().unwrap();
+        assert_eq!(
+            [Some(10); 2],
+            [7, 8].map(|c| clamp_of(&fake, c)),
+            "{failing:?}"
+        );
+    }
+    tuner.set_flow(7, "lab", own, "own").unwrap();
+    assert_eq!([Some(3), Some(10)], [7, 8].map(|c| clamp_of(&fake, c)));
 }
 
 #[test]
@@ -532,15 +608,28 @@ fn both_arms_are_looked_at() {
         tuner.settle().unwrap();
         let mut host = fake.host();
         host.now_us += 1_000_000;
-        for cookie in [on, off] {
+        for (cookie, bytes) in [(on, 3_000_000), (off, 1_000_000)] {
             host.socket(cookie).mss = 1000;
-            host.socket(cookie).bytes_acked += 1_000_000;
+            host.socket(cookie).bytes_acked += bytes;
         }
     }
     let (_, courses) = tuner.arms().of("lab");
     let arms: Vec<(bool, u64)> = courses.iter().map(|c| (c.control, c.bytes)).collect();
     assert_eq!(arms.len(), 2, "{arms:?}");
-    assert!(arms.contains(&(true, 2_000_000)) && arms.contains(&(false, 2_000_000)));
+    assert!(
+        arms.contains(&(true, 2_000_000)) && arms.contains(&(false, 6_000_000)),
+        "{arms:?}"
+    );
+    // The peers close their ends: neither arm goes on.
+    for cookie in [on, off] {
+        fake.host().socket(cookie).state = CLOSE_WAIT;
+        fake.host().socket(cookie).bytes_acked += 1_000_000;
+    }
+    tuner.settle().unwrap();
+    let (_, courses) = tuner.arms().of("lab");
+    let ended: Vec<(bool, u64)> = courses.iter().map(|c| (c.control, c.bytes)).collect();
+    assert_eq!(ended.len(), 2);
+    assert!(arms.iter().all(|arm| ended.contains(arm)), "{ended:?}");
 }
 
 #[test]
@@ -589,4 +678,47 @@ fn a_schedule_is_kept_while_flows_run() {
     assert_eq!(fake.orders(), [adopts(7, "fp_scalable")]);
     tuner.settle().unwrap();
     assert_eq!(fake.orders(), []);
+}
+
+#[test]
+fn a_flow_whose_record_was_lost_is_in_the_journal_with_the_next_look() {
+    let (fake, mut tuner) = applied(&[], [kernels("dctcp")]);
+    fake.host().is_full = true;
+    fake.host().opens(7, LAB);
+    hear(&mut tuner);
+    tuner.settle().unwrap();
+    crash(&fake, tuner);
+    revert(&fake);
+    assert_eq!(fake.orders(), [releases(7, "reno")]);
+}
+
+#[test]
+fn a_record_that_comes_late_says_nothing_of_what_was_ordered_since() {
+    let (fake, mut tuner) = applied(&[], [lab()]);
+    fake.host().opens(7, LAB);
+    fake.host().opens(8, LAB);
+    // Before anybody has heard of them.
+    tuner.apply(policy([kernels("dctcp")])).unwrap();
+    tuner.release(|l| l.cookie == 8).unwrap();
+    hear(&mut tuner);
+    let journal = fake.journal();
+    assert_eq!(journal.entry((1, 7)).unwrap().given.algorithm, "dctcp");
+    assert!(journal.has_returned(&fake.host().sockets[&8]));
+    fake.deeds();
+    tuner.adopt().unwrap();
+    assert_eq!(fake.orders(), [adopts(8, "dctcp")]);
+}
+
+#[test]
+fn flows_whose_peer_has_closed_its_end_are_moved_too() {
+    let (fake, mut tuner) = applied(&[(7, LAB)], [lab()]);
+    fake.host().socket(7).state = CLOSE_WAIT;
+    let other = rule("other", "203.0.113.0", 24);
+    // The number of the path that has gone becomes another's.
+    tuner.apply(policy([])).unwrap();
+    tuner.apply(policy([other])).unwrap();
+    assert_eq!(
+        (clamp_of(&fake, 7), algorithm_of(&fake, 7)),
+        (None, "reno".into())
+    );
 }
