@@ -68,10 +68,11 @@ verify-mutants: ## Break constants and recovery rules one by one: does a test no
 	scripts/defects.py --check
 	scripts/defects.py
 
-verify-tuner: ## Measure what laws of the tuner do and cost; replace policies under 1,000 flows; follow docs/first-policy.md (needs root)
+verify-tuner: ## Measure what laws of the tuner do and cost; replace policies under 1,000 flows; follow docs/first-policy.md; have two tuners probe each other (needs root)
 	$(CARGO) test --locked --package fullpipe-tune --test it -- --ignored --nocapture --test-threads 1 long:: table:: ground::
 	$(CARGO) build --release --locked --package fullpipe --features tune --target-dir $${CARGO_TARGET_DIR:-target}/deb
 	scripts/first_policy.py $${CARGO_TARGET_DIR:-target}/deb/release/fullpipe
+	scripts/two_tuners.py $${CARGO_TARGET_DIR:-target}/deb/release/fullpipe
 
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
 # fuzz/artifacts.

@@ -75,6 +75,21 @@ pub struct TunerScope {
     /// Only flows of this process's network namespace, not of all that can be found
     #[arg(long)]
     pub own_namespace: bool,
+
+    /// How names of algorithms begin: names are the whole machine's, and two tuners on one kernel
+    /// need different ones
+    #[arg(long, value_name = "PREFIX", default_value = "fp_", value_parser = prefix)]
+    pub prefix: String,
+}
+
+/// No name of the kernel's own begins like that, and `highspeed` has room behind it.
+fn prefix(text: &str) -> Result<String, String> {
+    let between = text.strip_prefix("fp").and_then(|t| t.strip_suffix('_'));
+    let fits = |t: &str| t.len() <= 3 && t.bytes().all(|b| b.is_ascii_alphanumeric());
+    match between.is_some_and(fits) {
+        true => Ok(text.to_owned()),
+        false => Err("write `fp`, at most three letters or digits, and `_`".to_owned()),
+    }
 }
 
 /// `fullpipe tune run`.

@@ -1,4 +1,5 @@
-//! The commands of `docs/first-ten-minutes.md` and `docs/first-policy.md`, executed.
+//! The commands of `docs/first-ten-minutes.md` and `docs/first-policy.md`, executed, and two tuners
+//! that measure the path between them.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,6 +18,13 @@ fn the_page_of_the_first_ten_minutes_is_what_happens() {
 #[ignore = "needs network namespaces of its own, and two minutes of a machine that is not busy"]
 fn the_page_of_the_first_policy_is_what_happens() {
     follows("first_policy.py");
+}
+
+/// `cargo test -p fullpipe --features tune --test it -- --ignored two_tuners --nocapture`
+#[test]
+#[ignore = "needs root, and a minute of a machine that is not busy"]
+fn two_tuners_find_the_path_between_them() {
+    follows("two_tuners.py");
 }
 
 fn follows(script: &str) {

@@ -13,7 +13,6 @@ use fullpipe_doctor::Finding;
 use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_policy::{Policy, Source};
-use fullpipe_tune::bpf::PREFIX;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
 use fullpipe_tune::groups;
@@ -136,10 +135,11 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         TunerVerb::Inject(args) => inject::inject(args)?,
         TunerVerb::Guard(args) => {
             let state = &args.state.state;
-            guard::run(state, PREFIX, scope(args), PATIENCE, &mut output::say).map_err(failure)?;
+            let ended = guard::run(state, &args.prefix, scope(args), PATIENCE, &mut output::say);
+            ended.map_err(failure)?;
         }
         TunerVerb::Revert(args) => {
-            let reverted = daemon::revert(&args.state.state, PREFIX, scope(args));
+            let reverted = daemon::revert(&args.state.state, &args.prefix, scope(args));
             for line in reverted.map_err(failure)? {
                 output::data(&format!("{line}\n"))?;
             }
@@ -248,7 +248,7 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
         state: args.scope.state.state.clone(),
         cgroup,
         scope: scope(&args.scope),
-        prefix: PREFIX.to_owned(),
+        prefix: args.scope.prefix.clone(),
         guard: Some(guard_of(args)?),
         prober: Some(itself(&["tune", "probe", "--json"])?),
         answerer: args
@@ -275,6 +275,7 @@ fn page(address: SocketAddr) -> Result<Arc<Mutex<String>>, Failure> {
 fn guard_of(args: &TunerRun) -> Result<Command, Failure> {
     let mut guard = itself(&["tune", "guard", "--state"])?;
     guard.arg(&args.scope.state.state);
+    guard.args(["--prefix", &args.scope.prefix]);
     if args.scope.own_namespace {
         guard.arg("--own-namespace");
     }
