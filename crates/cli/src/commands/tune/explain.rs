@@ -11,8 +11,8 @@ use fullpipe_units::Span;
 use serde_json::{Value, json};
 
 use super::check::{path_json, refuse};
-use super::measured::known;
 use super::forecast::{Forecast, forecast};
+use super::measured::known;
 use crate::args::{Opened, TuneExplain};
 use crate::exit::{Exit, Failure};
 use crate::output;

@@ -168,7 +168,8 @@ fn planned(args: &TunerPlan) -> Result<Value, Failure> {
     match ask(&state.state.join(SOCKET), &request) {
         Ok(answer) => Ok(answer),
         Err(e) if is_nobody(&e) => {
-            plan::without_daemon(policy.compiled, PREFIX, scope(&args.scope)).map_err(failure)
+            plan::without_daemon(policy.compiled, &args.scope.prefix, scope(&args.scope))
+                .map_err(failure)
         }
         Err(e) => Err(Failure::new(Exit::Usage, e.to_string())),
     }

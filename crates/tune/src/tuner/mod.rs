@@ -1,22 +1,28 @@
 //! What the daemon does, over any [`Kernel`]: applies rules, gives running flows theirs, takes them
 //! back, and says what it did.
 
+mod decide;
+mod give_back;
+mod records;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fullpipe_policy::{Action, Compiled, Flow, OnDaemonLoss, Rule, Side, Verdict};
+use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Rule};
 
+pub use self::decide::Decision;
+pub use self::give_back::give_back;
+use self::give_back::{buffers_before, by_cookie, give_sizes, returns};
 use crate::arms::{Arms, Member};
 use crate::divide::{self, Flows};
-use crate::image::{Image, Numbers, Unfit, algorithm, buffer_option};
+use crate::image::{Image, Numbers, Unfit};
 use crate::journal::{Before, Entry, Given, Journal, JournalError, Key};
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
-use crate::layout::{
-    Control, Event, FlowRecord, Kind, Listing, Locks, Opened, Order, OrderAction, Record,
-};
+use crate::layout::{Control, Event, Listing, Order, OrderAction};
 use crate::sockets::Resize;
 
 /// Why the tuner cannot do it.
@@ -102,22 +108,6 @@ struct Known {
     /// The kernel does not give it its rule's algorithm: it is asked again with other rules.
     refused: bool,
 }
-
-/// What is to be done about a running flow, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    /// The socket.
-    pub seen: Seen,
-    /// `None`: it is left alone.
-    pub order: Option<Order>,
-    /// It runs as its rule says, or was left as it was for comparison (`true`): the rule's index.
-    pub arm: Option<(usize, bool)>,
-    /// In words, for the log and for `plan`.
-    pub why: String,
-}
-
-/// The parts of a [`Decision`].
-type Verdicted = (Option<Order>, String, Option<(usize, bool)>);
 
 impl<K: Kernel> Tuner<K> {
     /// Over `kernel`; algorithms of ours have names that begin with `prefix`.
@@ -454,34 +444,6 @@ impl<K: Kernel> Tuner<K> {
         Ok(())
     }
 
-    /// Flows whose record was lost, and those about which the journal is wrong: an order was
-    /// written down and failed.
-    fn learn(&mut self, decisions: &[Decision]) -> Result<(), TuneError> {
-        let mut entries = Vec::new();
-        for d in decisions.iter().filter(|d| d.order.is_none()) {
-            let record = d.seen.listing.flow.as_ref();
-            let record = record.filter(|f| !f.control && !f.given.is_empty());
-            let Some(record) = record.filter(|_| !is_changed(&d.seen)) else {
-                continue;
-            };
-            let (label, key) = (label(&d.seen.listing), d.seen.key());
-            let name = record.rule.and_then(|number| self.numbers.name(number));
-            let rule = self.each.iter().find(|r| Some(r.name.as_str()) == name);
-            let entry = self.journal.entry(key);
-            if entry.is_none_or(|e| e.given.algorithm != record.given) {
-                entries.push((key, Entry::of_record(label.clone(), record, rule)));
-            }
-            self.known.entry(record.cookie).or_insert_with(|| Known {
-                label,
-                key,
-                rule: record.rule,
-                buffers: rule.map_or((0, 0), |rule| buffers_given(rule, record)),
-                refused: false,
-            });
-        }
-        Ok(self.journal.touch(entries)?)
-    }
-
     /// Both arms of the paths that have two.
     fn compare(&mut self, decisions: &[Decision]) {
         if self.control.off {
@@ -601,217 +563,9 @@ impl<K: Kernel> Tuner<K> {
         Ok(())
     }
 
-    fn is_ours(&self, algorithm: &str) -> bool {
-        algorithm.starts_with(&self.prefix)
-    }
-
-    fn decide(&self, seen: Vec<Seen>) -> Vec<Decision> {
-        let listeners: BTreeSet<(u64, u16)> = seen
-            .iter()
-            .filter(|s| s.listing.state == LISTEN)
-            .map(|s| (s.namespace, s.listing.local.1))
-            .collect();
-        // Both are looked for only where a rule asks.
-        let rules = &self.compiled.rules;
-        let owners = match rules.iter().any(|r| r.process.is_some()) {
-            true => self.kernel.owners(),
-            false => BTreeMap::new(),
-        };
-        let groups = match rules.iter().any(|r| r.cgroup.is_some()) {
-            true => self.kernel.groups(),
-            false => BTreeMap::new(),
-        };
-        // Those of ours may send for hours after their peer has closed its end.
-        let is_flow =
-            |l: &Listing| l.state == ESTABLISHED || (l.state != LISTEN && self.is_tuned(l));
-        let flows = seen.into_iter().filter(|s| is_flow(&s.listing));
-        flows
-            .map(|seen| {
-                let listing = &seen.listing;
-                let accepted = listeners.contains(&(seen.namespace, listing.local.1));
-                let flow = Flow {
-                    local_port: listing.local.1,
-                    remote: SocketAddr::from(listing.remote),
-                    side: Some(if accepted {
-                        Side::Passive
-                    } else {
-                        Side::Active
-                    }),
-                    cgroup: groups.get(&listing.cgroup).cloned(),
-                    process: owners.get(&listing.inode).cloned(),
-                    chose_algorithm: listing.chosen
-                        && !self.is_tuned(listing)
-                        && !self.journal.has_returned(&seen)
-                        && !self.is_back(&seen),
-                    cookie: listing.cookie,
-                };
-                let (order, why, arm) = self.decide_one(&seen, &flow);
-                let arm = arm.filter(|_| order.is_none());
-                Decision {
-                    seen,
-                    order,
-                    why,
-                    arm,
-                }
-            })
-            .collect()
-    }
-
-    /// Whether it runs what a rule says, or did until its program changed it.
-    fn is_tuned(&self, listing: &Listing) -> bool {
-        self.is_ours(&listing.algorithm) || listing.flow.as_ref().is_some_and(|f| !f.control)
-    }
-
-    /// Whether it was given back what it had, and a failure came before that was written down.
-    fn is_back(&self, seen: &Seen) -> bool {
-        let entry = self.journal.entry(seen.key());
-        entry.is_some_and(|e| e.before.algorithm == seen.listing.algorithm)
-    }
-
-    /// A rule's flows get its algorithm, all others what they had before.
-    fn decide_one(&self, seen: &Seen, flow: &Flow) -> Verdicted {
-        let listing = &seen.listing;
-        let leave = |why: &str| {
-            if self.is_tuned(listing) {
-                let order = Order {
-                    action: OrderAction::Release,
-                    ..Order::default()
-                };
-                return (Some(order), format!("released: {why}"), None);
-            }
-            (None, why.to_owned(), None)
-        };
-        let keep = |why: &str| (None, why.to_owned(), None);
-        let verdict = match self.spared.contains(&listing.cookie) {
-            true => Verdict::NoRule,
-            false => self.compiled.verdict(flow),
-        };
-        let index = match verdict {
-            Verdict::NeverTuned => return leave("its port is never tuned"),
-            Verdict::NoRule => return leave("no rule"),
-            Verdict::AppChose(_) => return leave("its program chose the algorithm"),
-            Verdict::Control(index) => {
-                let (order, why, _) = leave("kept as it was, for comparison");
-                return (order, why, Some((index, true)));
-            }
-            Verdict::Rule(index) => index,
-        };
-        let path = &self.each[index];
-        let own = self
-            .own
-            .get(&listing.cookie)
-            .filter(|own| own.path == path.name);
-        let rule = own.map_or(path, |own| {
-            let part = self.each.iter().find(|rule| rule.name == own.rule.name);
-            part.unwrap_or(&own.rule)
-        });
-        let is_kernels = matches!(rule.action, Action::Kernel(_));
-        if self.control.off && (is_kernels || !self.is_tuned(listing)) {
-            // The programs switch off what is theirs.
-            return leave("off");
-        }
-        let order = Order {
-            action: OrderAction::Adopt,
-            rule: self.numbers.of(&rule.name),
-            algorithm: algorithm(rule, &self.prefix),
-            send_buffer: buffer_option(rule.send_buffer),
-            receive_buffer: buffer_option(rule.receive_buffer),
-            ..Order::default()
-        };
-        if let Some(record) = listing.flow.as_ref().filter(|f| !f.control) {
-            if is_changed(seen) && !self.journal.has_returned(seen) {
-                return keep("its program has changed the algorithm since");
-            }
-            let known = self.known.get(&listing.cookie);
-            if known.is_some_and(|k| k.refused) {
-                return keep("the kernel refuses its rule's algorithm");
-            }
-            let buffers = known.map(|k| k.buffers);
-            let same = buffers.is_none_or(|b| b == (order.send_buffer, order.receive_buffer));
-            if record.rule == order.rule && listing.algorithm == order.algorithm {
-                if same {
-                    // One with parameters of its own says nothing of its path's.
-                    let arm = own.is_none().then_some((index, false));
-                    return (None, "as its rule says".to_owned(), arm);
-                }
-                let why = format!("rule {}: other buffers", path.name);
-                return (Some(order), why, None);
-            }
-        }
-        let was = &listing.algorithm;
-        let why = match own {
-            Some(_) => format!(
-                "rule {}, for this flow {}, was {was}",
-                path.name, rule.stack
-            ),
-            None => format!("rule {} ({}), was {was}", path.name, rule.stack),
-        };
-        (Some(order), why, None)
-    }
-
-    /// A sign of life, and everything that happened since the last one.
-    ///
-    /// # Errors
-    /// [`TuneError::Kernel`].
-    pub fn tick(&mut self, wait: Duration) -> Result<(), TuneError> {
-        self.beat()?;
-        let records = self.kernel.records(wait)?;
-        let mut entries = Vec::new();
-        for record in records {
-            match record {
-                Record::Opened(opened) => entries.extend(self.note_opened(*opened)),
-                Record::Event(event) => self.note(event),
-            }
-        }
-        // All of them by one sync.
-        self.journal.touch(entries)?;
-        self.divide()
-    }
-
     fn beat(&mut self) -> Result<(), TuneError> {
         self.control.heartbeat_us = self.kernel.now_us();
         Ok(self.kernel.control(&self.control)?)
-    }
-
-    /// A new flow, to which the kernel side has given its rule.
-    fn note_opened(&mut self, o: Opened) -> Option<(Key, Entry)> {
-        let rule = o.flow.rule.and_then(|n| self.numbers.name(n));
-        let rule = self.each.iter().find(|r| Some(r.name.as_str()) == rule);
-        let (name, stack) = rule.map_or(("?", "?"), |r| (&r.name, &r.stack));
-        let label = ends(o.local, o.remote);
-        self.log.push(match (o.flow.control, o.done) {
-            (true, _) => format!("{label}: new, rule {name}: kept for comparison"),
-            (_, 0) => format!("{label}: new, rule {name} ({stack}), was {}", o.flow.before),
-            (_, e) => format!("{label}: new, rule {name}: refused, error {}", -e),
-        });
-        if o.flow.control {
-            return None;
-        }
-        let key = (o.namespace, o.flow.cookie);
-        if self.journal.knows(key) {
-            // It comes late: the flow was looked at in the meantime.
-            return None;
-        }
-        let entry = Entry::of_record(label.clone(), &o.flow, rule);
-        let known = Known {
-            label,
-            key,
-            rule: o.flow.rule,
-            buffers: rule.map_or((0, 0), |r| buffers_given(r, &o.flow)),
-            refused: o.done != 0,
-        };
-        self.known.insert(o.flow.cookie, known);
-        Some((key, entry))
-    }
-
-    fn note(&mut self, event: Event) {
-        if event.kind == Kind::Release
-            && event.value == CLOSED
-            && let Some(known) = self.known.remove(&event.cookie)
-        {
-            self.log.push(format!("{}: ended", known.label));
-        }
-        self.watched.push(event);
     }
 
     /// Switches everything off or on, at once: flows keep their algorithm's name and run Reno.
@@ -916,222 +670,6 @@ impl<K: Kernel> Tuner<K> {
     }
 }
 
-impl Entry {
-    /// Of a flow, as the kernel side remembers it.
-    fn of_record(flow: String, record: &FlowRecord, rule: Option<&Rule>) -> Self {
-        let (send_buffer, receive_buffer) = rule.map_or((0, 0), |r| buffers_given(r, record));
-        Self {
-            flow,
-            before: Before::kept(record),
-            given: Given {
-                algorithm: record.given.clone(),
-                ceiling: rule.map_or(0, ceiling),
-                send_buffer,
-                receive_buffer,
-            },
-        }
-    }
-}
-
-impl Decision {
-    fn is(&self, action: OrderAction) -> bool {
-        self.order.as_ref().is_some_and(|o| o.action == action)
-    }
-}
-
-/// Options of the buffers that the kernel side has given a flow. A part of a path's may have become
-/// another one since.
-fn buffers_given(rule: &Rule, record: &FlowRecord) -> (u32, u32) {
-    match rule.divide {
-        // The kernel keeps twice the option (socket(7)).
-        true => (record.given_send / 2, record.given_receive / 2),
-        false => (
-            buffer_option(rule.send_buffer),
-            buffer_option(rule.receive_buffer),
-        ),
-    }
-}
-
-/// Whether a flow's algorithm is not the one that it was given.
-fn is_changed(seen: &Seen) -> bool {
-    let record = seen.listing.flow.as_ref();
-    record.is_some_and(|f| !f.given.is_empty() && f.given != seen.listing.algorithm)
-}
-
-/// What gives a flow back what it had: what the kernel side remembers, or the journal, or the
-/// default of its namespace. What its program has changed since stays.
-fn release_order(seen: &Seen, prefix: &str, journal: &Journal) -> Order {
-    let listing = &seen.listing;
-    let entry = journal.entry(seen.key());
-    let given = entry.map(|e| &e.given.algorithm);
-    let since = match &listing.flow {
-        Some(_) => is_changed(seen),
-        None => !listing.algorithm.starts_with(prefix) && given != Some(&listing.algorithm),
-    };
-    let before = listing.flow.as_ref().map(|f| f.before.clone());
-    let before = before.filter(|b| !b.is_empty() && !b.starts_with(prefix));
-    let before = before.or_else(|| entry.map(|e| e.before.algorithm.clone()));
-    Order {
-        action: OrderAction::Release,
-        algorithm: match since {
-            true => listing.algorithm.clone(),
-            false => before.unwrap_or_else(|| seen.default.clone()),
-        },
-        max_pacing: entry.map_or(u64::MAX, |e| e.before.max_pacing),
-        ceiling: entry.map_or(0, |e| e.given.ceiling),
-        ..Order::default()
-    }
-}
-
-/// Buffers that are as a rule set them, as they were before.
-fn buffers_before(seen: &Seen, entry: Option<&Entry>) -> Option<Resize> {
-    let listing = &seen.listing;
-    let (before, given) = match (&listing.flow, entry) {
-        (Some(f), _) => (Before::kept(f), (f.given_send, f.given_receive)),
-        (None, Some(e)) => {
-            let send = sized(e.given.send_buffer, "wmem_max");
-            let receive = sized(e.given.receive_buffer, "rmem_max");
-            let tuned = |locked: bool, size: u32| if locked { 0 } else { size };
-            let Locks {
-                send: own,
-                receive: too,
-            } = e.before.locks;
-            (e.before.clone(), (tuned(own, send), tuned(too, receive)))
-        }
-        (None, None) => return None,
-    };
-    let as_given = |given: u32, now: u32| given > 0 && given == now;
-    let size = Resize {
-        cookie: listing.cookie,
-        inode: listing.inode,
-        send: as_given(given.0, listing.send_buffer).then_some(before.send_buffer),
-        receive: as_given(given.1, listing.receive_buffer).then_some(before.receive_buffer),
-    };
-    Some(size).filter(|s| s.send.or(s.receive).is_some())
-}
-
-/// What the kernel makes of an option (socket(7)): at most the limit, and twice that.
-fn sized(option: u32, limit: &str) -> u32 {
-    let limit = fs::read_to_string(format!("/proc/sys/net/core/{limit}"));
-    let limit = limit.ok().and_then(|l| l.trim().parse().ok());
-    2 * option.min(limit.unwrap_or(option)).min(i32::MAX as u32 / 2)
-}
-
-fn by_cookie(seen: Vec<Seen>) -> BTreeMap<u64, Seen> {
-    seen.into_iter().map(|s| (s.listing.cookie, s)).collect()
-}
-
-/// Gives buffers their size back, and their tuning where the socket can be reached. Words for flows
-/// whose buffers the kernel does not tune any more.
-fn give_sizes<K: Kernel>(
-    kernel: &mut K,
-    sizes: &[(Key, Resize)],
-) -> Result<BTreeMap<Key, String>, KernelError> {
-    let each: Vec<Resize> = sizes.iter().map(|(_, size)| *size).collect();
-    let mut words = BTreeMap::new();
-    let mut orders = Vec::new();
-    for ((key, size), done) in sizes.iter().zip(kernel.resize(&each)) {
-        if let Err(e) = done {
-            let order = Order {
-                action: OrderAction::Resize,
-                send_buffer: size.send.unwrap_or(0) / 2,
-                receive_buffer: size.receive.unwrap_or(0) / 2,
-                ..Order::default()
-            };
-            orders.push((size.cookie, order));
-            let why = format!(", but the kernel does not tune its buffers any more ({e})");
-            words.insert(*key, why);
-        }
-    }
-    if !orders.is_empty() {
-        kernel.flows(&orders)?;
-    }
-    Ok(words)
-}
-
-/// Gives flows back what they had, and says what each has then. One whose algorithm is not to be
-/// had any more gets the default of its namespace, or Reno, which is always there.
-fn returns<K: Kernel>(
-    kernel: &mut K,
-    journal: &mut Journal,
-    prefix: &str,
-    flows: Vec<Seen>,
-) -> Result<Vec<(Seen, String)>, TuneError> {
-    let mut said = BTreeMap::new();
-    let mut left: Vec<(Seen, Order)> = flows
-        .iter()
-        .map(|s| (s.clone(), release_order(s, prefix, journal)))
-        .collect();
-    let mut returned = Vec::new();
-    for attempt in 0..3 {
-        let orders: Vec<(u64, Order)> = left
-            .iter()
-            .map(|(s, order)| (s.listing.cookie, order.clone()))
-            .collect();
-        if orders.is_empty() {
-            break;
-        }
-        let after = by_cookie(kernel.flows(&orders)?);
-        let mut again = Vec::new();
-        for (seen, mut order) in left {
-            let done = after.get(&seen.listing.cookie).and_then(|s| s.listing.done);
-            let text = match done {
-                Some(0) => {
-                    returned.push((seen.key(), order.algorithm.clone()));
-                    format!("{} again", order.algorithm)
-                }
-                Some(e) => format!("{}: refused, error {}", order.algorithm, -e),
-                None => "has ended".to_owned(),
-            };
-            let line: &mut String = said.entry(seen.key()).or_default();
-            *line = format!("{line}: {text}");
-            if done.is_some_and(|e| e != 0) {
-                order.algorithm = match attempt {
-                    0 => seen.default.clone(),
-                    _ => "reno".to_owned(),
-                };
-                again.push((seen, order));
-            }
-        }
-        left = again;
-    }
-    let sizes = flows.iter().filter_map(|s| {
-        let size = buffers_before(s, journal.entry(s.key()))?;
-        Some((s.key(), size))
-    });
-    let sizes: Vec<(Key, Resize)> = sizes.collect();
-    for (key, why) in give_sizes(kernel, &sizes)? {
-        said.entry(key).or_default().push_str(&why);
-    }
-    journal.returned(returned)?;
-    let words = flows.into_iter().map(|seen| {
-        let what = said.remove(&seen.key()).unwrap_or_default();
-        (seen, what)
-    });
-    Ok(words.collect())
-}
-
-/// Gives back what a tuner that is gone has left: flows whose algorithm has a name of its own, and
-/// those of its journal that `which` accepts. Returns a line per flow.
-///
-/// # Errors
-/// [`TuneError`].
-pub fn give_back<K: Kernel>(
-    kernel: &mut K,
-    journal: &mut Journal,
-    prefix: &str,
-    seen: Vec<Seen>,
-    which: impl Fn(&Seen) -> bool,
-) -> Result<Vec<String>, TuneError> {
-    let touched =
-        |s: &Seen| s.listing.algorithm.starts_with(prefix) || journal.entry(s.key()).is_some();
-    let left = seen.into_iter();
-    let left = left.filter(|s| s.listing.state != LISTEN && touched(s) && which(s));
-    let back = returns(kernel, journal, prefix, left.collect())?;
-    let line = |(seen, what): (Seen, String)| format!("{}{what}", label(&seen.listing));
-    Ok(back.into_iter().map(line).collect())
-}
-
 /// A rule's ceiling of pacing, bytes per second; 0: none.
 fn ceiling(rule: &Rule) -> u32 {
     match &rule.action {
@@ -1154,6 +692,3 @@ fn ends(local: (IpAddr, u16), remote: (IpAddr, u16)) -> String {
     let local = SocketAddr::from(local);
     format!("{local} -> {}", SocketAddr::from(remote))
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,216 @@
+//! What stands after a failure, a crash, and records that come late or not at all.
+
+use super::*;
+
+/// The tuner is killed, and its programs with it.
+fn crash(fake: &Fake, tuner: Tuner<Fake>) {
+    drop(tuner);
+    fake.host().forgets();
+    fake.deeds();
+}
+
+fn revert(fake: &Fake) -> Vec<String> {
+    let seen = fake.clone().flows(&[]).unwrap();
+    give_back(&mut fake.clone(), &mut fake.journal(), PREFIX, seen, |_| {
+        true
+    })
+    .unwrap()
+}
+
+#[test]
+fn revert_gives_back_what_the_journal_has() {
+    let fake = Fake::new(&[(7, LAB), (8, LAB), (9, ELSEWHERE)]);
+    fake.host().socket(7).algorithm = "cubic".to_owned();
+    let mut tuner = fake.tuner();
+    let sized = Rule {
+        send_buffer: Some(50_000),
+        ..kernels("dctcp")
+    };
+    tuner.apply(policy([sized])).unwrap();
+    // One that the programs have given it, and one that somebody has changed since.
+    fake.host().opens(10, LAB);
+    hear(&mut tuner);
+    assert_eq!(fake.host().socket(7).send_buffer, 100_000);
+    crash(&fake, tuner);
+    fake.host().choose(8, "bbr");
+    let lines = revert(&fake);
+    let orders = [
+        releases(7, "cubic"),
+        releases(8, "bbr"),
+        releases(10, "reno"),
+    ];
+    assert_eq!((fake.orders(), lines.len()), (orders.to_vec(), 3));
+    let mut host = fake.host();
+    let socket = host.socket(7);
+    assert_eq!((socket.send_buffer, socket.locks.send), (87_040, false));
+    drop(host);
+    // Once.
+    assert_eq!((revert(&fake), fake.deeds()), (vec![], vec![]));
+}
+
+#[test]
+fn sizes_come_back_where_the_socket_cannot_be_reached() {
+    let sized = Rule {
+        send_buffer: Some(50_000),
+        ..lab()
+    };
+    let (fake, mut tuner) = applied(&[(7, LAB)], [sized]);
+    fake.host().failing = Some(Failing::Resize);
+    tuner.finish().unwrap();
+    let mut host = fake.host();
+    assert_eq!(
+        (host.socket(7).send_buffer, host.socket(7).locks.send),
+        (87_040, true)
+    );
+    let said = tuner.take_log().pop().unwrap();
+    assert!(
+        said.contains("does not tune its buffers any more"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_tuner_before_has_left_is_given_back_first() {
+    let (fake, tuner) = applied(&[(7, LAB), (8, ELSEWHERE)], [lab()]);
+    crash(&fake, tuner);
+    let mut next = fake.tuner();
+    next.apply(policy([lab()])).unwrap();
+    assert_eq!(fake.orders(), [releases(7, "reno"), adopts(7, "fp_aimd")]);
+}
+
+/// What is in force is `before`, for running flows and for new ones, after an apply that failed.
+fn is_as_before(fake: &Fake, tuner: &mut Tuner<Fake>, clamp: u32, cookie: u64) {
+    fake.host().failing = None;
+    assert_eq!(clamp_of(fake, 7), Some(clamp));
+    fake.host().opens(cookie, LAB);
+    hear(tuner);
+    assert_eq!(clamp_of(fake, cookie), Some(clamp));
+    let Action::Ours { params, .. } = &tuner.rules()[0].action else {
+        unreachable!("an action of ours")
+    };
+    assert_eq!(params.clamp, clamp);
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_rules_before_in_force() {
+    let ceiling = |fake: &Fake| fake.journal().entry((1, 7)).unwrap().given.ceiling;
+    let numbers =
+        |clamp: u32, pacing: u64| policy([with(|p| (p.clamp, p.pacing) = (clamp, pacing))]);
+    let (fake, mut tuner) = applied(&[(7, LAB)], numbers(10, 1000).rules);
+    for (failing, cookie) in [(Failing::Fill, 20), (Failing::Control, 21)] {
+        fake.host().failing = Some(failing);
+        tuner.apply(numbers(20, 2000)).unwrap_err();
+        is_as_before(&fake, &mut tuner, 10, cookie);
+        assert_eq!(ceiling(&fake), 1000, "what flows have");
+    }
+    tuner.apply(numbers(20, 2000)).unwrap();
+    assert_eq!(clamp_of(&fake, 7), Some(20));
+    assert_eq!((ceiling(&fake), fake.orders()), (2000, vec![]));
+}
+
+#[test]
+fn an_apply_whose_flows_cannot_be_moved_leaves_the_rules_before_in_force() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [with(|p| p.clamp = 10)]);
+    for (failing, cookie) in [(Failing::Flows, 20), (Failing::Orders(0), 21)] {
+        fake.host().failing = Some(failing);
+        tuner.apply(policy([kernels("dctcp")])).unwrap_err();
+        is_as_before(&fake, &mut tuner, 10, cookie);
+    }
+    // Some were moved: the next look moves them back.
+    fake.host().failing = Some(Failing::Orders(1));
+    tuner.apply(policy([kernels("dctcp")])).unwrap_err();
+    assert_eq!(["dctcp", "fp_aimd"], [7, 8].map(|c| algorithm_of(&fake, c)));
+    fake.host().failing = None;
+    fake.deeds();
+    tuner.settle().unwrap();
+    assert_eq!(fake.orders(), [adopts(7, "fp_aimd")]);
+    // The journal says what they have, whatever was written before the failure.
+    tuner.settle().unwrap();
+    let journal = fake.journal();
+    let given = [7, 8].map(|c| journal.entry((1, c)).unwrap().given.algorithm.as_str());
+    assert_eq!(given, ["fp_aimd"; 2]);
+    // And the next apply moves all.
+    tuner.apply(policy([kernels("dctcp")])).unwrap();
+    assert_eq!(fake.orders().len(), 4);
+}
+
+#[test]
+fn a_release_that_fails_in_the_middle_is_mended_by_the_next() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [lab()]);
+    fake.host().failing = Some(Failing::Orders(1));
+    tuner.apply(empty()).unwrap_err();
+    fake.host().failing = None;
+    // The first has been given back, and nobody has heard of it: its algorithm is not its program's
+    // choice.
+    tuner.apply(policy([lab()])).unwrap();
+    assert_eq!(["fp_aimd"; 2], [7, 8].map(|c| algorithm_of(&fake, c)));
+    tuner.finish().unwrap();
+    assert_eq!(["reno"; 2], [7, 8].map(|c| algorithm_of(&fake, c)));
+}
+
+#[test]
+fn parameters_of_one_flow_that_cannot_be_given_are_none() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [with(|p| p.clamp = 10)]);
+    let own = with(|p| p.clamp = 3).action;
+    for failing in [
+        Failing::Fill,
+        Failing::Control,
+        Failing::Flows,
+        Failing::Orders(0),
+    ] {
+        fake.host().failing = Some(failing);
+        tuner.set_flow(7, "lab", own.clone(), "own").unwrap_err();
+        fake.host().failing = None;
+        tuner.settle().unwrap();
+        assert_eq!(
+            [Some(10); 2],
+            [7, 8].map(|c| clamp_of(&fake, c)),
+            "{failing:?}"
+        );
+    }
+    tuner.set_flow(7, "lab", own, "own").unwrap();
+    assert_eq!([Some(3), Some(10)], [7, 8].map(|c| clamp_of(&fake, c)));
+}
+
+#[test]
+fn a_flow_whose_record_was_lost_is_in_the_journal_with_the_next_look() {
+    let (fake, mut tuner) = applied(&[], [kernels("dctcp")]);
+    fake.host().is_full = true;
+    fake.host().opens(7, LAB);
+    hear(&mut tuner);
+    tuner.settle().unwrap();
+    crash(&fake, tuner);
+    revert(&fake);
+    assert_eq!(fake.orders(), [releases(7, "reno")]);
+}
+
+#[test]
+fn a_record_that_comes_late_says_nothing_of_what_was_ordered_since() {
+    let (fake, mut tuner) = applied(&[], [lab()]);
+    fake.host().opens(7, LAB);
+    fake.host().opens(8, LAB);
+    // Before anybody has heard of them.
+    tuner.apply(policy([kernels("dctcp")])).unwrap();
+    tuner.release(|l| l.cookie == 8).unwrap();
+    hear(&mut tuner);
+    let journal = fake.journal();
+    assert_eq!(journal.entry((1, 7)).unwrap().given.algorithm, "dctcp");
+    assert!(journal.has_returned(&fake.host().sockets[&8]));
+    fake.deeds();
+    tuner.adopt().unwrap();
+    assert_eq!(fake.orders(), [adopts(8, "dctcp")]);
+}
+
+#[test]
+fn flows_whose_peer_has_closed_its_end_are_moved_too() {
+    let (fake, mut tuner) = applied(&[(7, LAB)], [lab()]);
+    fake.host().socket(7).state = CLOSE_WAIT;
+    let other = rule("other", "203.0.113.0", 24);
+    // The number of the path that has gone becomes another's.
+    tuner.apply(policy([])).unwrap();
+    tuner.apply(policy([other])).unwrap();
+    assert_eq!(
+        (clamp_of(&fake, 7), algorithm_of(&fake, 7)),
+        (None, "reno".into())
+    );
+}
