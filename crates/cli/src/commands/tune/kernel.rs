@@ -33,6 +33,7 @@ use crate::commands::serve;
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus;
 use crate::output;
+use crate::state;
 use crate::table::{Align, Table, number};
 
 /// What `tune doctor` says of it.
@@ -199,7 +200,8 @@ fn answer(args: &TunerAnswer) -> Result<Exit, Failure> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
-    let identity = args.state.state.join("identity");
+    // The daemon's folder may be gone after a boot, and whoever knows this host asks for the same.
+    let identity = state::file("identity").unwrap_or_else(|| args.state.state.join("identity"));
     let identity = identity.display().to_string();
     let mut words = vec![
         "fullpipe",
