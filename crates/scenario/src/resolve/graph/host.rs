@@ -80,8 +80,7 @@ impl Layout {
             }
             let of_interface = [Transport::sendstall, Transport::tsq];
             for key in of_interface.iter().filter(|key| t.is_given(key)) {
-                let message = "the host has no interface that could be full: set `nic_rate`";
-                t.warn(findings, key, message);
+                t.warn(findings, key, NO_INTERFACE);
             }
         }
     }
@@ -116,6 +115,10 @@ impl Layout {
         entry.link
     }
 }
+
+/// Names no rate of the path: a matrix may vary it, and the warning holds for all cases alike.
+const NO_INTERFACE: &str = "the host has no interface that could be full: `txqueuelen = 1000` \
+                            gives it one as fast as the path, `nic_rate` one of another rate";
 
 /// Packets that wait at an interface if nobody says otherwise (Linux `DEFAULT_TX_QUEUE_LEN`,
 /// `include/net/pkt_sched.h`, `net/core/dev.c`).

@@ -217,7 +217,26 @@ fn warnings() {
         lines,
         [
             "test.toml:8: `flow.main.ecn = true`: this changes nothing: it needs a queue on its way that marks packets",
-            "test.toml:9: `flow.main.sendstall = \"ignore\"`: the host has no interface that could be full: set `nic_rate`"
+            "test.toml:9: `flow.main.sendstall = \"ignore\"`: the host has no interface that could be full: `txqueuelen = 1000` gives it one as fast as the path, `nic_rate` one of another rate"
         ]
     );
+}
+
+/// One warning for a path of several rates, and none once the remedy is taken.
+#[test]
+fn a_host_without_interface_is_told_how_to_get_one() {
+    let of = |lines: &str| {
+        let matrix = "\n[matrix]\n\"path.rate\" = [\"10Mbit/s\", \"1Gbit/s\"]\n";
+        read(&format!("{}{matrix}", small(lines))).warnings
+    };
+    for key in ["sendstall = \"ignore\"", "tsq = true"] {
+        let warnings = of(key);
+        assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
+        assert!(warnings[0].message.contains("`txqueuelen = 1000`"));
+        for remedy in ["txqueuelen = 1000", "nic_rate = \"1Gbit/s\""] {
+            let warnings = of(&format!("{key}\n{remedy}"));
+            assert!(warnings.is_empty(), "{key}, {remedy}: {warnings:?}");
+        }
+    }
+    assert!(of("").is_empty(), "who asks for nothing is told nothing");
 }
