@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
-use fullpipe_report::figure::Style;
 use fullpipe_report::figure::asked::Kind;
+use fullpipe_report::figure::{Range, Ranges, Style};
 
 use super::parse::{key_value, millimetres};
 
@@ -44,8 +44,28 @@ pub struct Figure {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Part of the horizontal axis that is drawn, as `10:20`, `10:` or `:20`, in its unit
+    #[arg(long, value_name = "FROM:TO", value_parser = str::parse::<Range>)]
+    #[arg(allow_hyphen_values = true)]
+    pub x_range: Option<Range>,
+
+    /// Part of the vertical axis that is drawn; an open end is that of what `--x-range` leaves
+    #[arg(long, value_name = "FROM:TO", value_parser = str::parse::<Range>)]
+    #[arg(allow_hyphen_values = true)]
+    pub y_range: Option<Range>,
+
     #[command(flatten)]
     pub print: Print,
+}
+
+impl Figure {
+    /// The parts of the axes; all of them by default.
+    pub fn ranges(&self) -> Ranges {
+        Ranges {
+            x: self.x_range.unwrap_or_default(),
+            y: self.y_range.unwrap_or_default(),
+        }
+    }
 }
 
 /// Options of size, letters and colours, of every command that writes a picture.
@@ -159,7 +179,8 @@ What competes (the stacks, as a rule) gives the lines of a picture and the rows 
 combination of the other keys of [matrix] gives a panel or a column. `--where` chooses among the \
 cases. `--out` decides the form: SVG, PDF and PNG are pictures, CSV has their numbers, one row for \
 each point, and a table's CSV has numbers in full, a column for each. In a PDF lines are lines, text \
-is text, and the font is embedded.";
+is text, and the font is embedded. `--x-range` and `--y-range` cut the axes of a picture, not the \
+numbers.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -170,6 +191,7 @@ Examples:
   fullpipe figure results table --metric goodput_mbps --metric rtt_ms.p95 --out table.csv
   fullpipe figure results runs --out runs.csv          a row for each seed
   fullpipe figure results load --out load.pdf          throughput up, down, and the ping below
+  fullpipe figure results window --x-range 10:20 --y-range 0:800
 
 For a column of a paper, 84 mm wide, in Times of 8 points
   fullpipe figure results window --width 84mm --font Times --font-size 8 --no-title --out window.pdf

@@ -54,6 +54,9 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
     let file = args.out.as_deref().unwrap_or(&own);
     let fits = |form: Form| matches!(form, Form::Csv) || !form.is_table() || kind == Kind::Matrix;
     let picture = Picture::named("--out", file, &format!("{word}.svg"), fits)?;
+    if picture.form.is_table() {
+        refuse_ranges(args, "the numbers are written whole")?;
+    }
     let dir = ResultDir::open(&args.dir)?;
     let asked = Asked {
         metric: args.metric.first().cloned(),
@@ -74,6 +77,7 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
         let text = rows_text(printed.unwrap_or(&drawn.tidy), picture.form);
         return picture.write(text.as_bytes());
     }
+    let drawn = drawn.within(&args.ranges()).map_err(refused)?;
     let style = args.print.style();
     let svg = drawn.svg(&style).map_err(refused)?;
     picture.draw(&svg, &style, &origin(dir.manifest()))
@@ -101,6 +105,7 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
         let hint = "a table has all flows and seeds; `--where` chooses cases";
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
+    refuse_ranges(args, "a table has no axes")?;
     let form = picture.as_ref().map(|picture| picture.form);
     let dir = ResultDir::open(&args.dir)?;
     let result = dir.result()?;
@@ -118,6 +123,16 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
         None => output::data(&text),
         Some(picture) => picture.write(text.as_bytes()),
     }
+}
+
+/// Parts of axes are of a picture.
+fn refuse_ranges(args: &Figure, why: &str) -> Result<(), Failure> {
+    if args.x_range.is_none() && args.y_range.is_none() {
+        return Ok(());
+    }
+    let message = format!("--x-range and --y-range cut the axes of a picture: {why}");
+    let hint = "leave them out, or name a picture: `--out FILE.svg`";
+    Err(Failure::new(Exit::Usage, message).hint(hint))
 }
 
 /// A table of these cases in its form, on a terminal without one; `None` without a row.

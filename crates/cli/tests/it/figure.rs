@@ -125,6 +125,83 @@ fn every_kind_is_drawn_and_told_in_numbers() {
     assert!(dir.join("r/figures/window.svg").exists());
 }
 
+/// A part of the axes in every figure that has them, in the units that they show.
+#[test]
+fn a_range_cuts_the_axes_of_a_picture() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let one = ["--where", "rtt=20ms"];
+    for (kind, x, y, has, lacks) in [
+        ("window", "2:4", "10:20", &[">2<", ">4<", ">20<"][..], ">6<"),
+        ("goodput", "2:4", ":9", &[">2<", ">4<", ">9<"], ">10<"),
+        ("rtt", "5:", "21:23", &[">5<", ">21<", ">23<"], ">1<"),
+        ("queue", ":3", "-1:40", &[">3<", ">40<"], ">6<"),
+        (
+            "distribution",
+            "0.1:1.3",
+            "0.3:0.9",
+            &[">0.2<", ">0.9<"],
+            ">0.01<",
+        ),
+        ("response", "1e-4:1e-1", "2:50", &[">1e-4<", ">5<"], ">100<"),
+    ] {
+        let args = [&[kind, "--x-range", x, "--y-range", y][..], &one].concat();
+        let svg = drawn(dir, &args, "f.svg");
+        assert!(svg.contains("<clipPath"), "{kind}");
+        for word in has {
+            assert!(svg.contains(word), "{kind} {word}: {svg}");
+        }
+        assert!(!svg.contains(lacks), "{kind} {lacks}: {svg}");
+    }
+    // Below an axis of the matrix stand milliseconds.
+    let bars = drawn(dir, &["bars", "--x-range", "10:30"], "f.svg");
+    assert!(
+        bars.contains(">20 ms<") && !bars.contains(">40 ms<"),
+        "{bars}"
+    );
+    // Two panels beside each other have the same axes.
+    let both = drawn(dir, &["window", "--x-range", "2:4"], "f.svg");
+    assert!(both.contains(">4<") && !both.contains(">6<"), "{both}");
+    for (args, words) in [
+        (
+            &["matrix", "--x-range", "1:2"][..],
+            "--x-range: a table has no axes",
+        ),
+        (
+            &["bars", "--where", "rtt=20ms", "--x-range", "1:2"],
+            "the axis has names, no numbers",
+        ),
+        (&["response", "--x-range", "0:1"], "the axis is logarithmic"),
+        (
+            &["window", "--x-range", "60:"],
+            "nothing of the figure is between the ends of 60:",
+        ),
+        (
+            &["window", "--y-range", "1e6:"],
+            "--y-range: nothing of the figure",
+        ),
+        (
+            &["window", "--x-range", "4:2"],
+            "it ends where it begins, or before",
+        ),
+        (&["window", "--x-range", "4"], "expected `FROM:TO`"),
+        (
+            &["window", "--x-range", "2:4", "--out", "f.csv"],
+            "the numbers are written whole",
+        ),
+        (&["table", "--y-range", "2:4"], "a table has no axes"),
+    ] {
+        let refused = figure(dir, args);
+        assert_eq!(refused.code, 2, "{args:?}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(words),
+            "{args:?}: {}",
+            refused.stderr
+        );
+    }
+}
+
 /// What is drawn of a window is what `--where` leaves; a single panel lays both stacks over one
 /// another.
 #[test]

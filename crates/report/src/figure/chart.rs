@@ -1,5 +1,7 @@
 //! Curves and points over a number, a time or names: panels side by side.
 
+use super::Ranges;
+
 /// A picture of panels that show the same things, one line of the legend each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
@@ -26,6 +28,8 @@ pub struct Panel {
     pub lines: Vec<Line>,
     /// End of the warm-up on the horizontal axis: what is before it is drawn and not measured.
     pub warmup: f64,
+    /// Parts of the axes that are drawn, in the numbers of the points.
+    pub ranges: Ranges,
 }
 
 /// An axis.

@@ -15,6 +15,7 @@ mod draw;
 mod folder;
 mod overlay;
 mod picture;
+mod range;
 mod rows;
 mod stored;
 mod style;
@@ -35,6 +36,7 @@ pub use draw::{OVERVIEW_PANELS, described, overview_svg};
 pub use folder::Written;
 pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
+pub use range::{Range, Ranges};
 pub use rows::Rows;
 pub use style::Style;
 

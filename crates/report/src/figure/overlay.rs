@@ -48,7 +48,7 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
             window_unit: "segments".to_owned(),
             mss: None,
             curves,
-            levels: Vec::new(),
+            ..Figure::default()
         }))
     })
 }

@@ -1,5 +1,7 @@
 //! What stands in a picture.
 
+use super::Ranges;
+
 /// What stands in one picture: the flows of one case and one seed.
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
@@ -19,6 +21,8 @@ pub struct Figure {
     pub curves: Vec<Curve>,
     /// Horizontal lines with a label, for example what the path holds.
     pub levels: Vec<Level>,
+    /// Parts of the axes that are drawn: seconds, and windows in the unit of their axis.
+    pub ranges: Ranges,
 }
 
 impl Figure {

@@ -55,6 +55,7 @@ impl Figure {
             mss: same_mss(&case.flows),
             curves,
             levels: levels(case, seed, peer),
+            ..Figure::default()
         }))
     }
 }

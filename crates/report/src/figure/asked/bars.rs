@@ -35,7 +35,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 scale: Scale::Linear,
             },
             lines: Vec::new(),
-            warmup: 0.0,
+            ..Panel::default()
         };
         for member in members {
             let Some(estimate) = view.estimate(member.case, &metric, of.as_deref()) else {

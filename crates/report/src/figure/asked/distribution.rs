@@ -80,7 +80,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             scale: Scale::Linear,
         },
         lines,
-        warmup: 0.0,
+        ..Panel::default()
     };
     Ok(Drawn {
         drawing: Drawing::Chart(Chart {

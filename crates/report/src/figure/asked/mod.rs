@@ -8,6 +8,7 @@ mod distribution;
 mod load;
 mod matrix;
 mod over_time;
+mod ranges;
 mod response;
 mod view;
 mod window;
@@ -193,6 +194,16 @@ pub enum AskedError {
         /// Keys with their values.
         axes: String,
     },
+    /// An axis cannot be drawn so.
+    #[error("--{axis}-range: {what}")]
+    Range {
+        /// `x` or `y`.
+        axis: char,
+        /// Why, in words.
+        what: String,
+        /// The remedy.
+        hint: String,
+    },
     /// A table is wider than the paper.
     #[error("the table is {0:.0} mm wide at this size of letters")]
     TooWide(f64),
@@ -203,7 +214,7 @@ impl AskedError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Store(_) | Self::NoCase { .. } => None,
-            Self::Nothing { hint, .. } => Some(hint.clone()),
+            Self::Nothing { hint, .. } | Self::Range { hint, .. } => Some(hint.clone()),
             Self::Several { .. } => Some("name one with `--of NAME`".to_owned()),
             Self::TooMany { .. } => Some("choose with `--where KEY=VALUE`".to_owned()),
             Self::TooWide(_) => {

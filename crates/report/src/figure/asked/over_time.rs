@@ -69,7 +69,7 @@ pub(super) fn draw(
                 label: quantity.label.to_owned(),
                 scale: Scale::Linear,
             },
-            lines: Vec::new(),
+            ..Panel::default()
         };
         for member in &part.members {
             let of_case = lines(view, asked, quantity, member.case)?;

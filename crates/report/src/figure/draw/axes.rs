@@ -10,17 +10,23 @@ pub(super) struct Frame {
     pub(super) top: f64,
     pub(super) width: f64,
     pub(super) height: f64,
-    pub(super) x_end: f64,
-    pub(super) y_end: f64,
+    /// Beginning and end of the time, seconds.
+    pub(super) x: (f64, f64),
+    /// Smallest and largest window.
+    pub(super) y: (f64, f64),
+    /// Length of the runs, seconds: its unit is that of the axis, whatever part is drawn.
+    pub(super) duration: f64,
 }
 
 impl Frame {
     pub(super) fn x(&self, seconds: f64) -> f64 {
-        self.left + self.width * (seconds / self.x_end.max(f64::MIN_POSITIVE))
+        let (from, to) = self.x;
+        self.left + self.width * ((seconds - from) / (to - from).max(f64::MIN_POSITIVE))
     }
 
     pub(super) fn y(&self, window: f64) -> f64 {
-        self.top + self.height * (1.0 - window / self.y_end)
+        let (from, to) = self.y;
+        self.top + self.height * (1.0 - (window - from) / (to - from))
     }
 
     pub(super) fn bottom(&self) -> f64 {
@@ -57,26 +63,31 @@ pub(super) fn overhang(numbers: impl Iterator<Item = (f64, String)>, width: f64)
     numbers.map(beyond).fold(0.0, f64::max)
 }
 
-/// The numbers of an axis of windows that ends there.
-pub(super) fn numbers(end: f64, wanted: usize) -> impl Iterator<Item = String> {
-    ticks(end, wanted).into_iter().map(thousands)
+/// The numbers of an axis of windows with these ends.
+pub(super) fn numbers(ends: (f64, f64), wanted: usize) -> impl Iterator<Item = String> {
+    ticks_between(ends, wanted).into_iter().map(|tick| tick.1)
 }
 
-/// The numbers of an axis of time, and their parts of it.
-pub(super) fn times(end: f64, wanted: usize) -> impl Iterator<Item = (f64, String)> {
-    let all = end * time_unit(end).0;
-    let part = move |tick| if all > 0.0 { tick / all } else { 0.0 };
-    let ticks = ticks(all, wanted).into_iter();
-    ticks.map(move |tick| (part(tick), thousands(tick)))
+/// The numbers of an axis of time of runs so long, and their parts of it.
+pub(super) fn times(
+    (from, to): (f64, f64),
+    duration: f64,
+    wanted: usize,
+) -> impl Iterator<Item = (f64, String)> {
+    let scale = time_unit(duration).0;
+    let (from, all) = (from * scale, (to - from) * scale);
+    let part = move |tick| if all > 0.0 { (tick - from) / all } else { 0.0 };
+    let ticks = ticks_between((from, from + all), wanted).into_iter();
+    ticks.map(move |(tick, text)| (part(tick), text))
 }
 
 pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
-    let (scale, unit) = time_unit(frame.x_end);
+    let (scale, unit) = time_unit(frame.duration);
     let bottom = frame.bottom();
     let right = frame.left + frame.width;
-    for tick in ticks(frame.y_end, axes.ticks.1) {
+    for (tick, text) in ticks_between(frame.y, axes.ticks.1) {
         let y = frame.y(tick);
-        if tick > 0.0 {
+        if tick > frame.y.0 {
             out.line(
                 frame.left,
                 y,
@@ -86,21 +97,15 @@ pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
             );
         }
         if axes.y_label.is_some() {
-            out.text(
-                frame.left - 8.0,
-                y + 4.0,
-                "end",
-                12.0,
-                GREY,
-                &thousands(tick),
-            );
+            out.text(frame.left - 8.0, y + 4.0, "end", 12.0, GREY, &text);
         }
     }
-    for tick in ticks(frame.x_end * scale, axes.ticks.0) {
+    let shown = (frame.x.0 * scale, frame.x.1 * scale);
+    for (tick, text) in ticks_between(shown, axes.ticks.0) {
         let x = frame.x(tick / scale);
         out.line(x, bottom, x, bottom + 5.0, AXIS_STROKE);
         if axes.x_label {
-            out.text(x, bottom + 19.0, "middle", 12.0, GREY, &thousands(tick));
+            out.text(x, bottom + 19.0, "middle", 12.0, GREY, &text);
         }
     }
     out.line(frame.left, bottom, right, bottom, AXIS_STROKE);
@@ -135,12 +140,37 @@ pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
 }
 
 /// Factor from seconds, and the unit's name, so that an axis of this length has short numbers.
-fn time_unit(seconds: f64) -> (f64, &'static str) {
+pub(in crate::figure) fn time_unit(seconds: f64) -> (f64, &'static str) {
     if seconds <= 1.0 {
         (1e3, "ms")
     } else {
         (1.0, "s")
     }
+}
+
+/// Round numbers between two ends, about `wanted` of them, and how each is written.
+pub(super) fn ticks_between((from, to): (f64, f64), wanted: usize) -> Vec<(f64, String)> {
+    let marks = ticks(to - from, wanted);
+    let Some(step) = marks.get(1).copied() else {
+        return vec![(from, thousands(from))];
+    };
+    stepped((from, to), step)
+}
+
+/// The multiples of `step` between two ends, and how each is written.
+pub(super) fn stepped((from, to): (f64, f64), step: f64) -> Vec<(f64, String)> {
+    let rounding = |steps: f64| 1e-9 * (1.0 + steps.abs());
+    let (first, last) = (from / step, to / step);
+    let first = (first - rounding(first)).ceil() as i64;
+    let last = (last + rounding(last)).floor() as i64;
+    // Neighbours differ in the digit of the step.
+    let digits = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
+    let text = |x: f64| match digits {
+        0..=3 => thousands(x),
+        _ => format!("{x:.digits$}"),
+    };
+    let ticks = (first..=last).map(|i| i as f64 * step);
+    ticks.map(|x| (x, text(x))).collect()
 }
 
 /// Round numbers from 0 to `end`: 1, 2 or 5 times a power of ten apart, about `wanted` of them.

@@ -1,13 +1,13 @@
 //! A [`Chart`] as SVG text.
 
-use super::axes::{beside, overhang, room_left, ticks};
+use super::axes::{beside, overhang, room_left, stepped, ticks, ticks_between};
 use super::headline;
 use super::legend::WARMUP_WORDS;
 use super::style::{AXIS_STROKE, GREY, INK, WARMUP};
 use super::svg::{PathText, Svg};
 use super::text::{fit, is_cut, named, text_width, thousands, wrap};
-use crate::figure::Style;
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use crate::figure::{Range, Ranges, Style};
 
 impl Chart {
     /// The picture.
@@ -113,7 +113,8 @@ impl Panel {
 
     /// The horizontal axis.
     fn across(&self, width: f64) -> Layout {
-        Layout::of(&self.x, self.drawn().map(|p| p.0), width / 66.0)
+        let all = self.drawn().map(|p| p.0);
+        Layout::of(&self.x, all, width / 66.0, self.ranges.x)
     }
 
     /// The vertical axis.
@@ -123,10 +124,19 @@ impl Panel {
             true => 0.0,
             false => f64::NEG_INFINITY,
         };
-        let intervals = self.lines.iter().flat_map(|l| &l.intervals);
-        let ends = intervals.flatten().flatten().map(|end| end.max(least));
-        let all = self.drawn().map(|p| p.1).chain(ends);
-        Layout::of(&self.y, all, height / 36.0)
+        // Of a line that crosses a part in which it has no point, all of it counts.
+        let part = self.ranges.x;
+        let is_empty = !self.drawn().any(|p| part.has(p.0));
+        let seen = |x: f64| is_empty || part.has(x);
+        let intervals = self
+            .lines
+            .iter()
+            .flat_map(|l| l.points.iter().zip(&l.intervals));
+        let intervals = intervals.filter(|(p, _)| part.is_all() || seen(p.0));
+        let ends = intervals.filter_map(|(_, i)| *i).flatten();
+        let ends = ends.map(|end| end.max(least));
+        let all = self.drawn().filter(|p| seen(p.0)).map(|p| p.1).chain(ends);
+        Layout::of(&self.y, all, height / 36.0, self.ranges.y)
     }
 
     /// How far left of its axis the vertical label stands.
@@ -223,7 +233,16 @@ impl Panel {
                 let (px, py) = place(p);
                 (px + line.shift, py)
             };
+            // Whole axes have room for all of it.
+            let is_part = self.ranges != Ranges::default();
+            if is_part {
+                out.open_clip((left, top), (width, height));
+            }
             self.draw_line(out, line, (&x, &y), &place);
+            if is_part {
+                out.close_group();
+            }
+            self.draw_dots(out, line, (&x, &y), &place);
         }
     }
 
@@ -259,7 +278,19 @@ impl Panel {
             }
             out.line(at - 3.0, to, at + 3.0, to, &stroke);
         }
-        for p in line.points.iter().filter(|p| line.dots && drawn(p)) {
+    }
+
+    /// Points that lie between the ends of the axes, whole.
+    fn draw_dots(
+        &self,
+        out: &mut Svg,
+        line: &Line,
+        (x, y): (&Layout, &Layout),
+        place: &dyn Fn((f64, f64)) -> (f64, f64),
+    ) {
+        let Ranges { x: across, y: up } = self.ranges;
+        let seen = |p: &&(f64, f64)| x.shows(p.0) && y.shows(p.1) && across.has(p.0) && up.has(p.1);
+        for p in line.points.iter().filter(|p| line.dots && seen(p)) {
             let (px, py) = place(*p);
             out.dot(px, py, line.group);
         }
@@ -278,6 +309,8 @@ impl Panel {
 enum Layout {
     /// Whole powers of ten.
     Decades { from: i32, to: i32 },
+    /// Between two positive numbers, laid out by their logarithms, which these are.
+    Powers { from: f64, to: f64, wanted: f64 },
     /// Between two numbers, with a tick at every step.
     Even { from: f64, to: f64, step: f64 },
     /// Names, each in the middle of its part.
@@ -292,42 +325,64 @@ enum Layout {
 }
 
 impl Layout {
-    /// Around all values, with about `wanted` ticks.
-    fn of(axis: &Axis, values: impl Iterator<Item = f64>, wanted: f64) -> Self {
-        let finite = values.filter(|x| x.is_finite());
+    /// Around all values of a part of the axis, with about `wanted` ticks.
+    fn of(axis: &Axis, values: impl Iterator<Item = f64>, wanted: f64, part: Range) -> Self {
+        let finite = values.filter(|x| x.is_finite() && part.has(*x));
         match &axis.scale {
             Scale::Names(names) => Self::Names(names.clone()),
-            Scale::Values { marks, log } => Self::values(marks, *log, wanted),
-            Scale::Log => Self::decades(finite.filter(|x| *x > 0.0)),
-            Scale::Linear => {
-                let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(l, h), x| (l.min(x), h.max(x)));
-                let high = if high > low { high } else { low + 1.0 };
-                let marks = ticks(high - low, wanted.max(2.0) as usize);
-                let step = marks.get(1).copied().unwrap_or(high - low);
-                let from = (low / step + 1e-9).floor() * step;
-                Self::Even {
-                    from,
-                    // The highest point does not touch the edge.
-                    to: (high + 0.03 * (high - from)).max(from + step),
-                    step,
+            Scale::Values { marks, log } => Self::values(marks, *log, wanted, part),
+            Scale::Log => {
+                let decades = Self::decades(finite.filter(|x| *x > 0.0));
+                match decades {
+                    Self::Decades { from, to } if !part.is_all() => {
+                        let (from, to) = part.log10().ends(f64::from(from), f64::from(to));
+                        Self::Powers { from, to, wanted }
+                    }
+                    whole => whole,
                 }
             }
+            Scale::Linear => Self::even(finite, wanted, part),
+        }
+    }
+
+    fn even(values: impl Iterator<Item = f64>, wanted: f64, part: Range) -> Self {
+        // Zero belongs to an axis that nobody cut.
+        let zero = part.has(0.0).then_some(0.0);
+        let (low, high) = zero
+            .into_iter()
+            .chain(values)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
+                (l.min(x), h.max(x))
+            });
+        let (low, high) = part.ends(low, high);
+        let marks = ticks(high - low, wanted.max(2.0) as usize);
+        let step = marks.get(1).copied().unwrap_or(high - low);
+        let from = part.from.unwrap_or((low / step + 1e-9).floor() * step);
+        // The highest point does not touch the edge.
+        let beyond = || (high + 0.03 * (high - from)).max(from + step);
+        Self::Even {
+            from,
+            to: part.to.unwrap_or_else(beyond),
+            step,
         }
     }
 
     /// Names that would cover the one before are left out, their marks stay.
-    fn values(marks: &[(f64, String)], log: bool, wanted: f64) -> Self {
+    fn values(marks: &[(f64, String)], log: bool, wanted: f64, part: Range) -> Self {
         let at = |x: f64| if log { x.log10() } else { x };
-        let (first, last) = match marks {
+        let (all, marks) = (marks, marks.iter().filter(|m| part.has(m.0)));
+        let marks: Vec<_> = marks.cloned().collect();
+        let (first, last) = match all {
             [first, .., last] => (at(first.0), at(last.0)),
             [only] => (at(only.0) - 0.5, at(only.0) + 0.5),
             [] => (0.0, 1.0),
         };
         let edge = 0.05 * (last - first);
-        let (from, to) = (first - edge, last + edge);
+        let scaled = if log { part.log10() } else { part };
+        let (from, to) = scaled.ends(first - edge, last + edge);
         let least = (to - from) / wanted.max(1.0);
         let mut named = f64::NEG_INFINITY;
-        let mut shown = marks.to_vec();
+        let mut shown = marks;
         for (x, name) in &mut shown {
             match at(*x) - named >= least {
                 true => named = at(*x),
@@ -358,7 +413,11 @@ impl Layout {
 
     /// True for what has a place on the axis.
     fn shows(&self, x: f64) -> bool {
-        let by_logarithm = matches!(self, Self::Decades { .. } | Self::Values { log: true, .. });
+        let by_logarithm = match self {
+            Self::Decades { .. } | Self::Powers { .. } => true,
+            Self::Values { log, .. } => *log,
+            Self::Even { .. } | Self::Names(_) => false,
+        };
         x.is_finite() && (x > 0.0 || !by_logarithm)
     }
 
@@ -374,6 +433,7 @@ impl Layout {
     fn part(&self, x: f64) -> f64 {
         match self {
             Self::Decades { from, to } => (x.log10() - f64::from(*from)) / f64::from(to - from),
+            Self::Powers { from, to, .. } => (x.log10() - from) / (to - from),
             Self::Even { from, to, .. } => (x - from) / (to - from),
             Self::Names(names) => (x + 0.5) / names.len().max(1) as f64,
             Self::Values { log, from, to, .. } => {
@@ -394,17 +454,38 @@ impl Layout {
                     .map(|x| (x, number(x)))
                     .collect()
             }
-            Self::Even { from, to, step } => {
-                let count = ((to - from) / step * (1.0 + 1e-9)).floor() as usize;
-                let ticks = (0..=count).map(|i| from + i as f64 * step);
-                ticks.map(|x| (x, thousands(x))).collect()
-            }
+            Self::Powers { from, to, wanted } => powers((*from, *to), *wanted),
+            Self::Even { from, to, step } => stepped((*from, *to), *step),
             Self::Names(names) => {
                 let ticks = names.iter().enumerate();
                 ticks.map(|(i, name)| (i as f64, name.clone())).collect()
             }
             Self::Values { marks, .. } => marks.clone(),
         }
+    }
+}
+
+/// Powers of ten between two, given by their logarithms; where there are fewer than three, twos and
+/// fives between them, and where these are too few, even steps.
+fn powers((from, to): (f64, f64), wanted: f64) -> Vec<(f64, String)> {
+    let within = |x: f64| (from - 1e-9..=to + 1e-9).contains(&x.log10());
+    let all = |of_a_decade: &[f64]| -> Vec<(f64, String)> {
+        let decades = from.floor() as i32..=to.ceil() as i32;
+        let marks = decades.flat_map(|e| of_a_decade.iter().map(move |m| m * 10_f64.powi(e)));
+        let marks = marks.filter(|x| within(*x));
+        marks.map(|x| (x, number(x))).collect()
+    };
+    let tens = all(&[1.0]);
+    if tens.len() >= 3 {
+        let step = tens.len().div_ceil(8);
+        return tens.into_iter().step_by(step).collect();
+    }
+    match all(&[1.0, 2.0, 5.0]) {
+        marks if marks.len() >= 3 => marks,
+        _ => ticks_between(
+            (10_f64.powf(from), 10_f64.powf(to)),
+            wanted.max(2.0) as usize,
+        ),
     }
 }
 
@@ -416,11 +497,11 @@ fn rising_room(room: f64) -> f64 {
 /// Sine and cosine of the slope of names.
 const SLOPE: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
-/// A power of ten: in digits where they are few.
+/// One, two or five times a power of ten: in digits where they are few.
 fn number(x: f64) -> String {
     match (1e-3..1e7).contains(&x) {
         true => thousands(x),
-        false => format!("1e{:.0}", x.log10()),
+        false => format!("{x:.0e}"),
     }
 }
 
@@ -457,7 +538,7 @@ mod tests {
                 points,
                 ..Line::default()
             }],
-            warmup: 0.0,
+            ..Panel::default()
         };
         Chart {
             title: "laws".to_owned(),
@@ -470,17 +551,17 @@ mod tests {
     #[test]
     fn values_are_marks_between_the_edges() {
         let marks = [10.0, 20.0, 50.0, 100.0, 200.0].map(|x| (x, format!("{x} ms")));
-        let axis = Layout::values(&marks, true, 16.0);
+        let axis = Layout::values(&marks, true, 16.0, Range::default());
         let parts: Vec<f64> = axis.ticks().iter().map(|t| axis.part(t.0)).collect();
         assert!(parts[0] > 0.04 && parts[4] < 0.96, "{parts:?}");
         // A factor of two is as wide everywhere.
         assert!((parts[1] - parts[0] - (parts[4] - parts[3])).abs() < 1e-12);
         assert!(axis.ticks().iter().all(|t| !t.1.is_empty()));
         // Names that do not fit are left out, their marks are not.
-        let few = Layout::values(&marks, false, 5.0).ticks();
+        let few = Layout::values(&marks, false, 5.0, Range::default()).ticks();
         let names: Vec<&str> = few.iter().map(|t| t.1.as_str()).collect();
         assert_eq!(names, ["10 ms", "", "", "100 ms", "200 ms"]);
-        let only = Layout::values(&marks[..1], true, 16.0);
+        let only = Layout::values(&marks[..1], true, 16.0, Range::default());
         assert!((only.part(10.0) - 0.5).abs() < 1e-12);
     }
 
@@ -514,7 +595,7 @@ mod tests {
                 scale: Scale::Linear,
                 ..Axis::default()
             };
-            let layout = Layout::of(&axis, values.iter().copied(), 5.0);
+            let layout = Layout::of(&axis, values.iter().copied(), 5.0, Range::default());
             layout.ticks().into_iter().map(|t| t.1).collect::<Vec<_>>()
         };
         assert_eq!(axis(&[3.0, 97.0]), ["0", "20", "40", "60", "80"]);
@@ -652,6 +733,75 @@ mod tests {
             .collect();
         assert_eq!(starts.len(), 2);
         assert!((starts[1] - starts[0] - 7.0).abs() < 0.01, "{starts:?}");
+    }
+
+    /// Ticks are those of the part, and an end that is open is that of what is seen.
+    #[test]
+    fn a_part_of_an_axis_has_its_own_ticks() {
+        let part = |text: &str| text.parse::<Range>().unwrap();
+        let ticks = |scale: Scale, values: &[f64], text: &str| -> Vec<String> {
+            let axis = Axis {
+                label: String::new(),
+                scale,
+            };
+            let layout = Layout::of(&axis, values.iter().copied(), 5.0, part(text));
+            let parts = layout.ticks();
+            for (tick, text) in &parts {
+                let at = layout.part(*tick);
+                assert!((-1e-6..=1.0 + 1e-6).contains(&at), "{text} at {at}");
+            }
+            parts.into_iter().map(|(_, text)| text).collect()
+        };
+        let values = [0.5, 3.0, 60.0];
+        assert_eq!(
+            ticks(Scale::Linear, &values, "10:20"),
+            ["10", "12", "14", "16", "18", "20"]
+        );
+        assert_eq!(
+            ticks(Scale::Linear, &values, ":4"),
+            ["0", "1", "2", "3", "4"]
+        );
+        assert_eq!(
+            ticks(Scale::Linear, &values, "2:"),
+            ["10", "20", "30", "40", "50", "60"]
+        );
+        assert_eq!(ticks(Scale::Linear, &values, "-3:-1")[0], "-3");
+        assert_eq!(
+            ticks(Scale::Linear, &values, "0.0001:0.0003"),
+            ["0.00010", "0.00015", "0.00020", "0.00025", "0.00030"]
+        );
+        assert_eq!(
+            ticks(Scale::Log, &values, "0.1:1000"),
+            ["0.1", "1", "10", "100", "1,000"]
+        );
+        assert_eq!(
+            ticks(Scale::Log, &values, "2e-5:2e-4"),
+            ["2e-5", "5e-5", "1e-4", "2e-4"]
+        );
+        assert_eq!(
+            ticks(Scale::Log, &values, "20:30"),
+            ["20", "22", "24", "26", "28", "30"]
+        );
+        assert_eq!(
+            ticks(Scale::Log, &values, "2:"),
+            ["2", "5", "10", "20", "50", "100"]
+        );
+    }
+
+    /// Lines end at the axes by a clip; a point is drawn whole or not at all.
+    #[test]
+    fn a_part_of_a_panel_is_clipped() {
+        let mut one = chart(vec![(1.0, 1.0), (10.0, 2.0), (100.0, 4.0)]);
+        one.panels.truncate(1);
+        one.panels[0].lines[0].dots = true;
+        let dots = |svg: &str| svg.matches("fill=\"#0072B2\"/>").count();
+        let whole = one.svg(&Style::default());
+        assert!(!whole.contains("clipPath"), "{whole}");
+        one.panels[0].ranges.x = "5:".parse().unwrap();
+        let part = one.svg(&Style::default());
+        assert_eq!(part.matches("<clipPath").count(), 1, "{part}");
+        // One of the dots is the legend's.
+        assert_eq!((dots(&whole), dots(&part)), (4, 3), "{part}");
     }
 
     #[test]

@@ -2,28 +2,23 @@
 
 use super::Frame;
 use super::svg::PathText;
+use crate::figure::Range;
 use crate::figure::picture::{Curve, Mark};
 
 impl Curve {
-    /// Largest window; 0 without one.
-    pub(super) fn highest(&self) -> f64 {
-        self.high
-            .iter()
-            .copied()
-            .filter(|w| w.is_finite())
-            .fold(0.0, f64::max)
+    /// Largest window in a part of the time; 0 without one.
+    pub(super) fn highest(&self, seconds: Range) -> f64 {
+        let rows = self.time.iter().zip(&self.high);
+        rows.filter(|(t, w)| seconds.has(**t) && w.is_finite())
+            .fold(0.0, |highest, (_, w)| w.max(highest))
     }
 }
 
 /// The window, reduced to first, smallest, largest and last value per `step` seconds.
 pub(super) fn window_path(curve: &Curve, frame: &Frame, step: f64) -> String {
     let mut path = PathText::default();
-    let rows = curve
-        .time
-        .iter()
-        .take_while(|t| **t <= frame.x_end * (1.0 + 1e-9))
-        .count();
-    let mut i = 0;
+    let (begin, rows) = rows(curve, frame);
+    let mut i = begin;
     while i < rows {
         let column = (curve.time[i] / step).floor();
         let first = i;
@@ -38,8 +33,8 @@ pub(super) fn window_path(curve: &Curve, frame: &Frame, step: f64) -> String {
             i += 1;
         }
         let last = i - 1;
-        if first == 0 {
-            path.to(frame.x(curve.time[0]), frame.y(curve.window[0]));
+        if first == begin {
+            path.to(frame.x(curve.time[first]), frame.y(curve.window[first]));
         }
         let low = (lowest, curve.low[lowest]);
         let high = (highest, curve.high[highest]);
@@ -55,15 +50,30 @@ pub(super) fn window_path(curve: &Curve, frame: &Frame, step: f64) -> String {
     path.text
 }
 
+/// First row and end of the rows that are drawn: those of the frame, and the neighbour on either
+/// side, so that a line goes on to the edge, where the clip ends it.
+fn rows(curve: &Curve, frame: &Frame) -> (usize, usize) {
+    let (from, to) = frame.x;
+    let before = curve.time.partition_point(|t| *t < from);
+    let until = curve.time.partition_point(|t| *t <= to * (1.0 + 1e-9));
+    let beyond = usize::from(to < frame.duration);
+    (
+        before.saturating_sub(1),
+        (until + beyond).min(curve.time.len()),
+    )
+}
+
 /// The threshold as steps; parts where it is not finite are left out.
 pub(super) fn threshold_path(curve: &Curve, frame: &Frame, step: f64) -> String {
     let mut path = PathText::default();
     let mut before: Option<(f64, f64)> = None;
-    let mut column = -1.0;
-    for (&t, &w) in curve.time.iter().zip(&curve.ssthresh) {
-        if t > frame.x_end {
-            break;
-        }
+    let mut column = f64::NEG_INFINITY;
+    // A threshold far above the frame is cut off by the clip, not by the number format.
+    let (low, high) = frame.y;
+    let y = |w: f64| frame.y(w.min(high + 3.0 * (high - low)));
+    let (begin, end) = rows(curve, frame);
+    for i in begin..end {
+        let (t, w) = (curve.time[i], curve.ssthresh[i]);
         if !w.is_finite() {
             before = None;
             path.lift();
@@ -73,22 +83,17 @@ pub(super) fn threshold_path(curve: &Curve, frame: &Frame, step: f64) -> String 
         match before {
             Some((_, v)) if v == w || here == column => {}
             _ => {
-                // A threshold far above the frame is cut off by the clip, not by the number format.
-                let y = frame.y(w.min(4.0 * frame.y_end));
                 if let Some((_, v)) = before {
-                    path.to(frame.x(t), frame.y(v.min(4.0 * frame.y_end)));
+                    path.to(frame.x(t), y(v));
                 }
-                path.to(frame.x(t), y);
+                path.to(frame.x(t), y(w));
                 before = Some((t, w));
                 column = here;
             }
         }
     }
     if let (Some((_, v)), Some(&end)) = (before, curve.time.last()) {
-        path.to(
-            frame.x(end.min(frame.x_end)),
-            frame.y(v.min(4.0 * frame.y_end)),
-        );
+        path.to(frame.x(end.min(frame.x.1)), y(v));
     }
     path.text
 }
@@ -96,7 +101,11 @@ pub(super) fn threshold_path(curve: &Curve, frame: &Frame, step: f64) -> String 
 /// Marks far enough from the one before of their kind to be told apart.
 pub(super) fn thinned(curve: &Curve, frame: &Frame, distance: f64) -> Vec<Mark> {
     let mut kept: Vec<Mark> = Vec::new();
-    for mark in curve.marks.iter().filter(|m| m.time <= frame.x_end) {
+    let is_seen = |m: &&Mark| {
+        let (from, to) = frame.x;
+        from <= m.time && m.time <= to && frame.y.0 <= m.window && m.window <= frame.y.1
+    };
+    for mark in curve.marks.iter().filter(is_seen) {
         let near = kept
             .iter()
             .rev()
@@ -124,8 +133,9 @@ mod tests {
             top: 0.0,
             width: 800.0,
             height: 400.0,
-            x_end: 100.0,
-            y_end: 1100.0,
+            x: (0.0, 100.0),
+            y: (0.0, 1100.0),
+            duration: 100.0,
         };
         let (low, high) = drawn_range(&window_path(&curve, &frame, 100.0 / 800.0), &frame);
         assert!(
@@ -142,8 +152,9 @@ mod tests {
             top: 0.0,
             width: 840.0,
             height: 400.0,
-            x_end: 100.0,
-            y_end: 1000.0,
+            x: (0.0, 100.0),
+            y: (0.0, 1000.0),
+            duration: 100.0,
         };
         let kept = thinned(&curve, &frame, 7.0);
         assert!(kept.len() <= 121 && kept.len() > 60, "{}", kept.len());
@@ -154,7 +165,7 @@ mod tests {
         let mut range = (f64::INFINITY, f64::NEG_INFINITY);
         for part in d.split(['M', 'L', 'V']).filter(|p| !p.is_empty()) {
             let y: f64 = part.split(' ').next_back().unwrap().parse().unwrap();
-            let w = frame.y_end * (1.0 - (y - frame.top) / frame.height);
+            let w = frame.y.1 * (1.0 - (y - frame.top) / frame.height);
             range = (range.0.min(w), range.1.max(w));
         }
         range

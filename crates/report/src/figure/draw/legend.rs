@@ -78,9 +78,11 @@ pub(super) fn legend(
     }
     if !detail.level_labels {
         let top = figures.iter().map(|f| f.top()).fold(0.0, f64::max);
+        let ends = |f: &&Figure| f.windows(top);
+        let (bottom, top) = figures.first().map_or((0.0, top), ends);
         let levels = || figures.iter().flat_map(|f| &f.levels);
         for kind in LevelKind::ALL {
-            if levels().any(|l| l.kind == kind && l.window < top) {
+            if levels().any(|l| l.kind == kind && bottom <= l.window && l.window < top) {
                 place(out, kind.name(), &mut |out, x, y| {
                     out.line(x, y - 4.5, x + 24.0, y - 4.5, level_stroke(kind));
                 });

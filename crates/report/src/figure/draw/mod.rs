@@ -14,8 +14,8 @@ mod style;
 mod svg;
 mod text;
 
-use super::Style;
-use super::picture::{Curve, Figure};
+use super::picture::{Figure, Level};
+use super::{Range, Style};
 use axes::{Axes, Frame, axes, beside, numbers, overhang, room_left, times};
 use curve::{thinned, threshold_path, window_path};
 use legend::legend;
@@ -31,6 +31,8 @@ pub use pdf::pdf;
 pub use png::{FontError, RasterError, png};
 pub use svg::described;
 
+pub(super) use axes::time_unit;
+pub(super) use overview::on_one_axis;
 pub(super) use text::thousands;
 
 impl Figure {
@@ -63,16 +65,18 @@ impl Figure {
             true => ((wide / 50.0) as usize, (high / 32.0) as usize),
             false => (10, 7),
         };
-        let beside = beside(numbers(self.top(), ticks.1), style.label_beside());
+        let (x, y) = (self.times(self.duration), self.windows(self.top()));
+        let beside = beside(numbers(y, ticks.1), style.label_beside());
         let left = style.margin_left().max(room_left(beside));
-        let right = right.max(overhang(times(self.duration, ticks.0), wide));
+        let right = right.max(overhang(times(x, self.duration, ticks.0), wide));
         let frame = Frame {
             left,
             top: head,
             width: width - left - right,
             height: high,
-            x_end: self.duration,
-            y_end: self.top(),
+            x,
+            y,
+            duration: self.duration,
         };
         axes(
             &mut out,
@@ -95,9 +99,28 @@ impl Figure {
         legend(out, &[self], detail, (left, width - right), y)
     }
 
-    /// Largest window of the axis.
+    /// Ends of the axis of time of runs so long, seconds.
+    fn times(&self, duration: f64) -> (f64, f64) {
+        match self.ranges.x.is_all() {
+            // A run of no length has an axis of none.
+            true => (0.0, duration),
+            false => self.ranges.x.ends(0.0, duration),
+        }
+    }
+
+    /// Ends of the axis of windows of which the largest that is drawn is `top`.
+    fn windows(&self, top: f64) -> (f64, f64) {
+        self.ranges.y.ends(0.0, top)
+    }
+
+    /// Largest window of the axis, of the part of the time that is drawn.
     fn top(&self) -> f64 {
-        let highest = self.curves.iter().map(Curve::highest).fold(0.0, f64::max);
+        let within = |part| self.curves.iter().map(move |c| c.highest(part));
+        let highest = match within(self.ranges.x).fold(0.0, f64::max) {
+            // A line crosses a part in which it has no row.
+            0.0 => within(Range::default()).fold(0.0, f64::max),
+            highest => highest,
+        };
         // A level far above the curve would flatten it.
         let level = self
             .levels
@@ -112,10 +135,11 @@ impl Figure {
 
     fn draw(&self, out: &mut Svg, frame: &Frame, detail: &Detail) {
         if self.warmup > 0.0 {
-            let width = frame.x(self.warmup.min(frame.x_end)) - frame.left;
+            let width = frame.x(self.warmup.min(frame.x.1)) - frame.left;
             out.rect(frame.left, frame.top, width, frame.height, WARMUP);
         }
-        for level in self.levels.iter().filter(|l| l.window < frame.y_end) {
+        let crosses = |l: &&Level| frame.y.0 <= l.window && l.window < frame.y.1;
+        for level in self.levels.iter().filter(crosses) {
             let y = frame.y(level.window);
             let (x1, x2) = (frame.left, frame.left + frame.width);
             out.line(x1, y, x2, y, level_stroke(level.kind));
@@ -128,8 +152,8 @@ impl Figure {
         let columns = (frame.width / detail.column)
             .min(detail.budget / curves as f64)
             .max(24.0);
-        let step = frame.x_end / columns;
-        out.open_clip(frame);
+        let step = (frame.x.1 - frame.x.0) / columns;
+        out.open_clip((frame.left, frame.top), (frame.width, frame.height));
         if curves <= detail.ssthresh_up_to {
             for curve in &self.curves {
                 let d = threshold_path(curve, frame, step);
@@ -192,7 +216,8 @@ const MARGIN_BOTTOM: f64 = 56.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::picture::{Level, LevelKind, Mark, MarkKind};
+    use crate::figure::Ranges;
+    use crate::figure::picture::{Curve, LevelKind, Mark, MarkKind};
 
     /// `teeth` cycles of a Reno-like sawtooth between `low` and `high`, `rows` rows.
     pub(super) fn sawtooth(rows: usize, seconds: f64, teeth: f64, low: f64, high: f64) -> Curve {
@@ -240,6 +265,7 @@ mod tests {
                 kind: LevelKind::Bdp,
                 label: "BDP 800".to_owned(),
             }],
+            ranges: Ranges::default(),
         }
     }
 
@@ -272,6 +298,32 @@ mod tests {
             svg.contains(">BDP<") && svg.contains(">BDP + buffer<"),
             "{svg}"
         );
+    }
+
+    /// Of a hundred seconds the part has its own ticks and as many columns as the whole.
+    #[test]
+    fn a_part_of_the_time_is_drawn_in_full() {
+        let whole = figure(vec![sawtooth(100_000, 100.0, 400.0, 100.0, 900.0)]);
+        let mut part = whole.clone();
+        part.ranges = Ranges {
+            x: "50:51".parse().unwrap(),
+            y: "200:600".parse().unwrap(),
+        };
+        let svg = part.svg(&Style::default());
+        for text in [">50<", ">50.5<", ">51<", ">200<", ">600<"] {
+            assert!(svg.contains(text), "{text} {svg}");
+        }
+        assert!(!svg.contains(">100<") && !svg.contains(">900<"), "{svg}");
+        // The level of 800 is above it.
+        assert!(!svg.contains("BDP 800"), "{svg}");
+        let drawn = |svg: &str| {
+            let path = svg
+                .lines()
+                .find(|l| l.starts_with("<path d=\"M") && l.contains("1.8"));
+            path.unwrap().matches('L').count()
+        };
+        // A second has four teeth, and nearly every row is a column of its own.
+        assert!(drawn(&svg) > 700, "{}", drawn(&svg));
     }
 
     #[test]

@@ -23,15 +23,17 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
     let rows = shown.len().div_ceil(columns).max(1);
     let x_end = shown.iter().map(|f| f.duration).fold(0.0, f64::max);
     let y_end = shown.iter().map(Figure::top).fold(0.0, f64::max);
+    let ends = |f: &Figure| (f.times(x_end), f.windows(y_end));
+    let (x, y) = shown.first().map_or(((0.0, x_end), (0.0, y_end)), ends);
     let (gap_x, foot) = (32.0, 10.0);
     let of_panels = |room: f64| (room - gap_x * (columns as f64 - 1.0)) / columns as f64;
     let height_of = |width: f64| (width * 0.62).clamp(130.0, 300.0);
     let ticks_of = |width: f64| ((width / 70.0) as usize, (height_of(width) / 36.0) as usize);
     // The numbers beside the axes are known once these are nearly as large as they will be.
     let draft = of_panels(total - style.margin_left() - 24.0);
-    let beside = beside(numbers(y_end, ticks_of(draft).1), style.label_beside());
+    let beside = beside(numbers(y, ticks_of(draft).1), style.label_beside());
     let left = style.margin_left().max(room_left(beside));
-    let right = overhang(times(x_end, ticks_of(draft).0), draft).max(24.0);
+    let right = overhang(times(x, x_end, ticks_of(draft).0), draft).max(24.0);
     let panel_width = of_panels(total - left - right);
     let names: Vec<Vec<String>> = shown
         .iter()
@@ -68,8 +70,9 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
             top: top + row as f64 * (head + panel_height + foot) + head,
             width: panel_width,
             height: panel_height,
-            x_end,
-            y_end,
+            x,
+            y,
+            duration: x_end,
         };
         let axes_of = Axes {
             x_label: last_row,
@@ -94,7 +97,7 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
 }
 
 /// Windows of segments of different sizes are drawn in megabytes.
-fn on_one_axis(figures: &[Figure]) -> Vec<Figure> {
+pub(in crate::figure) fn on_one_axis(figures: &[Figure]) -> Vec<Figure> {
     let first = figures.first().and_then(|f| f.mss);
     let mixed = figures.iter().any(|f| f.mss != first);
     let sized = figures.iter().all(|f| f.mss.is_some());

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::Frame;
 use super::style::{Look, look};
 use super::text::is_cut;
 use crate::figure::Style;
@@ -118,10 +117,11 @@ impl Svg {
         ));
     }
 
-    pub(super) fn open_clip(&mut self, frame: &Frame) {
+    /// What follows is seen in this rectangle only, and on its lower edge.
+    pub(super) fn open_clip(&mut self, (left, top): (f64, f64), (width, height): (f64, f64)) {
         self.clips += 1;
-        let (n, x, y) = (self.clips, px(frame.left), px(frame.top));
-        let (w, h) = (px(frame.width), px(frame.height + 1.0));
+        let (n, x, y) = (self.clips, px(left), px(top));
+        let (w, h) = (px(width), px(height + 1.0));
         self.put(&format!(
             "<clipPath id=\"c{n}\"><rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/></clipPath><g clip-path=\"url(#c{n})\">"
         ));
