@@ -15,7 +15,9 @@ use fullpipe_net::headers;
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::client::{Done, Report};
 use fullpipe_net::session::client_session::ClientSession;
-use fullpipe_net::session::control::{ClientMessage, EndReason, PART, ServerMessage};
+use fullpipe_net::session::control::{
+    ClientMessage, EndReason, MOST_FLOWS, PART, ServerMessage,
+};
 use fullpipe_net::session::control_port::{ControlChannel, Traffic};
 use fullpipe_net::session::cookie::{COOKIE, Cookie};
 use fullpipe_net::session::limits::Limits;
@@ -26,6 +28,7 @@ use fullpipe_net::session::server_session::{ServerSession, SessionState};
 use fullpipe_net::session::shaper::Shaper;
 use fullpipe_net::session::{Directions, Secrets};
 use fullpipe_net::wire::SessionId;
+use fullpipe_realtime::live::{Live, LiveFlow, LiveRun};
 use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 use libfuzzer_sys::fuzz_target;
@@ -190,8 +193,14 @@ fn client(script: &mut Script<'_>) {
     let secrets = secrets();
     let mut now = Time::ZERO;
     let mut asking = ClientSession::new(now, &secrets, request, how & 1 != 0);
+    if how & 2 != 0 {
+        asking.watch_flows(Span::ZERO);
+    }
     let mut server = Channel::new(&secrets, End::Server);
     let mut fetches = MOST_FETCHES;
+    let live = Live::default();
+    live.begin(LiveRun::new(&spec()));
+    live.publish(now, [LiveFlow::default(); 2].into_iter());
     while let Some(step) = script.step() {
         match step % 8 {
             0..=3 => {
@@ -234,7 +243,13 @@ fn client(script: &mut Script<'_>) {
                 let _ = Shaper::new(rate, now);
             }
         }
+        let told = asking.take_flows();
+        assert!(told.len() <= MOST_FLOWS);
+        for state in told {
+            live.told(state.flow, state.live());
+        }
         let _ = (
+            live.latest(),
             asking.take_answer(),
             asking.is_over(now, &Traffic::default()),
         );

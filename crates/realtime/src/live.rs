@@ -1,7 +1,7 @@
 //! Live progress of a run: a few numbers per flow, written ten times a second by whoever drives
 //! the flows and read by another thread; and the other way, changes of flows that run.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fullpipe_flow::Change;
@@ -12,13 +12,22 @@ use fullpipe_units::{Span, Time};
 /// allocated after the first time.
 #[derive(Debug, Default)]
 pub struct Live {
-    latest: Mutex<Snapshot>,
+    latest: Mutex<Latest>,
     /// Answers to probes: when they came, and their round-trip times.
     answers: Mutex<Vec<(Time, Span)>>,
     /// Changes that wait for the endpoint, each with the index of its flow.
     orders: Mutex<Vec<(u32, Change)>>,
     /// There are such.
     ordered: AtomicBool,
+    /// Nanoseconds between two looks of whoever reads; 0: not known.
+    read_every: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Latest {
+    snapshot: Snapshot,
+    /// What the far host says of flows that it sends, by their index.
+    told: Vec<Option<LiveFlow>>,
 }
 
 /// The flows of a run at one moment.
@@ -103,7 +112,9 @@ impl LiveFlow {
 impl Live {
     /// A run begins: what is published from now on is its.
     pub fn begin(&self, run: LiveRun) {
-        let mut latest = self.state();
+        let mut state = self.state();
+        state.told.clear();
+        let latest = &mut state.snapshot;
         let number = latest.run.number + 1;
         latest.run = Arc::new(LiveRun { number, ..run });
         latest.at = Time::ZERO;
@@ -113,7 +124,7 @@ impl Live {
     /// Replaces the state; `flows` is written in place, in the order of the specification. Where
     /// both hosts of a run publish, a flow is what its sender says of it.
     pub fn publish(&self, at: Time, flows: impl Iterator<Item = LiveFlow>) {
-        let mut latest = self.state();
+        let latest = &mut self.state().snapshot;
         latest.at = latest.at.max(at);
         for (i, flow) in flows.enumerate() {
             match latest.flows.get_mut(i) {
@@ -122,6 +133,46 @@ impl Live {
                 Some(known) => *known = flow,
             }
         }
+    }
+
+    /// The far host says this of a flow that it sends. A flow that is none of its, or of another
+    /// run, is left out; retransmissions do not become fewer.
+    pub fn told(&self, flow: u32, of: LiveFlow) {
+        let state = &mut *self.state();
+        let index = flow as usize;
+        let named = state.snapshot.run.flows.get(index);
+        if !named.is_some_and(|named| named.reverse) {
+            return;
+        }
+        if state.told.len() <= index {
+            state.told.resize(index + 1, None);
+        }
+        let before = state.told[index].and_then(|before| before.retransmits);
+        state.told[index] = Some(LiveFlow {
+            retransmits: of.retransmits.max(before),
+            ..of
+        });
+    }
+
+    /// Flows that this host sends, with their indices, from an index on.
+    pub fn sent(&self, from: u32, most: usize) -> Vec<(u32, LiveFlow)> {
+        let state = self.state();
+        let flows = (0..).zip(&state.snapshot.flows).skip(from as usize);
+        let sent = flows.filter(|(_, flow)| flow.is_sent());
+        sent.take(most)
+            .map(|(index, flow)| (index, *flow))
+            .collect()
+    }
+
+    /// Somebody looks this often.
+    pub fn read_every(&self, every: Span) {
+        self.read_every.store(every.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// How often somebody looks, if that is known.
+    pub fn is_read_every(&self) -> Option<Span> {
+        let nanos = self.read_every.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Span::from_nanos(nanos))
     }
 
     /// An answer to a probe has come.
@@ -159,12 +210,23 @@ impl Live {
         std::mem::take(&mut orders)
     }
 
-    /// The state of a moment ago; empty before the first.
+    /// The state of a moment ago; empty before the first. Flows that are received here are as
+    /// their sender has told, as far as it has.
     pub fn latest(&self) -> Snapshot {
-        self.state().clone()
+        let state = self.state();
+        let mut latest = state.snapshot.clone();
+        for (flow, told) in latest.flows.iter_mut().zip(&state.told) {
+            if let Some(told) = told
+                && !flow.is_sent()
+            {
+                let delivered = flow.delivered;
+                *flow = LiveFlow { delivered, ..*told };
+            }
+        }
+        latest
     }
 
-    fn state(&self) -> MutexGuard<'_, Snapshot> {
+    fn state(&self) -> MutexGuard<'_, Latest> {
         // A panic while it was held leaves numbers that are old, not wrong.
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -211,6 +273,62 @@ mod tests {
         live.publish(Time::from_nanos(1), [received(6), sent].into_iter());
         live.publish(Time::from_nanos(2), [sent, received(9)].into_iter());
         assert_eq!(live.latest().flows, [sent, sent]);
+    }
+
+    /// What a network says of flows is believed of those that come from there.
+    #[test]
+    fn a_far_sender_tells_of_its_flows_alone() {
+        let live = Live::default();
+        let named = |reverse| NamedFlow {
+            name: String::new(),
+            stack: String::new(),
+            mss: 1448,
+            size: None,
+            reverse,
+        };
+        let flows = vec![named(false), named(true)];
+        live.begin(LiveRun {
+            flows,
+            ..LiveRun::default()
+        });
+        let near = LiveFlow {
+            retransmits: Some(1),
+            ..received(5)
+        };
+        live.publish(Time::from_nanos(1), [near, received(8)].into_iter());
+        let told = |retransmits| LiveFlow {
+            delivered: 99,
+            retransmits: Some(retransmits),
+            cwnd: Some(20.0),
+            srtt: Some(Span::from_millis(3)),
+        };
+        for flow in [0, 1, 2, u32::MAX] {
+            live.told(flow, told(7));
+        }
+        live.told(1, told(6));
+        let seen = live.latest().flows;
+        assert_eq!(
+            seen,
+            [
+                near,
+                LiveFlow {
+                    delivered: 8,
+                    ..told(7)
+                }
+            ]
+        );
+        // It is no flow of this host's, and the next run's is not known.
+        assert_eq!(live.sent(0, 9), [(0, near)]);
+        assert_eq!((live.sent(1, 9), live.sent(u32::MAX, 9)), (vec![], vec![]));
+        live.publish(Time::from_nanos(2), [near, received(9)].into_iter());
+        assert_eq!(live.latest().flows[1].retransmits, Some(7));
+        let again = vec![named(false), named(true)];
+        live.begin(LiveRun {
+            flows: again,
+            ..LiveRun::default()
+        });
+        live.publish(Time::from_nanos(1), [near, received(1)].into_iter());
+        assert_eq!(live.latest().flows[1], received(1));
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub fn watch(shown: Shown, live: &Live, done: &AtomicBool) {
         Shown::Line => LINE,
         Shown::Lines(every) | Shown::Objects(every) => every,
     };
+    live.read_every(every);
     let mut before = Snapshot::default();
     let mut due = Time::ZERO + every;
     let mut next = Instant::now();
@@ -147,7 +148,8 @@ fn object(before: &Snapshot, now: &Snapshot) -> Value {
             let earlier = before.flows.get(i);
             let bits = delivered(f.delivered, earlier.map_or(0, |e| e.delivered), named);
             let again = f.retransmits;
-            let new = again.map(|n| n - earlier.and_then(|e| e.retransmits).unwrap_or(0));
+            let known = earlier.and_then(|e| e.retransmits).unwrap_or(0);
+            let new = again.map(|n| n.saturating_sub(known));
             json!({
                 "name": named.name,
                 "goodput_mbps": bits / seconds / 1e6,

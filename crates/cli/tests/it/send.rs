@@ -82,6 +82,39 @@ fn intervals_are_objects_and_so_is_the_result() {
     );
 }
 
+/// What only its sender knows of a flow comes from the far host while the run lasts.
+#[test]
+fn intervals_of_a_reverse_run_have_what_its_sender_knows() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = ["send", &server.address, "--reverse", "--time", "2s"];
+    let more = [
+        "--format",
+        "ndjson",
+        "--interval",
+        "200ms",
+        "--window",
+        "20 segments",
+    ];
+    let lossy = ["--set", "drop={ every = 1000 }"];
+    let ended = ok(fullpipe(dir.path(), &[&line[..], &more, &lossy].concat()));
+    let lines: Vec<Value> = ended.stdout.lines().map(json).collect();
+    let (result, intervals) = lines.split_last().unwrap();
+    assert!(intervals.len() >= 3, "{}", ended.stdout);
+    // The first may be over before an answer is here.
+    let mut again = 0;
+    for interval in &intervals[1..] {
+        let flow = &interval["flows"][0];
+        let cwnd = flow["cwnd_segments"].as_f64().unwrap();
+        assert!(cwnd > 0.0 && cwnd <= 20.0, "{interval}");
+        assert!(flow["rtt_ms"].as_f64().unwrap() > 0.0, "{interval}");
+        assert!(flow["delivered_segments"].as_u64().unwrap() > 0);
+        again += flow["retransmits"].as_u64().unwrap();
+    }
+    let all = result["flows"][0]["retransmits"].as_u64().unwrap();
+    assert!(0 < again && again <= all, "{again} of {all}");
+}
+
 #[test]
 fn a_size_from_memory_proves_itself() {
     let dir = tempfile::tempdir().unwrap();

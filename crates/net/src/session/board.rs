@@ -105,6 +105,11 @@ impl Shown {
         }
     }
 
+    /// How the flows of the test are getting on.
+    pub fn live(&self) -> &Live {
+        &self.posted.live
+    }
+
     /// Called at every turn of a run.
     #[inline]
     pub fn take(&mut self, now: Time, traffic: &Traffic) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_host::{HostOutcome, ends_at};
+use fullpipe_realtime::live::Live;
 use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
@@ -318,6 +319,7 @@ impl Client {
             session: &mut self.session,
             interrupt,
             watched: hooks.complete,
+            live: hooks.live.filter(|_| spec.flows.iter().any(|f| f.reverse)),
         };
         let port = ControlPort::new(
             &mut self.port,
@@ -429,14 +431,25 @@ struct ClientControl<'a> {
     interrupt: &'a AtomicBool,
     /// Somebody else who wants to know that this side is complete.
     watched: Option<&'a AtomicBool>,
+    /// Whoever watches flows that the server sends.
+    live: Option<&'a Live>,
 }
 
 impl ControlChannel for ClientControl<'_> {
     fn on_datagram(&mut self, now: Time, datagram: &[u8]) {
         self.session.on_datagram(now, datagram);
+        if let Some(live) = self.live {
+            for state in self.session.take_flows() {
+                live.told(state.flow, state.live());
+            }
+        }
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {
+        if let Some(live) = self.live {
+            self.session
+                .watch_flows(live.is_read_every().unwrap_or(ALIVE));
+        }
         self.session.poll_transmit(now)
     }
 

@@ -5,11 +5,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fullpipe_realtime::live::EVERY;
 use fullpipe_units::{Span, Time};
 
 use super::Secrets;
 use super::channel::Channel;
-use super::control::{ALIVE, ClientMessage, EndReason, Grant, PART, SILENCE, ServerMessage, shown};
+use super::control::{
+    ALIVE, ClientMessage, EndReason, FlowState, Grant, MOST_FLOWS, PART, SILENCE, ServerMessage,
+    shown,
+};
 use super::control_port::{ControlChannel, Traffic};
 use super::mtu::Prober;
 use super::path::PathStep;
@@ -56,6 +60,10 @@ pub struct ClientSession {
     pull: Option<Pull>,
     stuck: Option<PullError>,
     goodbyes: u32,
+    /// Set while somebody watches flows that the server sends.
+    watch: Option<Watch>,
+    /// What the server said of them, until it is taken.
+    flows: Vec<FlowState>,
     /// The number of the latest question about what the flows carry, the question, and the answer.
     question: (u32, Question, Option<Answer>),
     /// The run ends once both sides are complete.
@@ -78,6 +86,15 @@ enum Want {
     Result,
     Answer,
     Close,
+}
+
+/// When the server is asked how its flows are.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    every: Span,
+    due: Time,
+    /// The first index of the next question: of very many flows each answer has a part.
+    from: u32,
 }
 
 /// What the server said of a run under way.
@@ -123,6 +140,8 @@ impl ClientSession {
             pull: None,
             stuck: None,
             goodbyes: 0,
+            watch: None,
+            flows: Vec::new(),
             question: (0, Question::Prepared, None),
             until_complete,
             complete: Arc::default(),
@@ -171,6 +190,23 @@ impl ClientSession {
     /// How long datagrams may be.
     pub fn prober(&self) -> &Prober {
         &self.prober
+    }
+
+    /// While the run lasts, asks how the flows are that the server sends: as often as somebody
+    /// looks, but no more often than the server's endpoint writes it down.
+    pub fn watch_flows(&mut self, every: Span) {
+        let every = every.clamp(EVERY, ALIVE);
+        let watch = self.watch.get_or_insert(Watch {
+            every,
+            due: Time::ZERO,
+            from: 0,
+        });
+        watch.every = every;
+    }
+
+    /// What the server has said of its flows since the last call.
+    pub fn take_flows(&mut self) -> Vec<FlowState> {
+        std::mem::take(&mut self.flows)
     }
 
     /// Says start until that is answered.
@@ -312,6 +348,14 @@ impl ClientSession {
             ServerMessage::Challenge(challenge) => self.push(&ClientMessage::Path(challenge)),
             ServerMessage::Probe { number, .. } => self.push(&ClientMessage::Probed(number)),
             ServerMessage::Probed(number) => self.prober.answered(now, number),
+            ServerMessage::Flows(mut flows) => {
+                if let Some(watch) = &mut self.watch {
+                    let last = flows.get(MOST_FLOWS - 1);
+                    watch.from = last.map_or(0, |last| last.flow.saturating_add(1));
+                    flows.truncate(MOST_FLOWS);
+                    self.flows = flows;
+                }
+            }
             ServerMessage::Closed => {
                 if self.want == Want::Close {
                     self.want = Want::Nothing;
@@ -415,6 +459,14 @@ impl ControlChannel for ClientSession {
             self.queue_due(now);
         }
         if self.want == Want::Run
+            && let Some(watch) = &mut self.watch
+            && now >= watch.due
+        {
+            watch.due = now + watch.every;
+            let from = watch.from;
+            self.push(&ClientMessage::Flows { from });
+        }
+        if self.want == Want::Run
             && let Some(probe) = self.prober.poll(now)
         {
             let (number, padding) = (probe.number, Channel::padding(probe.bytes, probe.number));
@@ -428,7 +480,10 @@ impl ControlChannel for ClientSession {
             _ if !self.out.is_empty() => Time::ZERO,
             Want::Nothing => Time::MAX,
             Want::Result => self.pull.as_ref().map_or(Time::MAX, Pull::next_timeout),
-            Want::Run => self.due.min(self.prober.next_timeout()),
+            Want::Run => {
+                let watch = self.watch.map_or(Time::MAX, |watch| watch.due);
+                self.due.min(self.prober.next_timeout()).min(watch)
+            }
             _ => self.due,
         }
     }

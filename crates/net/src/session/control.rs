@@ -1,6 +1,7 @@
 //! What client and server say to each other once a session is open. The client asks, the server
 //! answers; either may say anything twice, and nothing means more the second time.
 
+use fullpipe_realtime::live::LiveFlow;
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,12 @@ pub enum ClientMessage {
     },
     /// The server's probe of this number has come.
     Probed(u32),
+    /// How are the flows that the server sends, from this index on? A server that does not know the
+    /// question says nothing.
+    Flows {
+        /// The first index.
+        from: u32,
+    },
 }
 
 /// Control messages from server to client.
@@ -115,6 +122,46 @@ pub enum ServerMessage {
     },
     /// The client's probe of this number has come.
     Probed(u32),
+    /// How the flows that the server sends are getting on, at most [`MOST_FLOWS`], by index.
+    Flows(Vec<FlowState>),
+}
+
+/// Flows of one answer: with the longest numbers they fit into a message.
+pub const MOST_FLOWS: usize = 32;
+
+/// A flow as its sender sees it while the run lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowState {
+    /// Index of the flow in the request.
+    pub flow: u32,
+    /// Segments sent again so far.
+    pub retransmits: u64,
+    /// Congestion window, thousandths of a segment.
+    pub cwnd: u64,
+    /// Smoothed round-trip time, nanoseconds, once there is one.
+    pub srtt: Option<u64>,
+}
+
+impl FlowState {
+    /// Of a flow that is sent from here.
+    pub fn new((flow, live): (u32, LiveFlow)) -> Self {
+        Self {
+            flow,
+            retransmits: live.retransmits.unwrap_or(0),
+            cwnd: (live.cwnd.unwrap_or(0.0) * 1000.0) as u64,
+            srtt: live.srtt.map(Span::as_nanos),
+        }
+    }
+
+    /// As whoever watches at the other host sees it; sums of what was said stay numbers.
+    pub fn live(&self) -> LiveFlow {
+        LiveFlow {
+            delivered: 0,
+            retransmits: Some(self.retransmits.min(u32::MAX.into())),
+            cwnd: Some(self.cwnd as f64 / 1000.0),
+            srtt: self.srtt.map(Span::from_nanos),
+        }
+    }
 }
 
 /// What the server will do, and within which bounds.
@@ -198,6 +245,30 @@ fn steers(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The longest answer is within a message, and what a hostile server says is a number.
+    #[test]
+    fn states_of_flows_fit_and_stay_numbers() {
+        let most = FlowState {
+            flow: u32::MAX,
+            retransmits: u64::MAX,
+            cwnd: u64::MAX,
+            srtt: Some(u64::MAX),
+        };
+        let answer = ServerMessage::Flows(vec![most; MOST_FLOWS]);
+        let bytes = postcard::to_stdvec(&answer).unwrap().len();
+        assert!(bytes <= super::super::channel::BODY, "{bytes}");
+        let live = most.live();
+        assert_eq!(live.retransmits, Some(u32::MAX.into()));
+        assert!(live.cwnd.unwrap().is_finite());
+        let live = LiveFlow {
+            delivered: 0,
+            retransmits: Some(3),
+            cwnd: Some(12.5),
+            srtt: Some(Span::from_millis(40)),
+        };
+        assert_eq!(FlowState::new((1, live)).live(), live);
+    }
 
     #[test]
     fn text_of_others_cannot_steer_a_terminal() {

@@ -16,7 +16,9 @@ use fullpipe_units::{Span, Time};
 
 use super::board::{Posted, Shown};
 use super::channel::Channel;
-use super::control::{ClientMessage, EndReason, SILENCE, ServerMessage, shown};
+use super::control::{
+    ClientMessage, EndReason, FlowState, MOST_FLOWS, SILENCE, ServerMessage, shown,
+};
 use super::control_port::{ControlChannel, Traffic};
 use super::credit::Credit;
 use super::limits::Limits;
@@ -383,6 +385,15 @@ impl ServerSession {
         self.answer(&ServerMessage::Content { number, answer });
     }
 
+    /// How the flows are that are sent from here; it is on the server's board.
+    fn answer_about_flows(&mut self, from: u32) {
+        if let (Stage::Running(_), Some(shown)) = (&self.stage, &self.shown) {
+            let flows = shown.live().sent(from, MOST_FLOWS);
+            let flows = flows.into_iter().map(FlowState::new).collect();
+            self.answer(&ServerMessage::Flows(flows));
+        }
+    }
+
     /// Says again what has become of the request.
     fn send_decision(&mut self) {
         let message = match &self.stage {
@@ -438,6 +449,7 @@ impl ServerSession {
                 return self.answer(&ServerMessage::Probed(number));
             }
             ClientMessage::Probed(number) => return self.prober.answered(now, number),
+            ClientMessage::Flows { from } => return self.answer_about_flows(from),
             ClientMessage::Alive | ClientMessage::Path(_) => {}
         }
         match self.at() {

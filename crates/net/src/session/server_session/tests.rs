@@ -1,5 +1,7 @@
+use fullpipe_realtime::live::LiveFlow;
 use fullpipe_units::Span;
 
+use super::super::board::Board;
 use super::super::client_session::ClientSession;
 use super::super::control::PART;
 use super::super::cookie::{COOKIE, Cookie};
@@ -145,6 +147,66 @@ fn silence_goes_on_when_the_run_is_over() {
     let late = Time::ZERO + Span::from_secs(60);
     client.stop(late);
     assert!(!client.is_silent(late + Span::from_millis(900)));
+}
+
+/// The client asks, at most ten times a second and for a part of many flows at a time; a server that
+/// has nothing to show says nothing, and the session goes on.
+#[test]
+fn a_client_that_watches_is_told_of_the_server_s_flows() {
+    let at = |millis| Time::ZERO + Span::from_millis(millis);
+    let (mut server, mut client) = running(false);
+    pass(at(0), &mut client, &mut server);
+    client.watch_flows(Span::ZERO);
+    pass(at(1), &mut client, &mut server);
+    assert_eq!(client.take_flows(), [], "no board");
+    let board = Board::default();
+    let post = board.post(1, "192.0.2.1:1000".parse().unwrap(), "send");
+    server.show(post.posted());
+    // Every second flow is sent from here.
+    let state = |i: u64| LiveFlow {
+        delivered: i,
+        retransmits: i.is_multiple_of(2).then_some(i),
+        cwnd: Some(i as f64),
+        srtt: None,
+    };
+    post.posted().live.publish(at(1), (0..80).map(state));
+    let mut asked = |millis| {
+        pass(at(millis), &mut client, &mut server);
+        let flows = client.take_flows();
+        flows.iter().map(|f| f.flow).collect::<Vec<_>>()
+    };
+    assert!(asked(100).is_empty(), "a moment after the last question");
+    let all: Vec<u32> = (0..80).step_by(2).collect();
+    assert_eq!(asked(101), all[..32]);
+    assert_eq!(asked(201), all[32..]);
+    assert_eq!(asked(301), all[..32]);
+    // Nobody is told of a run that is over.
+    server.end(at(301), vec![1], false);
+    pass(at(401), &mut client, &mut server);
+    assert_eq!(client.take_flows(), []);
+}
+
+/// A server says what it likes; nobody asked, or it says too much.
+#[test]
+fn states_that_nobody_asked_for_are_left() {
+    let (_, mut client) = running(false);
+    let mut channel = Channel::new(&secrets(), End::Server);
+    // Beyond the numbers that the server has used.
+    (0..9).for_each(|_| drop(channel.seal(&ServerMessage::Closed)));
+    let state = |flow| FlowState {
+        flow,
+        retransmits: 0,
+        cwnd: 0,
+        srtt: None,
+    };
+    let mut say = |client: &mut ClientSession| {
+        let many = ServerMessage::Flows((0..200).map(state).collect());
+        client.on_datagram(Time::ZERO, &channel.seal(&many).unwrap());
+        client.take_flows().len()
+    };
+    assert_eq!(say(&mut client), 0);
+    client.watch_flows(Span::ZERO);
+    assert_eq!(say(&mut client), MOST_FLOWS);
 }
 
 /// Seconds until the client gives up, if its server is there all the time; the flows bring a byte
