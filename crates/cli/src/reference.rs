@@ -20,12 +20,88 @@ use crate::output;
 pub fn completions(args: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut knowing(), "fullpipe", &mut script);
-    output::data(&String::from_utf8_lossy(&script))?;
-    if args.shell == Shell::Bash {
-        output::data(&beyond_words())?;
-    }
+    let script = String::from_utf8_lossy(&script);
+    let script = match args.shell {
+        Shell::Bash => script.into_owned() + &beyond_words(),
+        Shell::Zsh => with_names_of_zsh(&script),
+        Shell::Fish => script.into_owned() + NAMES_OF_FISH,
+        _ => script.into_owned(),
+    };
+    output::data(&script)?;
     Ok(Exit::Ok)
 }
+
+/// The script of zsh, whose arguments that are names of a result ask the program for them: what
+/// offers files for such an argument is replaced.
+fn with_names_of_zsh(script: &str) -> String {
+    let mut script = script.to_owned();
+    for (flag, help, ask) in [
+        (
+            "flow",
+            "Only this flow; qlog and xplot hold one",
+            "export --to csv --flow",
+        ),
+        (
+            "of",
+            "Flow, traffic or link that is drawn",
+            "figure matrix --of",
+        ),
+    ] {
+        let argument = format!("--{flag}=[{help}]:NAME:");
+        let names = format!("{argument} _fullpipe_names {ask}");
+        script = script.replace(&format!("{argument}_default"), &names);
+    }
+    // Defined before the script's last lines call its main function.
+    let last = script
+        .rfind("\nif [ \"$funcstack[1]\"")
+        .unwrap_or(script.len());
+    script.insert_str(last, NAMES_OF_ZSH);
+    script
+}
+
+const NAMES_OF_ZSH: &str = r#"
+# Names in the result or trace of a line: asked for one without a name, the program says which
+# there are.
+_fullpipe_names() {
+    local command="$1" last="" of="" word said
+    shift
+    for word in "${(@Q)words[2,-1]}"; do
+        [[ -z "$of" && "$word" != -* && "$last" != -* && -e "$word" ]] && of="$word"
+        last="$word"
+    done
+    [[ -z "$of" ]] && return 1
+    said="$(_call_program names fullpipe $command ${(q)of} $* "''" 2>&1 >/dev/null)"
+    [[ "$said" == *"there are"* ]] || return 1
+    said="${${said##*there are}#:}"
+    compadd -- ${=said//,/ }
+}
+"#;
+
+const NAMES_OF_FISH: &str = r#"
+# Names in the result or trace of a line: asked for one without a name, the program says which
+# there are.
+function __fish_fullpipe_names
+    set -l words (commandline -opc)
+    set -l of
+    set -l seen
+    set -l last -
+    for word in $words
+        if test -n "$seen" -a -z "$of" -a -e "$word"
+            and not string match -q -- '-*' $word $last
+            set of $word
+        end
+        test "$word" = "$argv[1]"; and set seen yes
+        set last $word
+    end
+    test -n "$of"; or return
+    set -l said ($words[1] $argv[1] $of $argv[2..-1] "" 2>&1 >/dev/null | string join ' ')
+    string match -q '*there are*' -- "$said"; or return
+    string replace -r '.*there are:?' '' -- "$said" | string split , | string trim
+end
+
+complete -c fullpipe -n "__fish_fullpipe_using_subcommand export" -l flow -x -a "(__fish_fullpipe_names export --to csv --flow)"
+complete -c fullpipe -n "__fish_fullpipe_using_subcommand figure" -l of -x -a "(__fish_fullpipe_names figure matrix --of)"
+"#;
 
 /// What the generated script of bash cannot do: its word ends at a `=`, a list in commas is one
 /// word to it, and it offers the words of every argument at once. This stands in front of it.

@@ -85,8 +85,21 @@ fn with_script() -> tempfile::TempDir {
 #[test]
 fn bash_offers_the_flows_of_a_result() {
     let dir = with_script();
+    two_flows(dir.path());
+    let offered = |line: &str| offered(dir.path(), line, line);
+    let line = "fullpipe export --to csv r --flow ";
+    assert_eq!(offered(&format!("{line}m")), ["main"]);
+    assert_eq!(offered(&format!("{line}s")), ["second"]);
+    let trace = "fullpipe export r/series/case-0000-seed1.parquet --to qlog --flow s";
+    assert_eq!(offered(trace), ["second"]);
+    assert_eq!(offered("fullpipe figure r bars --of b"), ["bottleneck"]);
+    assert_eq!(offered("fullpipe export nowhere --to csv --flow m"), [""]);
+}
+
+/// A result `r` of two flows.
+fn two_flows(dir: &Path) {
     let two = format!("{SMALL}\n[[flow]]\nname = \"second\"\nstack = \"cubic\"\n");
-    write(dir.path(), "two.toml", &two);
+    write(dir, "two.toml", &two);
     let run = [
         "run",
         "two.toml",
@@ -96,16 +109,71 @@ fn bash_offers_the_flows_of_a_result() {
         "--set",
         "duration=1s",
     ];
-    let ended = fullpipe(dir.path(), &run);
+    let ended = fullpipe(dir, &run);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let offered = |line: &str| offered(dir.path(), line, line);
-    let line = "fullpipe export --to csv r --flow ";
-    assert_eq!(offered(&format!("{line}m")), ["main"]);
-    assert_eq!(offered(&format!("{line}s")), ["second"]);
-    let trace = "fullpipe export r/series/case-0000-seed1.parquet --to qlog --flow s";
-    assert_eq!(offered(trace), ["second"]);
-    assert_eq!(offered("fullpipe figure r bars --of b"), ["bottleneck"]);
-    assert_eq!(offered("fullpipe export nowhere --to csv --flow m"), [""]);
+}
+
+/// What a program of another shell prints, in a directory with a result of two flows and the
+/// shell's script; `None` where there is no such shell.
+fn told(shell: &str, script: &str, args: &[&str]) -> Option<Vec<String>> {
+    let dir = tempfile::tempdir().unwrap();
+    two_flows(dir.path());
+    let completions = fullpipe(dir.path(), &["completions", shell]).stdout;
+    std::fs::write(dir.path().join("script"), completions).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_fullpipe")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let ended = std::process::Command::new(shell)
+        .args(args)
+        .args(["-c", script])
+        .env("PATH", format!("{}:{path}", binaries.display()))
+        .env("HOME", dir.path())
+        .current_dir(dir.path())
+        .output();
+    let Ok(ended) = ended else {
+        eprintln!("skipped: there is no {shell}");
+        return None;
+    };
+    let text = String::from_utf8(ended.stdout).unwrap();
+    let more = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.success(), "{text}\n{more}");
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn fish_offers_the_flows_of_a_result() {
+    let script = "source script\n\
+         complete -C 'fullpipe export --to csv r --flow '\necho\n\
+         complete -C 'fullpipe export r/series/case-0000-seed1.parquet --to qlog --flow s'\necho\n\
+         complete -C 'fullpipe figure r bars --of b'\necho\n\
+         complete -C 'fullpipe export nowhere --to csv --flow m'";
+    if let Some(told) = told("fish", script, &["--no-config"]) {
+        assert_eq!(told, ["main", "second", "", "second", "", "bottleneck", ""]);
+    }
+}
+
+/// The completion system itself needs a terminal: the script's function is called as it calls it.
+#[test]
+fn zsh_offers_the_flows_of_a_result() {
+    let of_zsh = fullpipe(Path::new("."), &["completions", "zsh"]).stdout;
+    for ask in ["export --to csv --flow'", "figure matrix --of'"] {
+        let argument = format!(":NAME: _fullpipe_names {ask}");
+        assert_eq!(of_zsh.matches(&argument).count(), 1, "{argument}");
+    }
+    let script = "compdef() { }\n\
+         compadd() { shift; print -l -- $@; print }\n\
+         _call_program() { shift; eval \"$@\" }\n\
+         . ./script\n\
+         words=(export --to csv r --flow ''); _fullpipe_names export --to csv --flow\n\
+         words=(export r/series/case-0000-seed1.parquet --to qlog --flow ''); \
+         _fullpipe_names export --to csv --flow\n\
+         words=(figure r bars --of b); _fullpipe_names figure matrix --of\n\
+         words=(export nowhere --to csv --flow m)\n\
+         _fullpipe_names export --to csv --flow || print none";
+    if let Some(told) = told("zsh", script, &["-f"]) {
+        let flows = ["main", "second", ""];
+        let of = ["main", "second", "bottleneck", "return-20ms", "", "none"];
+        assert_eq!(told, [&flows[..], &flows, &of].concat());
+    }
 }
 
 #[test]
