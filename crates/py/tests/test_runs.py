@@ -27,6 +27,14 @@ def test_a_result_has_the_numbers_of_its_json(result):
     assert result.ground == "sim" and result.scenario == "short"
 
 
+def test_a_result_names_the_other_host_of_its_path(short):
+    result = fp.run(short)
+    assert result.peer is None
+    # Stands in the object of a run with `--peer`, which needs a server.
+    result.json["peer"] = "dtn.example.org"
+    assert result.peer == "dtn.example.org"
+
+
 def test_an_expectation_that_fails_is_told(short):
     short["expect"] = [{"metric": "goodput_mbps", "at_least": 11, "source": "more than the rate"}]
     result = fp.run(short)

@@ -50,8 +50,8 @@ pub enum Kept {
     Traffic,
 }
 
-/// The same of these cases, flows or traffic, and metrics (all of them, if none is named); `None`
-/// without a row.
+/// The same of these cases, flows or traffic, and metrics, in their order (all of them, if none is
+/// named); `None` without a row.
 pub fn numbers(
     result: &RunResult,
     cases: &[usize],
@@ -64,9 +64,22 @@ pub fn numbers(
         Kept::Flows => Scope::Flow,
         Kept::Traffic => Scope::Traffic,
     };
-    let wanted = |name: &&str| metrics.is_empty() || metrics.iter().any(|m| m == name);
-    columns.row_metrics = names_of(scope).filter(wanted).collect();
-    columns.case_metrics.retain(wanted);
+    columns.metrics = match metrics {
+        [] => {
+            let of_case = columns
+                .metrics
+                .into_iter()
+                .filter(|(_, of)| *of == Of::Case);
+            names_of(scope)
+                .map(|name| (name, Of::Row))
+                .chain(of_case)
+                .collect()
+        }
+        named => named
+            .iter()
+            .filter_map(|name| Of::find(scope, name))
+            .collect(),
+    };
     let rows = cases.iter().map(|&i| {
         let case = &result.cases[i];
         columns.rows(Whose::of(result), i, case)
@@ -75,13 +88,20 @@ pub fn numbers(
     (!rows.is_empty()).then(|| columns.head() + &rows)
 }
 
-/// The rows of `runs.parquet`, of these cases and with these metrics (all of them, if none is
-/// named).
+/// The rows of `runs.parquet`, of these cases and with these metrics, in their order (all of them,
+/// if none is named).
 pub fn runs(table: &store::Table, cases: &[usize], metrics: &[String]) -> Rows {
     let wanted =
         |name: &String| metrics.is_empty() || scope_of(name).is_none() || metrics.contains(name);
     let columns = table.columns.iter().filter(|(name, _)| wanted(name));
-    let columns: Vec<&(String, Column)> = columns.collect();
+    let mut columns: Vec<&(String, Column)> = columns.collect();
+    // What is no metric stays in front: the sort is stable.
+    columns.sort_by_key(|(name, _)| {
+        metrics
+            .iter()
+            .position(|m| m == name)
+            .map_or(0, |at| at + 1)
+    });
     let case_of = columns.iter().find_map(|(name, values)| match values {
         Column::Int(values) if name == "case" => Some(values),
         _ => None,
@@ -118,15 +138,31 @@ pub struct Columns {
     keys: Vec<String>,
     /// Means have intervals.
     several: bool,
-    /// Metrics of flows, and of traffic where there is any.
-    row_metrics: Vec<&'static str>,
-    case_metrics: Vec<&'static str>,
+    /// Metrics of flows, of traffic where there is any, and of cases.
+    metrics: Vec<(&'static str, Of)>,
     /// Some run ended before its time.
     partial: bool,
     /// Some path was that to another host.
     peer: bool,
     /// Only these rows.
     kept: Option<Kept>,
+}
+
+/// What a column's metric is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// The flow or traffic of the row.
+    Row,
+    /// Its case.
+    Case,
+}
+
+impl Of {
+    /// A metric of rows of a scope, or of their case.
+    fn find(scope: Scope, name: &str) -> Option<(&'static str, Of)> {
+        let of = |scope, of| find(scope, name).map(|metric| (metric.name, of));
+        of(scope, Of::Row).or_else(|| of(Scope::Case, Of::Case))
+    }
 }
 
 impl Columns {
@@ -162,17 +198,16 @@ impl Columns {
                 keys.push(key.to_owned());
             }
         }
-        let mut row_metrics: Vec<&str> = names_of(Scope::Flow).collect();
-        if traffic {
-            // Names that flows have too are there already.
-            let others = names_of(Scope::Traffic).filter(|n| find(Scope::Flow, n).is_none());
-            row_metrics.extend(others);
-        }
+        // Names that flows have too are there already.
+        let others = names_of(Scope::Traffic).filter(|n| traffic && find(Scope::Flow, n).is_none());
+        let of_rows = names_of(Scope::Flow)
+            .chain(others)
+            .map(|name| (name, Of::Row));
+        let of_cases = names_of(Scope::Case).map(|name| (name, Of::Case));
         Columns {
             keys,
             several,
-            row_metrics,
-            case_metrics: names_of(Scope::Case).collect(),
+            metrics: of_rows.chain(of_cases).collect(),
             partial: false,
             peer: false,
             kept: None,
@@ -187,7 +222,7 @@ impl Columns {
         }
         head.extend(self.keys.iter().cloned());
         head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
-        for metric in self.row_metrics.iter().chain(&self.case_metrics) {
+        for (metric, _) in &self.metrics {
             head.push((*metric).to_owned());
             if self.several {
                 head.extend([format!("{metric}_ci95_low"), format!("{metric}_ci95_high")]);
@@ -220,11 +255,12 @@ impl Columns {
                 kind.to_owned(),
                 stack.clone(),
             ]);
-            for metric in &self.row_metrics {
-                push_estimate(&mut row, metrics.get(metric), self.several);
-            }
-            for metric in &self.case_metrics {
-                push_estimate(&mut row, case.metrics.0.get(metric), self.several);
+            for (metric, of) in &self.metrics {
+                let estimate = match of {
+                    Of::Row => metrics.get(metric),
+                    Of::Case => case.metrics.0.get(metric),
+                };
+                push_estimate(&mut row, estimate, self.several);
             }
             if self.partial {
                 row.push(case.partial.clone().unwrap_or_default());

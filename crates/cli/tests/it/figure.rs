@@ -347,6 +347,21 @@ fn a_table_as_csv_has_numbers_and_the_metrics_that_are_asked_for() {
         );
         assert_eq!(row.len(), table[0].len());
     }
+    // The columns stand in the order of the flags, whatever they are metrics of.
+    let turned = ["rtt_ms.p95", "jain", "goodput_mbps"];
+    let flags = turned.map(|name| ["--metric", name]).concat();
+    for kind in ["table", "runs"] {
+        let csv = cells(&drawn(dir, &[&[kind][..], &flags].concat(), "turned.csv"));
+        let heads = csv[0].iter().filter(|head| turned.contains(&head.as_str()));
+        assert_eq!(heads.collect::<Vec<_>>(), turned, "{kind}");
+        // Values follow their heads.
+        let at = |name: &str| csv[0].iter().position(|head| head == name).unwrap();
+        let value = |name: &str| csv[1][at(name)].parse::<f64>().unwrap();
+        assert!(
+            value("rtt_ms.p95") > 20.0 && value("goodput_mbps") < 10.0,
+            "{kind}"
+        );
+    }
     // The mean of the seeds is that of the table.
     let runs = cells(&of("runs", "runs.csv"));
     let column = |name: &str| runs[0].iter().position(|head| head == name).unwrap();

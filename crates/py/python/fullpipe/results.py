@@ -85,6 +85,12 @@ class Result:
         """Name of the ground."""
         return str(self.json["ground"])
 
+    @property
+    def peer(self) -> str | None:
+        """The other host, where the path was the one to there and not the scenario's."""
+        peer = self.json.get("peer")
+        return None if peer is None else str(peer)
+
     @cached_property
     def cases(self) -> list[Case]:
         """Every case, in the order of the matrix."""

@@ -212,11 +212,11 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         origin: manifest.origin.clone(),
         text: manifest.scenario_text.clone(),
         text_sha256: manifest.scenario_sha256.clone(),
-        ground: match (&result.kernel, &manifest.peer) {
-            (Some(kernel), None) => format!("{}: {kernel}", result.ground),
-            (_, Some(peer)) => format!("{} over the path to {peer}, as it was", result.ground),
-            (None, None) => result.ground.clone(),
-        },
+        ground: ground(
+            &result.ground,
+            result.kernel.as_deref(),
+            manifest.peer.as_deref(),
+        ),
         fullpipe: manifest.fullpipe.clone(),
         engine: manifest.engine.clone(),
         machine: machine(manifest),
@@ -293,6 +293,16 @@ fn path_of(manifest: &Manifest) -> Option<(String, String)> {
     Some(("path".to_owned(), path))
 }
 
+/// Where it ran, in words: a kernel is named whatever the path was.
+fn ground(name: &str, kernel: Option<&str>, peer: Option<&str>) -> String {
+    let kernel = kernel.map_or(String::new(), |kernel| format!(": {kernel}"));
+    match peer {
+        None => format!("{name}{kernel}"),
+        Some(peer) if kernel.is_empty() => format!("{name} over the path to {peer}, as it was"),
+        Some(peer) => format!("{name}{kernel}, over the path to {peer}, as it was"),
+    }
+}
+
 fn machine(manifest: &Manifest) -> String {
     let m = &manifest.machine;
     let cpu = m.cpu.as_deref().unwrap_or("unknown processor");
@@ -359,4 +369,28 @@ fn pack_curves(drawn: Vec<Drawn>, grid: Grid, layouts: &mut Vec<Vec<Curve>>) -> 
         layout,
         data: pack::curves(&columns),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ground;
+
+    #[test]
+    fn a_kernel_is_named_over_any_path() {
+        assert_eq!(ground("udp", None, None), "udp");
+        let running = Some("Linux 6.18.1, running");
+        assert_eq!(
+            ground("kernel", running, None),
+            "kernel: Linux 6.18.1, running"
+        );
+        let there = Some("dtn.example.org");
+        assert_eq!(
+            ground("udp", None, there),
+            "udp over the path to dtn.example.org, as it was"
+        );
+        assert_eq!(
+            ground("kernel", running, there),
+            "kernel: Linux 6.18.1, running, over the path to dtn.example.org, as it was"
+        );
+    }
 }
