@@ -153,7 +153,7 @@ pub struct Columns {
 enum Of {
     /// The flow or traffic of the row.
     Row,
-    /// Its case.
+    /// The case of the row, the same for all its flows.
     Case,
 }
 

@@ -15,9 +15,9 @@ pub struct Range {
 /// The parts of both axes of every panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ranges {
-    /// Of the horizontal axis.
+    /// Part of the horizontal axis, time as a rule.
     pub x: Range,
-    /// Of the vertical axis.
+    /// Part of the vertical axis, the same in every panel.
     pub y: Range,
 }
 

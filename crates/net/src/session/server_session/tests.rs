@@ -149,8 +149,8 @@ fn silence_goes_on_when_the_run_is_over() {
     assert!(!client.is_silent(late + Span::from_millis(900)));
 }
 
-/// The client asks, at most ten times a second and for a part of many flows at a time; a server that
-/// has nothing to show says nothing, and the session goes on.
+/// The client asks, at most ten times a second and for a part of many flows at a time; a server
+/// that has nothing to show says nothing, and the session goes on.
 #[test]
 fn a_client_that_watches_is_told_of_the_server_s_flows() {
     let at = |millis| Time::ZERO + Span::from_millis(millis);
