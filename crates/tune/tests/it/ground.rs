@@ -143,11 +143,16 @@ fn a_full_trace_has_a_row_for_every_ack() {
 
 /// Westwood+ without a start-up that overshoots: after that it would keep 3 % of the window, and
 /// the tuner's limits keep a half.
-const STACKS: [&str; 12] = [
+const STACKS: [&str; 16] = [
     "reno+limited(max_ssthresh=50)",
+    "reno+gamma(threshold=10)",
     "aimd(increase=6,decrease=0.3)",
     "aimd(increase=4,decrease=0.125)",
     "highspeed",
+    // As the daemons of 2002 did: a and b every 0.1 s.
+    "highspeed(retune=100ms)",
+    "multcp(n=4)",
+    "pretuned(window=333)",
     "scalable",
     "htcp",
     "bic",
