@@ -119,7 +119,7 @@ def far(program: str, top: Path) -> None:
 def window(program: str, top: Path) -> None:
     """A flow's window grows to what the path holds, and no further."""
     stop = threading.Event()
-    sender = threading.Thread(target=bulk, args=(os.environ["FULLPIPE_FAR"], stop))
+    sender = threading.Thread(target=bulk, args=(os.environ["FULLPIPE_FAR"], stop), daemon=True)
     sender.start()
     windows = []
     begin = time.monotonic()

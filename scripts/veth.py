@@ -62,7 +62,10 @@ def gbps(near, seconds, algorithm, group=None):
         words += ["-C", algorithm]
     join = (lambda: (group / "cgroup.procs").write_text("0")) if group else None
     ran = subprocess.run(words, capture_output=True, text=True, preexec_fn=join)
-    end = json.loads(ran.stdout)["end"]
+    answer = json.loads(ran.stdout)
+    if "error" in answer:
+        sys.exit(f"iperf3: {answer['error']}")
+    end = answer["end"]
     return end["sum_received"]["bits_per_second"] / 1e9, end["sender_tcp_congestion"]
 
 

@@ -437,6 +437,11 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
         .filter(|b| !b.is_empty())
     {
         let (head, body) = block.split_once('\n').unwrap_or((block, ""));
+        // Examples are indented below their heading; what is not is prose.
+        if !body.is_empty() && !body.starts_with(' ') {
+            let _ = write!(out, "\n{}\n", block.replace('\n', " "));
+            continue;
+        }
         let body: Vec<&str> = body
             .lines()
             .map(|l| l.strip_prefix("  ").unwrap_or(l))

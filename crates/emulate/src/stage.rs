@@ -174,13 +174,13 @@ impl Stage {
         &self.spec
     }
 
-    /// Propagation delay of the first pair, there and back.
+    /// Shortest propagation delay of a pair, there and back.
     pub fn rtt(&self) -> Span {
-        let flow = self.spec.flows.first();
-        let links = flow
-            .into_iter()
-            .flat_map(|f| f.forward.iter().chain(&f.back));
-        links.fold(Span::ZERO, |sum, l| sum + self.spec.links[*l].delay)
+        let pairs = self.spec.flows.iter().map(|f| {
+            let links = f.forward.iter().chain(&f.back);
+            links.fold(Span::ZERO, |sum, l| sum + self.spec.links[*l].delay)
+        });
+        pairs.min().unwrap_or(Span::ZERO)
     }
 
     /// Packets that the two devices have lost so far.

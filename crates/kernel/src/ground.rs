@@ -145,7 +145,13 @@ impl RunningKernel {
     /// # Errors
     /// [`GroundError`].
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        let plan = self.plan(spec)?;
+        let mut plan = self.plan(spec)?;
+        if self.options.autotuning {
+            // A buffer that is set is not tuned.
+            let classes = plan.classes.iter_mut().map(|c| &mut c.flow);
+            let all = plan.flows.iter_mut().chain(classes);
+            all.for_each(|flow| flow.receive_buffer = None);
+        }
         if let (true, Some(k)) = (
             self.options.ipv6,
             plan.flows.iter().position(|f| f.law.is_some()),
@@ -171,7 +177,9 @@ impl RunningKernel {
         if self.options.remembers {
             remember(&hosts, true)?;
             let lasts = spec.duration.min(BEFORE);
-            precede(&hosts, spec, lasts, &plan, self.options.ipv6)?;
+            let before = whole(spec, &plan, lasts);
+            let lasts = lasts + hosts.rtt() * 4 + SETTLED;
+            precede(&hosts, spec, lasts, &before, self.options.ipv6)?;
         }
         let config = LoopConfig {
             merge: self.options.merge,
@@ -247,7 +255,7 @@ impl RunningKernel {
         checks.extend(bunched(&hosted, latest));
         checks.extend(starved(spec, &seen));
         checks.push(Check {
-            name: "senders not looked at for a round trip".to_owned(),
+            name: "time without a look at the senders".to_owned(),
             unit: "% of the run".to_owned(),
             specified: Some(0.0),
             measured: blind * 100.0,
@@ -576,13 +584,42 @@ fn introduce(hosts: &Hosts, spec: &RunSpec, plan: &Plan, ipv6: bool) -> Result<(
 /// Beside four round trips: most of a second for the slowest link and a busy machine.
 const SETTLED: Span = Span::from_millis(400);
 
+/// Flows that end: the kernel remembers of a connection what it was when both FINs had come. Each
+/// has a part of what the slowest link on its way carries in the half of a time, after which links
+/// carry nothing any more.
+fn whole(spec: &RunSpec, plan: &Plan, lasts: Span) -> Plan {
+    let mut plan = plan.clone();
+    let many = spec.flows.len().max(1) as f64;
+    for (flow, f) in plan.flows.iter_mut().zip(&spec.flows) {
+        let rates = f.forward.iter().filter_map(|l| spec.links[*l].rate);
+        let bits = rates
+            .min()
+            .map_or(UNLIMITED, |r| r.as_bits_per_sec() as f64);
+        let bytes = (bits / 8.0 * lasts.as_secs_f64() / 2.0 / many) as u64;
+        flow.bytes = Some(bytes.max(u64::from(flow.mss)));
+        (flow.start, flow.stop) = (Time::ZERO, None);
+    }
+    plan
+}
+
+/// What a flow before sends where no link has a rate, bit/s.
+const UNLIMITED: f64 = 1e9;
+
 /// Whether connections leave something behind.
 fn remember(hosts: &Hosts, on: bool) -> Result<(), GroundError> {
     let value = if on { "0" } else { "1" };
-    for side in [Side::Near, Side::Far] {
-        let file = "/proc/sys/net/ipv4/tcp_no_metrics_save";
-        let written = hosts.host(side).enter(move || std::fs::write(file, value));
-        written.map_err(|e| lacks(file, &e))?;
+    // Thresholds are left out by default since Linux 4.20.
+    for name in ["tcp_no_metrics_save", "tcp_no_ssthresh_metrics_save"] {
+        for side in [Side::Near, Side::Far] {
+            let file = format!("/proc/sys/net/ipv4/{name}");
+            let to = file.clone();
+            let written = hosts.host(side).enter(move || std::fs::write(to, value));
+            match written {
+                // Kernels that have no such choice save all of it.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                other => other.map_err(|e| lacks(&file, &e))?,
+            }
+        }
     }
     Ok(())
 }

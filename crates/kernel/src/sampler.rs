@@ -25,8 +25,8 @@ pub struct Seen {
     pub rtt: Option<Histogram>,
 }
 
-/// Times in which nobody looked for longer than a round trip: a reduction may have begun and ended
-/// there.
+/// Times in which nobody looked for longer than a round trip, and than two looks are apart: a
+/// reduction may have begun and ended there.
 #[derive(Clone, Copy, Debug)]
 struct Gaps {
     longest: Span,
@@ -133,7 +133,7 @@ pub fn interval(rtt: Span) -> Span {
 
 impl Sampler {
     /// `diags`: channels opened in the namespaces of these sides; `of`: the plan of each flow;
-    /// `longest`: time without a look that hides nothing, a round trip or two steps.
+    /// `longest`: time without a look that is not counted as missed.
     pub fn new(
         spec: &RunSpec,
         diags: Vec<(Side, SocketDiag)>,
@@ -233,7 +233,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Part of the time until `now` in which nobody looked for longer than a round trip.
+    /// Part of the time until `now` in which nobody looked for so long.
     pub fn blind(&mut self, now: Time) -> f64 {
         self.gaps.look(now);
         let life = now.saturating_since(Time::ZERO).as_secs_f64();

@@ -147,14 +147,15 @@ fn is_there(program: &str) -> bool {
 }
 
 /// Does a part of each thing that a build of the kernel of `request` does, in a second: finds its
-/// sources, links a program as the kernel is linked and starts it, has the tools of its
+/// sources and tools, links a program as the kernel is linked and starts it, has the tools of its
 /// configuration read something. In words, what was done.
 ///
 /// # Errors
-/// What a build would lack, all of it.
+/// What is not there; where all is there, what does not work.
 pub fn rehearse(request: &Request) -> Result<String, LinuxError> {
     let source = request.path();
     needs_with(true, source.as_ref().err())?;
+    source?;
     let folder = tempfile::tempdir().map_err(LinuxError::io(&std::env::temp_dir()))?;
     let at = |name: &str| folder.path().join(name);
     let write = |name: &str, text: &str| {

@@ -169,7 +169,17 @@ impl Live {
         self.read_every.store(every.as_nanos(), Ordering::Relaxed);
     }
 
-    /// How often somebody looks, if that is known.
+    /// Somebody looks now and then, unless it is known how often.
+    pub fn is_read(&self) {
+        let _ = self.read_every.compare_exchange(
+            0,
+            NOW_AND_THEN.as_nanos(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// How often somebody looks; `None`: nobody does.
     pub fn is_read_every(&self) -> Option<Span> {
         let nanos = self.read_every.load(Ordering::Relaxed);
         (nanos > 0).then(|| Span::from_nanos(nanos))
@@ -234,6 +244,9 @@ impl Live {
 
 /// Answers that wait for a reader, if there is one.
 const MOST_ANSWERS: usize = 10_000;
+
+/// Between two looks of those who do not say how often they look.
+const NOW_AND_THEN: Span = Span::from_millis(500);
 
 /// Time between two publications of a host: a reader needs no more, and no packet waits for one.
 pub const EVERY: Span = Span::from_millis(100);

@@ -112,6 +112,8 @@ struct Client {
     may_change: bool,
     until: Instant,
     request: Vec<u8>,
+    /// The end of the line has come.
+    is_whole: bool,
     answer: Vec<u8>,
     sent: usize,
 }
@@ -125,6 +127,7 @@ impl Client {
             may_change: peer.uid() == 0 || peer.uid() == nix::unistd::geteuid().as_raw(),
             until: Instant::now() + PATIENCE,
             request: Vec::new(),
+            is_whole: false,
             answer: Vec::new(),
             sent: 0,
         })
@@ -168,14 +171,17 @@ impl Client {
             false => LONGEST,
         };
         let mut bytes = [0; LONGEST];
-        while self.request.last() != Some(&b'\n') {
+        while !self.is_whole {
             if self.request.len() >= most {
                 return Err(io::Error::other("a request that is too long"));
             }
             let room = LONGEST.min(most - self.request.len());
             match self.stream.read(&mut bytes[..room]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => self.request.extend(&bytes[..n]),
+                Ok(n) => {
+                    self.request.extend(&bytes[..n]);
+                    self.is_whole = bytes[..n].contains(&b'\n');
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) => return Err(e),
             }

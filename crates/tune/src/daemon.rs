@@ -435,8 +435,11 @@ impl Daemon {
         let verb = request["verb"].as_str().unwrap_or_default();
         // A policy of somebody's own costs as much to read as its author likes.
         let looks = ["status", "flows", "plan", "compare"].contains(&verb);
-        if !may_change && (!looks || !request["policy"].is_null()) {
+        if !may_change && !looks {
             return refusal("only root and the tuner's own user may change anything");
+        }
+        if !may_change && !request["policy"].is_null() {
+            return refusal("only root and the tuner's own user may have a policy compared");
         }
         let done = match verb {
             "status" => self.status(),
@@ -555,11 +558,11 @@ impl Daemon {
         let sources = sources(&self.file)?;
         let policy = parse(&sources, self.probing.known())?;
         self.tuner.apply_to_all(policy.compiled.clone())?;
-        let lines = self.spread()?;
         (self.policy, self.sources) = (policy, sources);
         self.applied = Instant::now();
         self.made = Duration::ZERO;
         self.sets.clear();
+        let lines = self.spread()?;
         Ok(json!({ "warnings": self.warnings(), "queues": lines }))
     }
 

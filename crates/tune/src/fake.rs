@@ -28,6 +28,9 @@ pub const PREFIX: &str = "fp_";
 /// States of a socket.
 pub const ESTABLISHED: u32 = 1;
 pub const CLOSE_WAIT: u32 = 8;
+pub const FIN_WAIT1: u32 = 4;
+/// Name of the process that has every socket.
+pub const PROGRAM: &str = "iperf3";
 /// The kernel's answer about an algorithm that it does not have.
 pub const ENOENT: i32 = -2;
 
@@ -272,13 +275,16 @@ impl Host {
         match order.action {
             OrderAction::None => None,
             OrderAction::Adopt => {
-                let record = socket.flow.take().filter(|f| !f.control);
+                let (adopted, record) = match socket.flow.take() {
+                    Some(record) if !record.control => (record.adopted, record),
+                    // Its program may have changed what it had when it began.
+                    Some(control) => (control.adopted, remembered(socket)),
+                    None => (true, remembered(socket)),
+                };
                 socket.flow = Some(FlowRecord {
                     rule: order.rule,
-                    ..record.unwrap_or_else(|| FlowRecord {
-                        adopted: true,
-                        ..remembered(socket)
-                    })
+                    adopted,
+                    ..record
                 });
                 give_buffers(socket, order.send_buffer, order.receive_buffer);
                 let done = self.set(cookie, &order.algorithm);
@@ -370,7 +376,11 @@ impl Kernel for Fake {
     }
 
     fn owners(&self) -> BTreeMap<u64, String> {
-        BTreeMap::new()
+        let host = self.host();
+        let sockets = host.sockets.values().map(|seen| &seen.listing);
+        let held = sockets.filter(|listing| listing.inode != 0);
+        held.map(|listing| (listing.inode, PROGRAM.to_owned()))
+            .collect()
     }
 
     fn groups(&self) -> BTreeMap<u64, String> {

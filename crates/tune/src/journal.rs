@@ -132,6 +132,23 @@ impl Journal {
         Ok(journal)
     }
 
+    /// What a journal says, if there is one. What is written to this one goes nowhere.
+    ///
+    /// # Errors
+    /// There is one, and it cannot be read.
+    pub fn look(path: &Path) -> Result<Self, JournalError> {
+        let mut journal = Self::open(Path::new("/dev/null"))?;
+        match fs::read_to_string(path) {
+            Ok(text) => text.lines().for_each(|line| journal.read(line)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let path = path.to_owned();
+                return Err(JournalError { path, error });
+            }
+        }
+        Ok(journal)
+    }
+
     /// A line that a crash cut short was written before its change, which then was not made.
     fn read(&mut self, line: &str) {
         self.lines += 1;

@@ -7,7 +7,7 @@ use fullpipe_policy::{Compiled, Rule};
 use serde_json::{Value, json};
 
 use crate::bpf::{Bpf, Load};
-use crate::daemon::DaemonError;
+use crate::daemon::{DaemonError, JOURNAL};
 use crate::journal::Journal;
 use crate::kernel::Kernel;
 use crate::namespaces::Scope;
@@ -56,13 +56,14 @@ pub fn of<K: Kernel>(tuner: &mut Tuner<K>, compiled: Compiled) -> Result<Value, 
     Ok(json!({ "paths": paths, "plan": flows }))
 }
 
-/// By these rules, where no daemon runs. Programs are loaded to look at flows, and are gone
-/// afterwards.
+/// By these rules, where no daemon runs that has this folder: what one before has given back is in
+/// its journal. Programs are loaded to look at flows, and are gone afterwards.
 ///
 /// # Errors
 /// [`DaemonError`].
 pub fn without_daemon(
     compiled: Compiled,
+    state: &Path,
     prefix: &str,
     scope: Scope,
 ) -> Result<Value, DaemonError> {
@@ -72,8 +73,7 @@ pub fn without_daemon(
         scope,
         register: false,
     })?;
-    // Nothing is done that would have to be written down.
-    let journal = Journal::open(Path::new("/dev/null"))?;
+    let journal = Journal::look(&state.join(JOURNAL))?;
     Ok(of(&mut Tuner::new(bpf, prefix, journal), compiled)?)
 }
 

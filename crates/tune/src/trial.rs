@@ -4,6 +4,7 @@
 //! a namespace of its own. Nothing is left of it, and no flow of anybody else is touched.
 
 use std::fs;
+use std::hash::BuildHasher;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -304,10 +305,17 @@ fn buffers() -> Result<String, Lack> {
 /// Larger than the smallest, smaller than the limits of any host, bytes.
 const BUFFER: u32 = 100_000;
 
-/// What `kernel = "..."` of a policy may name.
+/// What `kernel = "..."` of a policy may name: no name of the kernel's own has the sign that ends
+/// the prefix of a tuner's.
 fn kernel_algorithms() -> Finding {
-    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
-    Finding::yes("algorithms of the kernel's own", there.trim())
+    const NAME: &str = "algorithms of the kernel's own";
+    match fs::read_to_string(AVAILABLE) {
+        Ok(there) => {
+            let own = there.split_whitespace().filter(|name| !name.contains('_'));
+            Finding::yes(NAME, own.collect::<Vec<_>>().join(" "))
+        }
+        Err(e) => Finding::limited(NAME, format!("{AVAILABLE}: {e}")),
+    }
 }
 
 /// One ACK of a connection over loopback is recorded.
@@ -340,7 +348,9 @@ fn loss() -> Result<String, Lack> {
         if let Err(e) = unshare(CloneFlags::CLONE_NEWNET) {
             return Ok(Err(e));
         }
-        let folder = std::env::temp_dir().join(format!("fullpipe-doctor-{}", std::process::id()));
+        // A name that nobody can foretell: others may write there.
+        let unknown = std::hash::RandomState::new().hash_one(std::process::id());
+        let folder = std::env::temp_dir().join(format!("fullpipe-doctor-{unknown:x}"));
         let fault = Fault {
             to: Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 32)),
             every: Some(2),

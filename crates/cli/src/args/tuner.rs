@@ -159,8 +159,9 @@ pub struct TunerPlan {
 }
 
 const PLAN: &str = "\
-Nothing changes. With FILE, the daemon compares it with what is in force; where none runs, programs
-are loaded to look at the flows of this host, which takes root, and are gone afterwards.
+Nothing changes. With FILE, which takes root, the daemon compares it with what is in force. Where
+none runs, programs are loaded to look at the flows of this host, with the prefix and in the
+namespaces that are given, and are gone afterwards.
 
 Examples:
   fullpipe tune plan                        what the daemon would do at its next look

@@ -1,5 +1,6 @@
 //! `fullpipe doctor`: what it finds is so.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -31,10 +32,16 @@ fn whatever_is_not_there_has_a_remedy() {
     assert_eq!(simulator["state"], "yes", "{simulator}");
 }
 
-/// What a build takes is used, not looked for: a compiler that cannot link is as good as none.
+/// What a build takes is used, not looked for: where the sources are there, a compiler that cannot
+/// link is as good as none.
 #[test]
 fn tools_that_do_not_work_are_named() {
     let folder = tempfile::tempdir().unwrap();
+    for tool in ["gcc", "flex", "bison", "bc"] {
+        let path = folder.path().join(tool);
+        std::fs::write(&path, "#!/bin/sh\nexit 1\n").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let mut broken = command(Path::new("."), &["doctor", "grounds", "--json"]);
     let ended = finished(broken.env("PATH", folder.path()).output().unwrap());
     let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
@@ -62,7 +69,8 @@ fn programs_of_ebpf_are_tried_where_there_are_any() {
         }
         None => {
             let tried = named("running flows (iter/tcp)").expect("a trial");
-            assert!(tried["found"].as_str().unwrap().len() > 10, "{tried}");
+            let mended = tried["remedy"].is_string();
+            assert!(tried["state"] == "yes" || mended, "{tried}");
         }
     }
 }

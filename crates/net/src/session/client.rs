@@ -446,9 +446,8 @@ impl ControlChannel for ClientControl<'_> {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {
-        if let Some(live) = self.live {
-            self.session
-                .watch_flows(live.is_read_every().unwrap_or(ALIVE));
+        if let Some(every) = self.live.and_then(|live| live.is_read_every()) {
+            self.session.watch_flows(every);
         }
         self.session.poll_transmit(now)
     }

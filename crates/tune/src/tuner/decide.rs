@@ -56,6 +56,10 @@ impl<K: Kernel> Tuner<K> {
             .map(|seen| {
                 let listing = &seen.listing;
                 let accepted = listeners.contains(&(seen.namespace, listing.local.1));
+                // What its program has closed is nobody's, and still sends what was given to it.
+                let orphan = listing.inode == 0 && listing.state != ESTABLISHED;
+                let left = self.rule_of(listing).filter(|_| orphan);
+                let left = left.and_then(|(_, rule)| rule.process.as_ref());
                 let flow = Flow {
                     local_port: listing.local.1,
                     remote: SocketAddr::from(listing.remote),
@@ -65,7 +69,7 @@ impl<K: Kernel> Tuner<K> {
                         Side::Active
                     }),
                     cgroup: groups.get(&listing.cgroup).cloned(),
-                    process: owners.get(&listing.inode).cloned(),
+                    process: owners.get(&listing.inode).or(left).cloned(),
                     chose_algorithm: listing.chosen
                         && !self.is_tuned(listing)
                         && !self.journal.has_returned(&seen)

@@ -412,15 +412,18 @@ impl<K: Kernel> Tuner<K> {
     /// [`TuneError`].
     pub fn preview(&mut self, compiled: Compiled) -> Result<Vec<Decision>, TuneError> {
         let seen = self.kernel.flows(&[])?;
-        // Applied rules take parameters of single flows back.
+        // Applied rules take parameters of single flows back, and ask the kernel again for what it
+        // has refused.
         let own = mem::take(&mut self.own);
+        let known = self.known.clone();
+        self.known.retain(|_, known| !known.refused);
         let decisions = self.fit(compiled).map(|(mut fitted, _)| {
             self.exchange(&mut fitted);
             let decisions = self.decide(seen);
             self.exchange(&mut fitted);
             decisions
         });
-        self.own = own;
+        (self.own, self.known) = (own, known);
         Ok(decisions?)
     }
 

@@ -319,7 +319,7 @@ fn a_plan_says_what_another_policy_would_change() {
     };
     // Nobody runs: both flows would get theirs, and have got nothing afterwards.
     let scope = Scope::Some(vec![ground.near()]);
-    let plan = fullpipe_tune::plan::without_daemon(read(&texts), &prefix(), scope).unwrap();
+    let plan = fullpipe_tune::plan::without_daemon(read(&texts), &state, &prefix(), scope).unwrap();
     assert!(
         plan["paths"]
             .as_array()
@@ -453,12 +453,10 @@ fn others_may_look_and_change_nothing() {
         json!({ "verb": "set", "path": "lab", "set": { "a": "6" } }),
     ] {
         let answer = by_nobody(request.clone()).unwrap();
-        assert_eq!(
-            answer, "only root and the tuner's own user may change anything",
-            "{request}"
-        );
+        let only = "only root and the tuner's own user may ";
+        assert!(answer.starts_with(only), "{request}: {answer}");
     }
-    // One that never ends its line is not kept in memory.
+    // What is longer than others may say has no answer.
     let long = by_nobody(json!({ "verb": "x".repeat(5000) })).unwrap();
     assert!(!long.contains("no verb"), "{long}");
     assert!(!is_off() && eye.algorithms() == [aimd.clone()]);

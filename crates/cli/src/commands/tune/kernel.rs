@@ -1,7 +1,9 @@
 //! The verbs of `fullpipe tune` that need the kernel: the daemon itself, and words to it.
 
 use std::env;
+use std::fs;
 use std::io;
+use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -168,9 +170,17 @@ fn planned(args: &TunerPlan) -> Result<Value, Failure> {
     let request = json!({ "verb": "plan", "policy": sources.collect::<Vec<_>>() });
     match ask(&state.state.join(SOCKET), &request) {
         Ok(answer) => Ok(answer),
-        Err(e) if is_nobody(&e) => {
-            plan::without_daemon(policy.compiled, &args.scope.prefix, scope(&args.scope))
-                .map_err(failure)
+        Err(e) if is_nobody(&e) => plan::without_daemon(
+            policy.compiled,
+            &state.state,
+            &args.scope.prefix,
+            scope(&args.scope),
+        )
+        .map_err(failure),
+        // More than others may say is not listened to.
+        Err(e) if matches!(e.kind(), ConnectionReset | BrokenPipe) => {
+            let message = "only root and the tuner's own user may have a policy compared";
+            Err(Failure::new(Exit::Environment, message))
         }
         Err(e) => Err(Failure::new(Exit::Usage, e.to_string())),
     }
@@ -201,7 +211,12 @@ fn answer(args: &TunerAnswer) -> Result<Exit, Failure> {
         std::process::exit(0);
     });
     // The daemon's folder may be gone after a boot, and whoever knows this host asks for the same.
-    let identity = state::file("identity").unwrap_or_else(|| args.state.state.join("identity"));
+    let kept = args.state.state.join("identity");
+    let home = state::file("identity").filter(|path| {
+        let folder = path.parent();
+        path.exists() || folder.is_some_and(|folder| fs::create_dir_all(folder).is_ok())
+    });
+    let identity = home.filter(|_| !kept.exists()).unwrap_or(kept);
     let identity = identity.display().to_string();
     let mut words = vec![
         "fullpipe",

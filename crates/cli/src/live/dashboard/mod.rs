@@ -54,6 +54,7 @@ pub fn of_runs(
     stop: &dyn Fn(),
     done: &AtomicBool,
 ) -> Result<(), Failure> {
+    live.is_read();
     let mut runs = Runs::new(title, total);
     shown(stop, done, |frame, _| {
         runs.take(&live.latest());

@@ -7,6 +7,7 @@ use super::{Kind, Page, labels};
 
 /// The flows of the latest run, in the state of a moment ago.
 pub fn page(live: &Live) -> String {
+    live.is_read();
     let now = live.latest();
     let mut page = Page::default();
     let alone = |value: f64| [(String::new(), value)];

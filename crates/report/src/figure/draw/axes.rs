@@ -159,7 +159,7 @@ pub(super) fn ticks_between((from, to): (f64, f64), wanted: usize) -> Vec<(f64, 
 
 /// The multiples of `step` between two ends, and how each is written.
 pub(super) fn stepped((from, to): (f64, f64), step: f64) -> Vec<(f64, String)> {
-    let rounding = |steps: f64| 1e-9 * (1.0 + steps.abs());
+    let rounding = |steps: f64| (1e-9 * (1.0 + steps.abs())).min(0.5);
     let (first, last) = (from / step, to / step);
     let first = (first - rounding(first)).ceil() as i64;
     let last = (last + rounding(last)).floor() as i64;

@@ -201,6 +201,28 @@ fn a_record_that_comes_late_says_nothing_of_what_was_ordered_since() {
     assert_eq!(fake.orders(), [adopts(8, "dctcp")]);
 }
 
+/// A program may close what it has written long before the last of it has left.
+#[test]
+fn what_a_program_has_closed_stays_on_its_path() {
+    let only = Rule {
+        process: Some(PROGRAM.to_owned()),
+        ..lab()
+    };
+    let (fake, mut tuner) = applied(&[(7, LAB)], [only]);
+    assert_eq!(algorithm_of(&fake, 7), format!("{PREFIX}aimd"));
+    {
+        let mut host = fake.host();
+        let socket = host.socket(7);
+        (socket.state, socket.inode) = (FIN_WAIT1, 0);
+    }
+    tuner.settle().unwrap();
+    assert_eq!(fake.deeds(), []);
+    assert_eq!(algorithm_of(&fake, 7), format!("{PREFIX}aimd"));
+    // Without its path it goes like any other.
+    tuner.apply(policy([])).unwrap();
+    assert_eq!(algorithm_of(&fake, 7), "reno");
+}
+
 #[test]
 fn flows_whose_peer_has_closed_its_end_are_moved_too() {
     let (fake, mut tuner) = applied(&[(7, LAB)], [lab()]);

@@ -9,7 +9,7 @@ use fullpipe_policy::{Measurements, Policy, Source};
 
 use super::*;
 use crate::daemon::make_due;
-use crate::fake::{CLOSE_WAIT, Deed, ENOENT, Failing, Fake, PREFIX};
+use crate::fake::{CLOSE_WAIT, Deed, ENOENT, FIN_WAIT1, Failing, Fake, PREFIX, PROGRAM};
 use crate::testing::{empty, rule};
 
 const LAB: &str = "198.18.0.1";
