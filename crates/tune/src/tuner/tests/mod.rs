@@ -196,6 +196,30 @@ fn an_order_that_is_refused_is_in_the_journal_and_not_given_again() {
     assert_eq!(fake.orders(), [adopts(7, "dctcp")]);
 }
 
+/// A preview says what an apply of the same rules then does, and does none of it: what the kernel
+/// has refused is asked for again.
+#[test]
+fn a_preview_is_what_an_apply_does() {
+    for next in [kernels("dctcp"), lab(), kernels("cubic")] {
+        let fake = Fake::new(&[(7, LAB), (8, LAB), (9, ELSEWHERE)]);
+        fake.host().refused.insert("dctcp".to_owned());
+        let mut tuner = fake.tuner();
+        tuner.apply(policy([kernels("dctcp")])).unwrap();
+        fake.deeds();
+        let before = tuner.rules().to_vec();
+        let decided = tuner.preview(policy([next.clone()])).unwrap();
+        let orders = decided.iter().filter_map(|d| {
+            let order = d.order.as_ref()?;
+            Some((d.seen.listing.cookie, order.action, order.algorithm.clone()))
+        });
+        let orders: Vec<_> = orders.collect();
+        assert_eq!(orders.len(), 2, "{orders:?}");
+        assert_eq!((fake.deeds(), tuner.rules()), (vec![], &before[..]));
+        tuner.apply(policy([next])).unwrap();
+        assert_eq!(fake.orders(), orders);
+    }
+}
+
 #[test]
 fn a_ceiling_is_in_the_journal_before_flows_see_it() {
     let (fake, mut tuner) = applied(&[(7, LAB)], [with(|p| p.pacing = 1000)]);
