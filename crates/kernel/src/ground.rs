@@ -608,7 +608,7 @@ const UNLIMITED: f64 = 1e9;
 /// Whether connections leave something behind.
 fn remember(hosts: &Hosts, on: bool) -> Result<(), GroundError> {
     let value = if on { "0" } else { "1" };
-    // Thresholds are left out by default since Linux 4.20.
+    // Thresholds are left out by default since Linux 5.6.
     for name in ["tcp_no_metrics_save", "tcp_no_ssthresh_metrics_save"] {
         for side in [Side::Near, Side::Far] {
             let file = format!("/proc/sys/net/ipv4/{name}");

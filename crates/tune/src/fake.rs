@@ -34,7 +34,7 @@ pub const PROGRAM: &str = "iperf3";
 /// The kernel's answer about an algorithm that it does not have.
 pub const ENOENT: i32 = -2;
 
-/// What the tuner had done.
+/// A call of the tuner that changes something, in the order of the calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
     Filled(u32),
