@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds packages of the program into target/packages: `deb`, for the Debian that this runs on, with
-# the tuner; `static`, a program that needs no library, as tar.gz. PROFILE=quick builds sooner what
-# runs slower; with DEB_TARGET=target the Debian package takes from there what is built already, and
-# the program there has the tuner then.
+# the tuner; `static`, a program that needs no library, as tar.gz. PROFILE=quick or PROFILE=dev
+# builds sooner what runs slower; with DEB_TARGET=target the Debian package takes from there what is
+# built already, and the program there has the tuner then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +13,8 @@ usage() {
 
 [[ $# -gt 0 ]] || usage
 profile=${PROFILE:-release}
+built_in=$profile # cargo's folder of the profile dev is called debug
+if [[ $profile = dev ]]; then built_in=debug; fi
 target=${CARGO_TARGET_DIR:-target}
 out=$target/packages
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -29,7 +31,7 @@ deb() {
     # In a directory of its own: with the tuner, the crates above it are built otherwise.
     local binary stage built=${DEB_TARGET:-$target/deb}
     cargo build --locked --profile "$profile" --package fullpipe --features tune --target-dir "$built"
-    binary=$(realpath "$built/$profile/fullpipe")
+    binary=$(realpath "$built/$built_in/fullpipe")
     stage=$(mktemp -d "$out/deb.XXXXXX")
     mkdir "$stage/fullpipe"
     git ls-files -z README.md CHANGELOG.md NOTICE SECURITY.md docs/tuner.md contrib |
@@ -54,7 +56,7 @@ static() {
     name=fullpipe-$version-$triple
     stage=$(mktemp -d "$out/static.XXXXXX")
     mkdir -p "$stage/$name"/{man/man1,completions}
-    local binary=$target/$triple/$profile/fullpipe
+    local binary=$target/$triple/$built_in/fullpipe
     install -m 755 "$binary" "$stage/$name/fullpipe"
     strip "$stage/$name/fullpipe"
     "$binary" man "$stage/$name/man/man1"

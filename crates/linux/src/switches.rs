@@ -22,6 +22,7 @@ pub struct Kernel<'a> {
 
 /// A flow's endpoint, as far as the kernel is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Default))]
 pub struct Switches {
     /// Congestion module.
     pub module: String,

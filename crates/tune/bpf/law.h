@@ -74,6 +74,7 @@ enum {
 	BIT_DOWN = 64,      /* FAST: the change is downwards */
 	BIT_YIELDED = 128,  /* HSTCP-LP has backed off once */
 	BIT_OPENING = 256,  /* the initial window leaves, spread */
+	BIT_REDUCED = 512,  /* H-TCP: the recovery of the latest event goes on */
 };
 
 /* Of one flow: 104 bytes, the room that a socket has for its algorithm. */
@@ -364,6 +365,13 @@ ALWAYS void htcp_observe(const struct params *p, struct state *s, const struct w
 		s->own[H_FROM] = (u32)ack->now;
 		s->own[H_BETA] = (u32)p->number[HTCP_BETA_MIN];
 	}
+	/* The clock starts anew where a recovery ends (htcp_state), with its last ACK. */
+	if (s->bits & BIT_REDUCED) {
+		if (ack->open)
+			s->bits &= ~BIT_REDUCED;
+		else
+			s->own[H_SINCE] = ticks(ack->now);
+	}
 	if (ack->rtt_us && ack->open) {
 		u32 max = most(s->own[H_MAX_RTT], s->base_rtt);
 
@@ -418,6 +426,7 @@ ALWAYS u32 htcp_decrease(const struct params *p, struct state *s, u32 w, u64 now
 		s->own[H_MAX_RTT] = s->base_rtt +
 				    (u32)((u64)(s->own[H_MAX_RTT] - s->base_rtt) * 95 / 100);
 	s->own[H_SINCE] = ticks(now);
+	s->bits |= BIT_REDUCED;
 	return keep(s, w, s->own[H_BETA]);
 }
 

@@ -1,5 +1,6 @@
 /* Drives bpf/law.h by lines of numbers on the standard input and prints the window after each:
- * P params and numbers; R a row; W window and threshold; A an ACK; L a loss or a timeout. */
+ * P params and numbers; R a row; W window and threshold; A an ACK; D one in a recovery; L a loss or
+ * a timeout. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,7 +58,8 @@ int main(void)
 			win.w = number();
 			win.ssthresh = number();
 			continue;
-		case 'A': {
+		case 'A':
+		case 'D': {
 			struct ack ack = {};
 			u32 n;
 
@@ -68,8 +70,11 @@ int main(void)
 			ack.una = number();
 			ack.nxt = number();
 			ack.delivered = number();
-			ack.open = ack.may_grow = true;
+			ack.open = ack.may_grow = what == 'A';
+			ack.recovering = what == 'D';
 			observe(&p, &s, &win, &ack);
+			if (what == 'D')
+				break;
 			if (win.w < win.ssthresh)
 				n = slow_start(&p, &s, &win, n);
 			if (n) {

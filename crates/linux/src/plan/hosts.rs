@@ -64,13 +64,7 @@ impl Plan {
         let after_idle = common("validation", |s| s.validates)?;
         let rack = common("recovery", |s| s.rack)?;
         let merged = 44 * common("merge_acks", |s| s.merges_acks)?;
-        // 32 MB of window (half of the buffer) is what preset linux has; where nothing shall limit,
-        // more.
-        let room = if switches.iter().any(|s| s.unlimited_window) {
-            268_435_456
-        } else {
-            67_108_864
-        };
+        let (first, most) = receive_buffers(switches);
         // Hosts and routers share a kernel, but no wire carries a socket's hash: with a new one at
         // every timeout the retransmission would overtake its flow in a router's FQ-CoDel.
         let _ = write!(
@@ -78,7 +72,7 @@ impl Plan {
             "core/rmem_max 268435456\ncore/wmem_max 268435456\n\
              core/netdev_max_backlog 1000000\ncore/txrehash 0\n\
              ipv4/tcp_mem 400000 600000 800000\n\
-             ipv4/tcp_rmem 4096 67108864 {room}\n\
+             ipv4/tcp_rmem 4096 {first} {most}\n\
              ipv4/tcp_wmem 4096 16384 268435456\n\
              ipv4/tcp_no_metrics_save 1\n\
              ipv4/tcp_early_retrans {tlp}\nipv4/tcp_frto {frto}\n\
@@ -86,5 +80,39 @@ impl Plan {
              ipv4/tcp_comp_sack_nr {merged}\n",
         );
         Ok(())
+    }
+}
+
+/// The first and the largest buffer of a receiver, bytes, half of which is window: 32 MB of window
+/// are what preset linux has, and a scenario's own may be wider. Where nothing shall limit, the
+/// buffer may grow.
+fn receive_buffers(switches: &[Switches]) -> (u64, u64) {
+    let widest = switches.iter().map(|s| s.window.1).max().unwrap_or(0);
+    let first = (2 * widest).clamp(PRESET, LARGEST);
+    let unlimited = switches.iter().any(|s| s.unlimited_window);
+    (first, first.max(if unlimited { 4 * PRESET } else { 0 }))
+}
+
+const PRESET: u64 = 67_108_864;
+/// What a setting holds (`int`).
+const LARGEST: u64 = 0x7fff_ffff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_window_has_its_buffer() {
+        let with = |cap: u64, unlimited_window: bool| Switches {
+            window: (0, cap),
+            unlimited_window,
+            ..Switches::default()
+        };
+        let of = |all: &[Switches]| receive_buffers(all);
+        assert_eq!(of(&[with(1_000_000, false)]), (67_108_864, 67_108_864));
+        assert_eq!(of(&[with(0, true)]), (67_108_864, 268_435_456));
+        let both = [with(1_000_000, false), with(200_000_000, false)];
+        assert_eq!(of(&both), (400_000_000, 400_000_000));
+        assert_eq!(of(&[with(1 << 31, true)]), (0x7fff_ffff, 0x7fff_ffff));
     }
 }

@@ -314,6 +314,7 @@ impl Client {
                 secrets: self.secrets.clone(),
             };
             tcp::Flows::new(spec, Side::Near, door, run_clock, &self.grant, beside)
+                .with_live(hooks.live)
         });
         let mut talk = ClientControl {
             session: &mut self.session,

@@ -213,10 +213,14 @@ impl Session {
                 return self.hand_out(Report::failed(why), Span::ZERO, &mut port, state);
             }
         };
+        let post = self.board.post(self.test, self.peer, &job.options.label);
+        let live = &post.posted().live;
+        live.begin(LiveRun::new(&spec));
         let beside = expected.is_some().then(Arc::<tcp::Beside>::default);
         let flows = expected.zip(beside.clone()).map(|(expected, beside)| {
             let door = tcp::Door::Expect(expected);
             tcp::Flows::new(&job.spec, Side::Far, door, run_clock, &job.grant, beside)
+                .with_live(Some(live))
         });
         if flows.is_some() {
             spec = Arc::new(tcp::without_flows(&spec));
@@ -228,9 +232,6 @@ impl Session {
             peer: self.peer,
             shared_clock: false,
         };
-        let post = self.board.post(self.test, self.peer, &job.options.label);
-        let live = &post.posted().live;
-        live.begin(LiveRun::new(&plan.spec));
         state.show(post.posted());
         let complete = state.complete();
         state.allow(sealed);

@@ -15,6 +15,7 @@ use fullpipe_observe::tcp_info::{
     BYTES_ACKED, DATA_SEGS_OUT, DELIVERED, RTT, SND_CWND, TOTAL_RETRANS, TcpInfo, UNACKED,
 };
 use fullpipe_observe::{Sampled, SocketDiag};
+use fullpipe_realtime::live::{self, Live, LiveFlow};
 use fullpipe_run::{
     ArrivalRecorder, FlowSpec, FlowTotals, Histogram, Round, RunSpec, SenderRecord, Series, Trace,
 };
@@ -63,6 +64,14 @@ pub struct Flows<'a> {
     /// Data of one call.
     chunk: Vec<u8>,
     room: Vec<u8>,
+    shown: Option<Shown<'a>>,
+}
+
+/// Where it is written how the flows are getting on, ten times a second.
+#[derive(Debug)]
+struct Shown<'a> {
+    live: &'a Live,
+    next: Time,
 }
 
 /// One of them.
@@ -138,7 +147,17 @@ impl<'a> Flows<'a> {
             all,
             chunk: vec![0; (SEGMENTS * longest) as usize],
             room: vec![0; ROOM],
+            shown: None,
         }
+    }
+
+    /// Says there how the flows of this side are getting on.
+    pub fn with_live(self, live: Option<&'a Live>) -> Self {
+        let shown = live.map(|live| Shown {
+            live,
+            next: Time::ZERO,
+        });
+        Self { shown, ..self }
     }
 
     /// Until `over` is set.
@@ -157,11 +176,21 @@ impl<'a> Flows<'a> {
             let now = self.clock.now();
             if now >= due {
                 due = now + self.look(&mut diag, now);
+                self.show_if_due(now);
             }
         }
         let now = self.clock.now();
         self.look(&mut diag, now);
         self.finish(now)
+    }
+
+    fn show_if_due(&mut self, now: Time) {
+        if let Some(shown) = &mut self.shown
+            && now >= shown.next
+        {
+            shown.next = now + live::EVERY;
+            shown.live.publish(now, self.all.iter().map(Flow::live));
+        }
     }
 
     /// All granted bytes have been carried: the session ends the run.
@@ -546,6 +575,23 @@ impl<'a> Flow<'a> {
             self.completed = Some(now);
         }
         self.last = info;
+    }
+
+    fn live(&self) -> LiveFlow {
+        if !self.sends {
+            return LiveFlow {
+                delivered: self.counts.delivered,
+                ..LiveFlow::default()
+            };
+        }
+        let acked = self.last.count(&BYTES_ACKED).saturating_sub(self.before);
+        let rtt = self.last.get(&RTT).filter(|us| *us > 0);
+        LiveFlow {
+            delivered: acked / u64::from(self.spec.sender.mss.max(1)),
+            retransmits: Some(self.last.count(&TOTAL_RETRANS)),
+            cwnd: Some(self.last.count(&SND_CWND) as f64),
+            srtt: rtt.map(Span::from_micros),
+        }
     }
 
     fn sender(self, flow: u32, measure_from: Time, end: Time) -> SenderReport {

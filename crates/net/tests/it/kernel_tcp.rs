@@ -1,15 +1,20 @@
 //! Flows over the kernel's own TCP beside a session, over loopback.
 
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::ground;
 use fullpipe_net::session::Reason;
-use fullpipe_net::session::client::SessionError;
+use fullpipe_net::session::client::{SessionError, run_with_peer};
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::handshake::HandshakeError;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::request::Options;
+use fullpipe_realtime::live::{Live, LiveFlow, LiveRun};
 use fullpipe_run::{CrossSpec, FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 
@@ -74,6 +79,48 @@ fn finite_transfers_go_up_and_down_to_the_last_segment() {
         !events.iter().any(|e| matches!(e, Event::Lost { .. })),
         "{events:?}"
     );
+}
+
+/// Of a connection that the far host sends on, too: it says so while the run lasts.
+#[test]
+fn windows_of_both_directions_are_seen_while_they_run() {
+    let server = Running::start(key("a"), Limits::default());
+    let flows = vec![tcp_flow("up", None, false), tcp_flow("down", None, true)];
+    let spec = spec(3000, flows);
+    let live = Live::default();
+    live.begin(LiveRun::new(&spec));
+    live.read_every(Span::from_millis(200));
+    let (over, never) = (AtomicBool::new(false), AtomicBool::new(false));
+    let seen = thread::scope(|scope| {
+        let seen = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let latest = live.latest();
+                let knows = |f: &LiveFlow| f.cwnd.is_some();
+                if latest.flows.len() == 2 && latest.flows.iter().all(knows) {
+                    return Some(latest);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            None
+        });
+        let hooks = Hooks {
+            live: Some(&live),
+            ..Hooks::default()
+        };
+        let peer = server.peer(key("a"));
+        let local = ground::Options::default();
+        run_with_peer(&spec, &peer, kernel_tcp(), &local, hooks, &never).unwrap();
+        over.store(true, Ordering::Relaxed);
+        seen.join().unwrap()
+    });
+    let seen = seen.expect("both windows, before the run was over");
+    for flow in &seen.flows {
+        assert!(flow.cwnd.unwrap() >= 1.0, "{flow:?}");
+        assert!(flow.srtt.unwrap() > Span::ZERO, "{flow:?}");
+        assert!(flow.retransmits.is_some(), "{flow:?}");
+    }
+    // At the end each side knows what was delivered.
+    assert!(live.latest().flows.iter().all(|f| f.delivered > 1000));
 }
 
 #[test]

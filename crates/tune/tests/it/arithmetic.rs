@@ -35,8 +35,8 @@ fn rtt_us(w: f64) -> u64 {
 }
 
 impl Story<'_> {
-    /// After each round the error of the window, and the windows in C and in Rust.
-    fn tell(&self, program: &std::path::Path) -> Vec<(f64, f64, f64)> {
+    /// The first lines: parameters, rows of the table, window and threshold.
+    fn begin(&self) -> String {
         let stack = StackSpec::parse(self.stack).unwrap();
         let facts = Facts {
             rtt: Some(Span::from_micros(BASE_US)),
@@ -54,13 +54,24 @@ impl Story<'_> {
             params.gamma_then,
             params.update_interval_us
         );
-        params
-            .number
-            .iter()
-            .for_each(|n| write!(input, " {n}").unwrap());
+        let numbers = params.number.iter();
+        numbers.for_each(|n| write!(input, " {n}").unwrap());
         for r in &table {
             write!(input, "\nR {} {} {}", r.window, r.increase, r.decrease).unwrap();
         }
+        let ssthresh = if self.starting {
+            0x7fff_ffff
+        } else {
+            self.window
+        };
+        write!(input, "\nW {} {ssthresh}", self.window).unwrap();
+        input
+    }
+
+    /// After each round the error of the window, and the windows in C and in Rust.
+    fn tell(&self, program: &std::path::Path) -> Vec<(f64, f64, f64)> {
+        let stack = StackSpec::parse(self.stack).unwrap();
+        let mut input = self.begin();
         let setup = Setup {
             initial_window: f64::from(self.window),
             slow_start_limit: f64::INFINITY,
@@ -72,12 +83,6 @@ impl Story<'_> {
         if !self.starting {
             rust.exit_start_up(Time::ZERO);
         }
-        let ssthresh = if self.starting {
-            0x7fff_ffff
-        } else {
-            self.window
-        };
-        write!(input, "\nW {} {ssthresh}", self.window).unwrap();
         let (mut now, mut delivered, mut rounds) = (1_000_000u64, 0u64, Vec::new());
         let (mut lines, mut lost) = (0, 0);
         let mut srtt = 0u64;
@@ -129,6 +134,39 @@ impl Story<'_> {
         }
         compare(program, &input, &rounds)
     }
+}
+
+/// H-TCP's increase grows with the time since the end of the latest recovery.
+#[test]
+fn a_recovery_holds_the_clock_of_htcp() {
+    let Some((_folder, program)) = compile("law.c") else {
+        return;
+    };
+    let grown = |recovery_us: u64| {
+        let mut input = story("htcp", 200, &[], CLOSE).begin();
+        let mut delivered = 0;
+        let mut ack = |what: char, at: u64| {
+            delivered += 2;
+            let nxt = delivered + 100;
+            let rest = match what {
+                'L' => "0".to_owned(),
+                _ => format!("2 {BASE_US} {BASE_US} {delivered} {nxt} {delivered}"),
+            };
+            write!(input, "\n{what} {at} {rest}").unwrap();
+        };
+        let loss = 1_000_000 + BASE_US;
+        ack('A', 1_000_000);
+        ack('L', loss);
+        let end = loss + recovery_us;
+        ack('D', (loss + end) / 2);
+        ack('D', end);
+        (1..=20).for_each(|k| ack('A', end + k * 100_000));
+        let windows = outputs(&program, &input);
+        windows[windows.len() - 1] - windows[1]
+    };
+    let (short, long) = (grown(BASE_US), grown(1_500_000));
+    assert!(short > 1.0, "it grew by {short}");
+    assert!((long / short - 1.0).abs() < 0.01, "{long} beside {short}");
 }
 
 /// Line of the output, losses so far, window in Rust.

@@ -32,7 +32,7 @@ const PATHS: [(u64, u64); 5] = [(50, 20), (50, 100), (100, 80), (200, 20), (200,
 /// Flows at a time: the emulator's thread is not to be late.
 const AT_ONCE_MBIT: u64 = 400;
 
-/// a and b of a law at a window, so long after the first loss.
+/// a and b of a law at a window, so long after the recovery of the first loss.
 fn due(stack: &str, w: f64, since: f64) -> (f64, f64) {
     let stack = StackSpec::parse(stack).expect("a stack");
     let Some(Component::Law(law)) = stack.component(Part::Law) else {
@@ -72,7 +72,7 @@ fn measured(stack: &str, events: &[Event], most: f64) -> Measured {
     let (first, last) = (acks[0], acks[acks.len() - 1]);
     let steps = acks.windows(2).map(|w| {
         let rtt = f64::from(w[0].rtt_us);
-        let since = (w[0].time_us - cut.time_us) as f64 / 1e6;
+        let since = (w[0].time_us - acks[0].time_us) as f64 / 1e6;
         due(stack, w[0].window, since).0 * (w[1].time_us - w[0].time_us) as f64 / rtt
     });
     let segments = steps.sum::<f64>();
