@@ -29,12 +29,13 @@ deb() {
     need dh 'debhelper'
     need pkg-config 'pkg-config libelf-dev zlib1g-dev'
     # In a directory of its own: with the tuner, the crates above it are built otherwise.
-    local binary stage built=${DEB_TARGET:-$target/deb}
+    local binary stage shipped built=${DEB_TARGET:-$target/deb}
     cargo build --locked --profile "$profile" --package fullpipe --features tune --target-dir "$built"
     binary=$(realpath "$built/$built_in/fullpipe")
     stage=$(mktemp -d "$out/deb.XXXXXX")
     mkdir "$stage/fullpipe"
-    git ls-files -z README.md CHANGELOG.md NOTICE SECURITY.md docs/tuner.md contrib |
+    mapfile -t shipped < packaging/debian/docs
+    git ls-files -z "${shipped[@]}" contrib |
         xargs -0 cp --parents -t "$stage/fullpipe"
     cp -r packaging/debian "$stage/fullpipe/debian"
     printf 'fullpipe (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \

@@ -77,6 +77,12 @@ set -eu
 state() { find /etc /usr /var/lib -xdev -not -path '/var/lib/dpkg/*' -not -path '/usr/share/man/*' -not -path '/var/lib/systemd/*' | sort; }
 state >/tmp/before
 dpkg --install /tmp/fullpipe.deb
+# An upgrade begins again what ran, and a removal ends it.
+dpkg --install /tmp/fullpipe.deb
+for unit in fullpipe-serve fullpipe-tune; do
+    grep -q "deb-systemd-invoke \$_dh_action '$unit.service'" /var/lib/dpkg/info/fullpipe.postinst
+    grep -q "deb-systemd-invoke stop '$unit.service'" /var/lib/dpkg/info/fullpipe.prerm
+done
 for user in fullpipe-serve fullpipe-tune; do getent passwd $user >/dev/null; done
 test "$(stat -c '%U %a' /var/lib/fullpipe-serve)" = 'fullpipe-serve 750'
 for unit in fullpipe-serve fullpipe-tune; do
