@@ -7,10 +7,12 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
+use fullpipe_emulate::emulation::EmulationError;
 use fullpipe_emulate::household::Household;
 use fullpipe_emulate::namespace::{HostSide, Side, TUN_REMEDY};
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::queues::Drain;
+use fullpipe_emulate::stage;
 use fullpipe_linux::MODULES;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::utsname::uname;
@@ -33,7 +35,7 @@ pub fn examine() -> Vec<Finding> {
     let mut findings = vec![right, household()];
     const HOST: &str = "network namespace with a TUN device";
     match HostSide::make(Side::Near, None, 1, 1500) {
-        Ok(host) => {
+        Ok((host, _device)) => {
             let datagrams = match host.merges_datagrams {
                 true => "with segmentation offload",
                 false => "with segmentation offload; datagrams not merged, Linux 6.2 does",
@@ -48,7 +50,24 @@ pub fn examine() -> Vec<Finding> {
         }
         Err(e) => findings.push(Finding::no(HOST, &e).remedy(TUN_REMEDY)),
     }
+    findings.push(by_netem());
     findings
+}
+
+/// A path of the kernel's queues, made as a run makes it: two namespaces and a wire.
+fn by_netem() -> Finding {
+    const NAME: &str = "path by the kernel: `emulate --by netem`";
+    // The trial would load them.
+    let absent = ["sch_netem", "sch_tbf"].map(|module| (module, queues::not_loaded(module)));
+    if let Some((module, Some(file))) = absent.into_iter().find(|(_, file)| file.is_some()) {
+        let found = format!("not loaded: {}", file.display());
+        return Finding::limited(NAME, found).remedy(format!("sudo modprobe {module}"));
+    }
+    match stage::try_kernel() {
+        Ok(()) => Finding::yes(NAME, "wire, delay, rate and buffer accepted"),
+        Err(EmulationError::Lacking(e)) => Finding::limited(NAME, e.to_string()).remedy(e.remedy()),
+        Err(e) => Finding::limited(NAME, e.to_string()),
+    }
 }
 
 fn household() -> Finding {

@@ -50,9 +50,7 @@ pub(crate) fn of(
     put: impl Fn(&mut Links) -> io::Result<()> + Send + Sync,
 ) -> Finding {
     // The trial would load it.
-    if let Some(file) = on_disk(module)
-        && !Path::new("/sys/module").join(module).exists()
-    {
+    if let Some(file) = not_loaded(module) {
         let found = format!("not loaded: {}", file.display());
         return Finding::limited(name, found).remedy(format!("sudo modprobe {module}"));
     }
@@ -67,6 +65,12 @@ pub(crate) fn of(
             module.to_uppercase()
         )),
     }
+}
+
+/// The module's file where it is there and not loaded.
+pub(crate) fn not_loaded(module: &str) -> Option<PathBuf> {
+    let file = on_disk(module)?;
+    (!Path::new("/sys/module").join(module).exists()).then_some(file)
 }
 
 fn on_disk(module: &str) -> Option<PathBuf> {

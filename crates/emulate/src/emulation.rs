@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Instant;
 
 use fullpipe_realtime::alert::Alert;
@@ -23,7 +22,7 @@ use nix::unistd::{read, write};
 use crate::cross::{self, Cross};
 use crate::cut::cut;
 use crate::merge::Frame;
-use crate::namespace::HostSide;
+use crate::namespace::Devices;
 use crate::packet::{Layout, UDP};
 use crate::tap::{Passage, Passed, Tap};
 use crate::vnet::{self, Partial, VnetHeader};
@@ -75,13 +74,10 @@ pub struct LoopOutcome {
     pub cross: Vec<CrossOutcome>,
 }
 
-/// Both hosts: near, far.
-pub type Hosts = Arc<[HostSide; 2]>;
-
 /// A loop and all that it holds.
 #[derive(Debug)]
 pub struct Loop {
-    hosts: Hosts,
+    devices: Devices,
     epoch: Instant,
     path: Path,
     ways: Ways,
@@ -141,12 +137,12 @@ const BREATH: Span = Span::from_micros(10);
 const IDLE: Span = Span::from_millis(50);
 
 impl Loop {
-    /// Between two hosts, on the path of `spec`.
+    /// Between two devices, on the path of `spec`.
     /// Time zero is `epoch`.
-    pub fn new(spec: &RunSpec, ways: Ways, path: Path, hosts: Hosts, epoch: Instant) -> Self {
+    pub fn new(spec: &RunSpec, ways: Ways, path: Path, devices: Devices, epoch: Instant) -> Self {
         let longest = pool::largest(spec);
         Self {
-            hosts,
+            devices,
             epoch,
             path,
             ways,
@@ -237,7 +233,7 @@ impl Loop {
     fn take_in(&mut self) -> io::Result<()> {
         for from in [0, 1] {
             for _ in 0..FRAMES {
-                let n = match read(&self.hosts[from], &mut self.input) {
+                let n = match read(&self.devices[from], &mut self.input) {
                     Ok(n) => n,
                     Err(Errno::EAGAIN | Errno::EINTR) => break,
                     Err(e) => return Err(e.into()),
@@ -356,7 +352,7 @@ impl Loop {
                 self.flush(to);
                 let (packet, note) = self.pool.get(departure.token);
                 let merges =
-                    self.merge && (self.hosts[to].merges_datagrams || !is_datagram(packet));
+                    self.merge && (self.devices[to].merges_datagrams || !is_datagram(packet));
                 self.frames[to].begin(packet, note.checksum, merges);
             }
             self.dues[to].push(departure.at);
@@ -371,7 +367,7 @@ impl Loop {
         if count == 0 {
             return;
         }
-        let written = write(&self.hosts[to], self.frames[to].close());
+        let written = write(&self.devices[to], self.frames[to].close());
         let now = self.now();
         for due in self.dues[to].drain(..) {
             self.lateness.record(now.saturating_since(due));
@@ -404,8 +400,8 @@ impl Loop {
         let early = self.alert.early(span);
         let mut polled = [
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.hosts[0].as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.hosts[1].as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.devices[0].as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.devices[1].as_fd(), PollFlags::POLLIN),
         ];
         let ended = poll(&mut polled, span - early, 0)?;
         if span < IDLE && !polled.iter().any(|fd| fd.any() == Some(true)) {
@@ -465,6 +461,12 @@ pub enum EmulationError {
     /// A namespace or a device.
     #[error(transparent)]
     Host(#[from] crate::namespace::HostError),
+    /// The kernel's queues cannot do what the path is to do.
+    #[error(transparent)]
+    Refused(#[from] crate::netem::Refused),
+    /// The kernel has not all that a path of its queues takes.
+    #[error(transparent)]
+    Lacking(#[from] crate::netem::Lacking),
     /// Processes of the run.
     #[error("a process namespace: {0}")]
     Household(io::Error),

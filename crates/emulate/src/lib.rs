@@ -11,6 +11,7 @@
 //! - [`namespace`], [`netlink`], [`queues`], [`household`], [`privilege`]: hosts and their
 //!   processes.
 //! - [`ways`], [`emulation`]: the path and its thread.
+//! - [`netem`]: a path of the kernel's own queues instead.
 //! - [`tap`], [`cross`]: what passes, flow by flow, and traffic that no host sends.
 //! - [`stage`], [`signals`]: all of it together, and waiting for its end.
 //! - [`truth`], [`probe`], [`witness`]: whether the path is what it was specified to be.
@@ -23,6 +24,7 @@ pub mod emulation;
 pub mod household;
 pub mod merge;
 pub mod namespace;
+pub mod netem;
 pub mod netlink;
 pub mod packet;
 pub mod privilege;

@@ -7,6 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -23,13 +24,24 @@ pub enum Side {
     Far,
 }
 
-/// A host: its namespace and its end of the path.
+/// A host: its namespace.
+#[derive(Debug)]
 pub struct HostSide {
     namespace: OwnedFd,
-    device: SyncDevice,
-    /// Datagrams may be merged, too (Linux 6.2).
+    /// Datagrams that a program hands over at once come to the path as one, which it cuts; and it
+    /// may merge some on their way in (Linux 6.2).
     pub merges_datagrams: bool,
 }
+
+/// A host's end of a path that this process carries: the other end of its device.
+pub struct Device {
+    tun: SyncDevice,
+    /// See [`HostSide::merges_datagrams`].
+    pub merges_datagrams: bool,
+}
+
+/// The ends of a path: near, far.
+pub type Devices = Arc<[Device; 2]>;
 
 /// Congestion control of a host's TCP, by the kernel's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,42 +99,44 @@ pub fn addresses(side: Side, k: usize) -> (IpAddr, IpAddr) {
 pub const PAIRS: usize = 255;
 
 impl HostSide {
-    /// A device with the addresses of `pairs` pairs, in a namespace of its own or in an existing
-    /// one of that name (ip-netns(8)), whose settings stay as they are.
-    pub fn make(side: Side, name: Option<&str>, pairs: usize, mtu: u16) -> Result<Self, HostError> {
+    /// A host with the addresses of `pairs` pairs, in a namespace of its own or in an existing one
+    /// of that name (ip-netns(8)), whose settings stay as they are, and its device.
+    pub fn make(
+        side: Side,
+        name: Option<&str>,
+        pairs: usize,
+        mtu: u16,
+    ) -> Result<(Self, Device), HostError> {
         on_a_thread(move || {
-            match name {
-                Some(name) => File::open(Path::new(NAMED).join(name))
-                    .and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?))
-                    .map_err(|e| HostError::new("a network namespace of that name", e))?,
-                None => unshare(CloneFlags::CLONE_NEWNET)
-                    .map_err(|e| HostError::new("a network namespace", e.into()))?,
-            }
-            for (setting, value) in SETTINGS.iter().filter(|_| name.is_none()) {
-                // Kernels without one of them do without it.
-                let _ = std::fs::write(format!("/proc/sys/{setting}"), value);
-            }
-            if name.is_none() {
-                let up = Links::open().and_then(|mut links| links.up("lo"));
-                up.map_err(|e| HostError::new("a loopback", e))?;
-            }
-            let namespace = File::open("/proc/thread-self/ns/net")
-                .map_err(|e| HostError::new("/proc/thread-self/ns/net", e))?;
-            let device = DeviceBuilder::new()
+            let namespace = enter_new(name)?;
+            let tun = DeviceBuilder::new()
                 .name(DEVICE)
                 .offload(true)
                 .enable(false)
                 .build_sync()
                 .map_err(|e| HostError::new("a TUN device (/dev/net/tun)", e))?;
-            let merges_datagrams = device.udp_gso();
-            device
-                .set_nonblocking(true)
+            let merges_datagrams = tun.udp_gso();
+            tun.set_nonblocking(true)
                 .and_then(|()| set_up(side, pairs, mtu))
                 .map_err(|e| HostError::new("addresses of a TUN device", e))?;
-            Ok(Self {
-                namespace: namespace.into(),
-                device,
+            let host = Self {
+                namespace,
                 merges_datagrams,
+            };
+            let device = Device {
+                tun,
+                merges_datagrams,
+            };
+            Ok((host, device))
+        })
+    }
+
+    /// A host with nothing but a loopback, in a namespace of its own.
+    pub fn alone() -> Result<Self, HostError> {
+        on_a_thread(|| {
+            Ok(Self {
+                namespace: enter_new(None)?,
+                merges_datagrams: false,
             })
         })
     }
@@ -161,19 +175,27 @@ impl HostSide {
     }
 }
 
-impl fmt::Debug for HostSide {
+impl AsFd for HostSide {
+    /// The namespace, for setns(2) and for a device that is to be made in it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.namespace.as_fd()
+    }
+}
+
+impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { namespace, .. } = self;
-        f.debug_struct("HostSide")
-            .field("namespace", namespace)
+        let Self {
+            merges_datagrams, ..
+        } = self;
+        f.debug_struct("Device")
+            .field("merges_datagrams", merges_datagrams)
             .finish_non_exhaustive()
     }
 }
 
-impl AsFd for HostSide {
-    /// The device.
+impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+        self.tun.as_fd()
     }
 }
 
@@ -188,12 +210,36 @@ pub struct HostError {
 }
 
 impl HostError {
-    fn new(what: &'static str, error: io::Error) -> Self {
+    pub(crate) fn new(what: &'static str, error: io::Error) -> Self {
         Self { what, error }
     }
 }
 
-fn set_up(side: Side, pairs: usize, mtu: u16) -> io::Result<()> {
+/// Moves the thread into a namespace, new or of that name; a new one gets its settings and a
+/// loopback.
+fn enter_new(name: Option<&str>) -> Result<OwnedFd, HostError> {
+    match name {
+        Some(name) => File::open(Path::new(NAMED).join(name))
+            .and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?))
+            .map_err(|e| HostError::new("a network namespace of that name", e))?,
+        None => unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|e| HostError::new("a network namespace", e.into()))?,
+    }
+    if name.is_none() {
+        for (setting, value) in SETTINGS {
+            // Kernels without one of them do without it.
+            let _ = std::fs::write(format!("/proc/sys/{setting}"), value);
+        }
+        let up = Links::open().and_then(|mut links| links.up("lo"));
+        up.map_err(|e| HostError::new("a loopback", e))?;
+    }
+    let namespace = File::open("/proc/thread-self/ns/net");
+    let namespace = namespace.map_err(|e| HostError::new("/proc/thread-self/ns/net", e))?;
+    Ok(namespace.into())
+}
+
+/// Switches the device of the thread's namespace on and gives it the addresses of a side.
+pub(crate) fn set_up(side: Side, pairs: usize, mtu: u16) -> io::Result<()> {
     let mut links = Links::open()?;
     links.set_up(DEVICE, u32::from(mtu), QUEUE)?;
     for k in 0..pairs {

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
@@ -51,10 +51,22 @@ pub(crate) const ROOT: u32 = u32::MAX;
 pub(crate) const CLSACT: (u32, u32) = (0xffff_0000, 0xffff_fff1);
 pub(crate) const EGRESS: u32 = 0xffff_fff3;
 const UP: u32 = 1;
+const NO_ARP: u32 = 0x80;
 /// Attributes of a link: longest packet, length of its queue, segments of a large packet.
 const MTU: u16 = 4;
 pub(crate) const QUEUE: u16 = 13;
 const MOST_SEGMENTS: u16 = 40;
+/// The same of its making: address, name, kind with the kind's own, namespace.
+const HARDWARE: u16 = 1;
+const CALLED: u16 = 3;
+const KIND_OF_LINK: u16 = 18;
+const NAMESPACE: u16 = 28;
+/// Inside [`KIND_OF_LINK`]; the kind veth has the other end inside its data.
+const LINK_KIND: u16 = 1;
+const LINK_DATA: u16 = 2;
+const PEER: u16 = 1;
+/// Of both ends of a wire: what one sends to itself is what the other takes (locally administered).
+const BOTH_ENDS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Attributes of an address.
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
@@ -111,6 +123,14 @@ impl Links {
     /// offload is off.
     pub fn set_offload(&mut self, name: &str, segments: u32) -> io::Result<()> {
         self.link(name, &[(MOST_SEGMENTS, segments)])
+    }
+
+    /// Makes a wire (veth): an interface here and one of the same name in the namespace `far`.
+    ///
+    /// Nobody is asked for addresses on it, which would be packets in its queues (IFF_NOARP): each
+    /// end sends to its own, which is that of the other.
+    pub fn add_wire(&mut self, name: &str, far: BorrowedFd<'_>, mtu: u32) -> io::Result<()> {
+        self.ask(NEW_LINK, CREATE_EXCLUSIVE, &wire(name, far, mtu))
     }
 
     fn link(&mut self, name: &str, attributes: &[(u16, u32)]) -> io::Result<()> {
@@ -277,6 +297,27 @@ pub(crate) fn value(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
         }
         bytes = bytes.get(length.next_multiple_of(4)..)?;
     }
+}
+
+fn wire(name: &str, far: BorrowedFd<'_>, mtu: u32) -> Vec<u8> {
+    // ifinfomsg: family, padding, type, index, flags, mask of flags.
+    let end = || {
+        let mut end = [0, 0, NO_ARP, NO_ARP].map(u32::to_ne_bytes).concat();
+        attribute(&mut end, CALLED, format!("{name}\0").as_bytes());
+        attribute(&mut end, HARDWARE, &BOTH_ENDS);
+        attribute(&mut end, MTU, &mtu.to_ne_bytes());
+        end
+    };
+    let mut peer = end();
+    attribute(&mut peer, NAMESPACE, &far.as_raw_fd().to_ne_bytes());
+    let mut data = Vec::new();
+    attribute(&mut data, PEER, &peer);
+    let mut kind = Vec::new();
+    attribute(&mut kind, LINK_KIND, b"veth\0");
+    attribute(&mut kind, LINK_DATA, &data);
+    let mut body = end();
+    attribute(&mut body, KIND_OF_LINK, &kind);
+    body
 }
 
 /// `struct tcmsg` and its attributes; handle, parent and info of what is made.

@@ -34,9 +34,11 @@ const PARAMETERS: u16 = 1;
 const GLOBAL: u16 = 2;
 const WIDE_RATE: u16 = 6;
 const WIDE_CEILING: u16 = 7;
-/// `TCA_STATS2` and `TCA_STATS_QUEUE` in it.
+/// `TCA_STATS2`, and `TCA_STATS_BASIC`, `TCA_STATS_QUEUE` and `TCA_STATS_PKT64` in it.
 const STATISTICS: u16 = 7;
+const BASIC: u16 = 1;
 const OF_QUEUE: u16 = 3;
+const PACKETS: u16 = 8;
 /// Nanoseconds of a tick, in which sch_htb is told how much it may save (`PSCHED_SHIFT`).
 const TICK: u64 = 64;
 
@@ -49,6 +51,17 @@ pub struct Queue {
     pub handle: u16,
     /// It is at the root of its interface.
     pub is_root: bool,
+}
+
+/// What a queueing discipline has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Packets that left it.
+    pub left: u64,
+    /// Packets lost in it or below it.
+    pub dropped: u64,
+    /// Packets in it or below it now.
+    pub waiting: u64,
 }
 
 /// How packets leave by a class of sch_htb: as by an interface that has a rate and a queue.
@@ -155,6 +168,29 @@ impl Links {
                 handle: (word(2)? >> 16) as u16,
                 is_root: word(3)? == ROOT,
             })
+        };
+        Ok(answers.iter().filter_map(|(_, body)| of(body)).collect())
+    }
+
+    /// What the queueing disciplines of an interface have counted, by their major numbers.
+    pub(crate) fn counted(&mut self, name: &str) -> io::Result<Vec<(u16, Counted)>> {
+        let index = if_nametoindex(name)?;
+        let answers = self.look(GET_QUEUE, true, &[0; 20])?;
+        let word = |of: &[u8], k: usize| Some(u32::from_ne_bytes(*of.get(4 * k..)?.first_chunk()?));
+        let of = |body: &[u8]| {
+            (word(body, 1)? == index).then_some(())?;
+            let statistics = value(body.get(20..)?, STATISTICS)?;
+            // struct gnet_stats_basic: bytes (64 bits), packets.
+            let left = u64::from(word(value(statistics, BASIC)?, 2)?);
+            let wide = value(statistics, PACKETS).and_then(|n| n.first_chunk());
+            // struct gnet_stats_queue: length, bytes, drops.
+            let queue = value(statistics, OF_QUEUE)?;
+            let counted = Counted {
+                left: wide.map_or(left, |n| u64::from_ne_bytes(*n)),
+                dropped: u64::from(word(queue, 2)?),
+                waiting: u64::from(word(queue, 0)?),
+            };
+            Some(((word(body, 2)? >> 16) as u16, counted))
         };
         Ok(answers.iter().filter_map(|(_, body)| of(body)).collect())
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -12,9 +13,11 @@ use fullpipe_sim::Path;
 use fullpipe_units::Span;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::emulation::{EmulationError, Hosts, Loop, LoopConfig, LoopOutcome};
+use crate::emulation::{EmulationError, Loop, LoopConfig, LoopOutcome};
 use crate::household::{Household, Member};
-use crate::namespace::{self, HostSide, Side, addresses};
+use crate::namespace::{self, DEVICE, Devices, HostError, HostSide, Side, addresses};
+use crate::netem::{self, Counts, Shape};
+use crate::netlink::Links;
 use crate::ways::Ways;
 
 /// Two hosts and their processes. Dropped, all of it is gone.
@@ -22,8 +25,18 @@ use crate::ways::Ways;
 pub struct Stage {
     // Processes first: they end before what they stand on.
     household: Option<Household>,
-    hosts: Hosts,
+    hosts: [HostSide; 2],
+    carrier: Carrier,
     spec: RunSpec,
+}
+
+/// Who carries packets from one host to the other.
+#[derive(Debug)]
+enum Carrier {
+    /// A thread of this process, between these devices.
+    Thread(Devices),
+    /// The kernel, always, over what each host's end of the wire has.
+    Kernel([Shape; 2]),
 }
 
 /// A path that carries packets now.
@@ -33,6 +46,38 @@ pub struct Carrying {
     thread: JoinHandle<Result<LoopOutcome, EmulationError>>,
     /// When the links were at their time zero.
     pub epoch: Instant,
+}
+
+/// A path of the kernel's queues while it is in use.
+#[derive(Debug)]
+pub struct InKernel {
+    before: [Counts; 2],
+    begun: Instant,
+}
+
+/// What the kernel's queues did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelOutcome {
+    /// What the near host sends, and what the far one does.
+    pub ways: [Through; 2],
+    /// Real time.
+    pub span: Span,
+}
+
+/// What went through a direction of the kernel's queues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Through {
+    /// The link of the specification that it stands for.
+    pub name: String,
+    /// Packets that came.
+    pub packets: u64,
+    /// Dropped because the buffer was full.
+    pub buffer_drops: u64,
+    /// Dropped at random.
+    pub random_drops: u64,
+    /// Dropped for want of room where packets are delayed, which is no buffer of the path; where
+    /// there is random loss it cannot be told from that.
+    pub refused: u64,
 }
 
 /// Longer than any session: whoever emulates says when it is over.
@@ -76,9 +121,75 @@ impl Stage {
         let far = HostSide::make(Side::Far, names[1], pairs, mtu)?;
         Ok(Self {
             household: None,
-            hosts: Arc::new([near, far]),
+            hosts: [near.0, far.0],
+            carrier: Carrier::Thread(Arc::new([near.1, far.1])),
             spec: spec.clone(),
         })
+    }
+
+    /// Two hosts in namespaces of their own with a path of the kernel's queues between them
+    /// ([`netem`]), in use from now on but for its random loss.
+    ///
+    /// # Errors
+    /// The kernel's queues cannot do it, or the system lacks or refuses something; the message
+    /// names it.
+    pub fn by_kernel(spec: &RunSpec, mtu: u16) -> Result<Self, EmulationError> {
+        let shapes = Shape::of(spec, mtu)?;
+        let household = Household::begin().map_err(EmulationError::Household)?;
+        let hosts = wired(&shapes, mtu)?;
+        let mut spec = spec.clone();
+        (spec.duration, spec.trace) = (ENDLESS, Trace::Off);
+        Ok(Self {
+            household: Some(household),
+            hosts,
+            carrier: Carrier::Kernel(shapes),
+            spec,
+        })
+    }
+
+    /// Puts a path of the kernel's queues to use, with its random loss, and begins to count.
+    ///
+    /// # Errors
+    /// The path is not of the kernel's queues, or they do not answer.
+    pub fn carry_in_kernel(&self) -> Result<InKernel, EmulationError> {
+        let shapes = self.in_kernel().ok_or_else(not_so)?;
+        for (host, shape) in self.hosts.iter().zip(shapes) {
+            if shape.loss > 0.0 {
+                host.enter(move || Ok(Links::open()?.put_delay(DEVICE, shape, true)))??;
+            }
+        }
+        Ok(InKernel {
+            before: self.counts()?,
+            begun: Instant::now(),
+        })
+    }
+
+    /// What a path of the kernel's queues has done since it was put to use.
+    ///
+    /// # Errors
+    /// See [`Stage::carry_in_kernel`].
+    pub fn over_in_kernel(&self, carried: &InKernel) -> Result<KernelOutcome, EmulationError> {
+        let shapes = self.in_kernel().ok_or_else(not_so)?;
+        let nanos = u64::try_from(carried.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let after = self.counts()?;
+        let of = |k: usize| Through::new(&shapes[k], carried.before[k], after[k]);
+        Ok(KernelOutcome {
+            ways: [of(0), of(1)],
+            span: Span::from_nanos(nanos),
+        })
+    }
+
+    fn counts(&self) -> io::Result<[Counts; 2]> {
+        let of = |host: &HostSide| host.enter(|| Links::open()?.counts(DEVICE));
+        Ok([of(&self.hosts[0])?, of(&self.hosts[1])?])
+    }
+
+    /// Both directions of a path of the kernel's queues, what the near host sends first.
+    pub fn in_kernel(&self) -> Option<&[Shape; 2]> {
+        match &self.carrier {
+            Carrier::Thread(_) => None,
+            Carrier::Kernel(shapes) => Some(shapes),
+        }
     }
 
     /// Begins to carry packets over the links of the specification, at their time zero, beside its
@@ -121,12 +232,15 @@ impl Stage {
         config: LoopConfig,
         with: impl FnOnce(Loop) -> Option<Loop>,
     ) -> Result<Carrying, EmulationError> {
+        let Carrier::Thread(devices) = &self.carrier else {
+            return Err(not_so());
+        };
         let mut path = Path::new(spec);
         let ways = Ways::new(spec, &mut path).ok_or(EmulationError::TooMany)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
         let stop = Arc::new(stop.map_err(io::Error::from)?);
         let epoch = Instant::now();
-        let carrier = Loop::new(spec, ways, path, self.hosts.clone(), epoch);
+        let carrier = Loop::new(spec, ways, path, devices.clone(), epoch);
         let carrier = with(carrier).ok_or(EmulationError::TooMany)?;
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("emulator".into());
@@ -230,6 +344,65 @@ impl Carrying {
         let _ = self.stop.write(1);
         self.thread.join().map_err(|_| EmulationError::Thread)?
     }
+}
+
+impl Through {
+    fn new(shape: &Shape, before: Counts, after: Counts) -> Self {
+        let dropped = after.delay.dropped - before.delay.dropped;
+        let buffer_drops = after.rate.dropped - before.rate.dropped;
+        // Those of the buffer are in both.
+        let others = dropped.saturating_sub(buffer_drops);
+        let (random_drops, refused) = match shape.loss > 0.0 {
+            true => (others, 0),
+            false => (0, others),
+        };
+        let left = after.delay.left - before.delay.left;
+        let waiting = after.delay.waiting.saturating_sub(before.delay.waiting);
+        Self {
+            name: shape.name.clone(),
+            packets: left + dropped + waiting,
+            buffer_drops,
+            random_drops,
+            refused,
+        }
+    }
+}
+
+/// Tries whether this kernel has all that a path of its queues takes, between two hosts that are
+/// made for it. May load modules.
+///
+/// # Errors
+/// What it lacks.
+pub fn try_kernel() -> Result<(), EmulationError> {
+    wired(&[Shape::TRIAL, Shape::TRIAL], 1500).map(|_| ())
+}
+
+/// Two hosts with a wire between them.
+fn wired(shapes: &[Shape; 2], mtu: u16) -> Result<[HostSide; 2], EmulationError> {
+    let hosts = [HostSide::alone()?, HostSide::alone()?];
+    let far = hosts[1].as_fd();
+    hosts[0]
+        .enter(|| Links::open()?.add_wire(DEVICE, far, u32::from(mtu)))
+        .map_err(netem::of("veth"))?;
+    for ((host, side), shape) in hosts.iter().zip([Side::Near, Side::Far]).zip(shapes) {
+        host.enter(move || Ok(put(side, shape, mtu)))??;
+    }
+    Ok(hosts)
+}
+
+/// A host's end of a wire: its queues, then its addresses.
+fn put(side: Side, shape: &Shape, mtu: u16) -> Result<(), EmulationError> {
+    let mut links = Links::open()?;
+    links.put_shape(DEVICE, shape)?;
+    // What TCP hands over at once would be one packet to the queues.
+    links.set_offload(DEVICE, 1)?;
+    namespace::set_up(side, 1, mtu)
+        .map_err(|e| HostError::new("addresses of a wire", e))
+        .map_err(EmulationError::Host)
+}
+
+fn not_so() -> EmulationError {
+    EmulationError::Io(io::Error::other("somebody else carries this path"))
 }
 
 /// Of a flow's name, what a variable of a shell may have.

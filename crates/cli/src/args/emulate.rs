@@ -80,6 +80,10 @@ pub struct Emulate {
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub seed: u64,
 
+    /// Who carries the packets: this program, or queues of the kernel that do less
+    #[arg(long, value_enum, value_name = "CARRIER", default_value_t = Carrier::Fullpipe)]
+    pub by: Carrier,
+
     /// Write every packet by itself: receivers see no merged packets, and acknowledge more often
     #[arg(long)]
     pub no_merge: bool,
@@ -99,6 +103,15 @@ pub struct Emulate {
     /// Write what is said about the run here instead
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Who carries the packets of an emulated path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Carrier {
+    /// A thread of this program, over the simulator's links
+    Fullpipe,
+    /// The kernel's netem and tbf: delay, rate, buffer, and loss of whatever comes
+    Netem,
 }
 
 /// Format of `fullpipe emulate`.
@@ -122,6 +135,10 @@ wire before any queue sees it. Namespaces, devices and processes belong to the r
 however it ends; the host's own network is not touched. Works as root, or in a user namespace where \
 the system allows that to users.
 
+With `--by netem` the namespaces are joined by a wire (veth) instead, and the kernel's netem and tbf \
+make the path: one pair of hosts with a delay, a rate, a buffer and a loss of whatever comes. What \
+they cannot do is refused.
+
 Before the command runs, rate, base delay, buffer and burst of the path are measured; meanwhile \
 lateness, lost packets and processor time are watched. If anything is not as specified, the run is \
 flagged: its numbers are those of another path. The exit code is that of the command; if that is 0 \
@@ -132,4 +149,5 @@ Examples:
   fullpipe emulate --rate 100Mbit/s --rtt 40ms -- sh -c 'ping -c 5 $FULLPIPE_FAR'
   fullpipe emulate --rate 1Gbit/s --rtt 100ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
   fullpipe emulate --rate 20Mbit/s --rtt 30ms --buffer 250ms --queue fq-codel
+  fullpipe emulate --rate 50Mbit/s --rtt 20ms --by netem
   fullpipe emulate first-run --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR -C reno'";

@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use agree::Agree;
 pub use doctor::{Doctor, Examined};
-pub use emulate::{Emulate, EmulateFormat};
+pub use emulate::{Carrier, Emulate, EmulateFormat};
 pub use falsify::Falsify;
 pub use figure::{Drawn, Figure, TableKind};
 pub use history::{History, HistoryFormat};

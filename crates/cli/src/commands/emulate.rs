@@ -8,22 +8,28 @@ use std::time::Duration;
 use fullpipe_emulate::emulation::{EmulationError, LoopConfig};
 use fullpipe_emulate::household::Member;
 use fullpipe_emulate::namespace::{Side, TUN_REMEDY};
+use fullpipe_emulate::netem::Shape;
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::signals::{Ended, Signals};
-use fullpipe_emulate::stage::{Carrying, Stage};
+use fullpipe_emulate::stage::{Carrying, InKernel, Stage};
 use fullpipe_emulate::truth::{self, Verdict, Watched};
 use fullpipe_emulate::witness::Witness;
 use fullpipe_run::RunSpec;
 use fullpipe_scenario::{Diagnostic, Overrides, Scenario};
 
-use crate::args::{Emulate, EmulateFormat};
+use crate::args::{Carrier, Emulate, EmulateFormat};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::view::truth::{Emulated, Far};
+use crate::view::truth::{Carried, Emulated, Far};
 
 /// Runs the command.
 pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     let spec = specification(args)?;
+    let mtu = spec.flows.iter().map(|f| f.sender.packet()).max();
+    let mtu = mtu.and_then(|mtu| u16::try_from(mtu).ok()).unwrap_or(1500);
+    if args.by == Carrier::Netem {
+        fits_netem(args, &spec, mtu)?;
+    }
     let privilege = Privilege::take().map_err(|e| {
         Failure::io("no network namespaces here", &e).hint(
             "run as root, or allow user namespaces (`sysctl user.max_user_namespaces`, \
@@ -31,13 +37,15 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         )
     })?;
     let signals = Signals::block().map_err(|e| Failure::io("signals", &e))?;
-    let mtu = spec.flows.iter().map(|f| f.sender.packet()).max();
-    let mtu = mtu.and_then(|mtu| u16::try_from(mtu).ok()).unwrap_or(1500);
     let names = [
         args.near_namespace.as_deref(),
         args.far_namespace.as_deref(),
     ];
-    let stage = Stage::set_up(&spec, mtu, names).map_err(|e| failed(&e))?;
+    let stage = match args.by {
+        Carrier::Fullpipe => Stage::set_up(&spec, mtu, names),
+        Carrier::Netem => Stage::by_kernel(&spec, mtu),
+    };
+    let stage = stage.map_err(|e| failed(&e))?;
     let config = LoopConfig {
         merge: !args.no_merge,
         real_time: !args.no_real_time,
@@ -48,23 +56,34 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     };
     let drops = stage.device_drops().map_err(counters)?;
     let witness = Witness::begin().map_err(|e| Failure::io("a thread", &e))?;
-    let carrying = stage.carry(config).map_err(|e| failed(&e))?;
+    let path = match args.by {
+        Carrier::Fullpipe => stage.carry(config).map(InUse::Thread),
+        Carrier::Netem => stage.carry_in_kernel().map(InUse::Kernel),
+    };
+    let path = path.map_err(|e| failed(&e))?;
     let mut far = Vec::new();
-    let ended = over(args, &stage, &signals, &carrying, &mut far);
+    let ended = over(args, &stage, &signals, &path, &mut far);
     // Processes end here: the stage cannot end before them.
     let far = far.into_iter().map(|(line, mut process)| Far {
         command: line.to_string_lossy(),
         exit: process.ended().ok().flatten().map(code),
     });
     let far: Vec<Far<'_>> = far.collect();
-    let outcome = carrying.stop().map_err(|e| failed(&e))?;
+    let carried = match path {
+        InUse::Thread(carrying) => carrying.stop().map(Carried::ByThread),
+        InUse::Kernel(begun) => stage.over_in_kernel(&begun).map(Carried::ByKernel),
+    };
+    let carried = carried.map_err(|e| failed(&e))?;
     let watched = Watched {
         wake_ups: witness.end(),
         device_drops: stage.device_drops().map_err(counters)? - drops,
     };
     let verdict = Verdict {
         before,
-        during: truth::during(&outcome, &watched, stage.rtt()),
+        during: match &carried {
+            Carried::ByThread(outcome) => truth::during(outcome, &watched, stage.rtt()),
+            Carried::ByKernel(outcome) => truth::during_in_kernel(outcome, &watched, stage.rtt()),
+        },
     };
     let near = stage.host(Side::Near);
     let congestion_control = near.congestion_control().map_err(counters)?;
@@ -73,7 +92,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     let emulated = Emulated {
         privilege,
         congestion_control: &congestion_control,
-        outcome: &outcome,
+        carried: &carried,
         verdict: &verdict,
         far: &far,
         exit: status.map(code),
@@ -95,6 +114,30 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         // The command's own, which may be any.
         Some(code) => std::process::exit(code),
     }
+}
+
+/// A path that carries packets now.
+enum InUse {
+    Thread(Carrying),
+    Kernel(InKernel),
+}
+
+impl InUse {
+    fn has_failed(&self) -> bool {
+        matches!(self, Self::Thread(carrying) if carrying.has_failed())
+    }
+}
+
+/// Refuses what the kernel's queues cannot do before anything is made.
+fn fits_netem(args: &Emulate, spec: &RunSpec, mtu: u16) -> Result<(), Failure> {
+    if args.near_namespace.is_some() || args.far_namespace.is_some() {
+        let message = "`--by netem` makes namespaces of its own";
+        let hint = "a run that is killed would leave its wire in an existing one: leave `--by \
+                    netem` or the names out";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    let shapes = Shape::of(spec, mtu);
+    shapes.map(|_| ()).map_err(|e| failed(&e.into()))
 }
 
 fn counters(error: std::io::Error) -> Failure {
@@ -211,7 +254,7 @@ fn over<'a>(
     args: &'a Emulate,
     stage: &Stage,
     signals: &Signals,
-    carrying: &Carrying,
+    path: &InUse,
     far: &mut Vec<(&'a OsStr, Member)>,
 ) -> Result<Option<ExitStatus>, Failure> {
     for line in &args.far {
@@ -231,7 +274,7 @@ fn over<'a>(
         match signals.wait(&mut child, GLANCE) {
             Ok(Ended::Process(status)) => return Ok(Some(status)),
             Ok(Ended::Stopped) => return Ok(None),
-            Ok(Ended::Time) if carrying.has_failed() => return Ok(None),
+            Ok(Ended::Time) if path.has_failed() => return Ok(None),
             Ok(Ended::Time) => {}
             Err(e) => return Err(Failure::io("waiting for the command", &e)),
         }
@@ -262,7 +305,7 @@ fn code(status: ExitStatus) -> i32 {
 fn failed(error: &EmulationError) -> Failure {
     let exit = match error {
         EmulationError::Violation(_) | EmulationError::Thread => Exit::Internal,
-        EmulationError::TooMany => Exit::Usage,
+        EmulationError::TooMany | EmulationError::Refused(_) => Exit::Usage,
         _ => Exit::Environment,
     };
     let failure = Failure::new(exit, error.to_string());
@@ -271,6 +314,8 @@ fn failed(error: &EmulationError) -> Failure {
             failure.hint("`ip netns list` shows the names that there are")
         }
         EmulationError::Host(_) => failure.hint(TUN_REMEDY),
+        EmulationError::Refused(refused) => failure.hint(refused.remedy),
+        EmulationError::Lacking(lacking) => failure.hint(lacking.remedy()),
         EmulationError::Household(_) => {
             failure.hint("process namespaces are needed: CONFIG_PID_NS, user.max_pid_namespaces")
         }

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use fullpipe_emulate::emulation::LoopOutcome;
 use fullpipe_emulate::namespace::CongestionControl;
 use fullpipe_emulate::privilege::Privilege;
+use fullpipe_emulate::stage::KernelOutcome;
 use fullpipe_emulate::truth::{Check, Verdict};
 use fullpipe_run::Lateness;
+use fullpipe_units::Span;
 use serde_json::{Value, json};
 
 use crate::table::{Align, Table, number};
@@ -18,14 +20,88 @@ pub struct Emulated<'a> {
     pub privilege: Privilege,
     /// That of the near host's TCP.
     pub congestion_control: &'a CongestionControl,
-    /// What the path's thread counted.
-    pub outcome: &'a LoopOutcome,
+    /// Who carried the packets, and what was counted.
+    pub carried: &'a Carried,
     /// The checks before and during the run.
     pub verdict: &'a Verdict,
     /// What ran on the far host.
     pub far: &'a [Far<'a>],
     /// Status of the command as a shell has it; `None`: the run was ended.
     pub exit: Option<i32>,
+}
+
+/// Who carried the packets of a path, and what was counted.
+#[derive(Debug)]
+pub enum Carried {
+    /// The path's thread.
+    ByThread(LoopOutcome),
+    /// The kernel's queues.
+    ByKernel(KernelOutcome),
+}
+
+/// Packets of a link.
+struct Row<'a> {
+    name: &'a str,
+    packets: u64,
+    buffer_drops: u64,
+    random_drops: u64,
+    early_drops: u64,
+    policer_drops: u64,
+    marks: u64,
+    /// Longest queue; nobody sees that of the kernel's.
+    queue_max: Option<u64>,
+}
+
+impl Carried {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::ByThread(_) => "fullpipe",
+            Self::ByKernel(_) => "netem",
+        }
+    }
+
+    fn thread(&self) -> Option<&LoopOutcome> {
+        match self {
+            Self::ByThread(outcome) => Some(outcome),
+            Self::ByKernel(_) => None,
+        }
+    }
+
+    fn span(&self) -> Span {
+        match self {
+            Self::ByThread(outcome) => outcome.span,
+            Self::ByKernel(outcome) => outcome.span,
+        }
+    }
+
+    fn rows(&self) -> Vec<Row<'_>> {
+        match self {
+            Self::ByThread(outcome) => (outcome.links.iter())
+                .map(|(_, link)| Row {
+                    name: &link.name,
+                    packets: link.offered,
+                    buffer_drops: link.buffer_drops,
+                    random_drops: link.random_drops,
+                    early_drops: link.early_drops,
+                    policer_drops: link.policer_drops,
+                    marks: link.marks,
+                    queue_max: Some(link.queue_max),
+                })
+                .collect(),
+            Self::ByKernel(outcome) => (outcome.ways.iter())
+                .map(|way| Row {
+                    name: &way.name,
+                    packets: way.packets,
+                    buffer_drops: way.buffer_drops,
+                    random_drops: way.random_drops,
+                    early_drops: 0,
+                    policer_drops: 0,
+                    marks: 0,
+                    queue_max: None,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// A command on the far host.
@@ -66,16 +142,16 @@ impl Emulated<'_> {
         for head in ["packets", "buffer", "random", "queue", "policer", "marked"] {
             links.column(Align::Right, &[head]);
         }
-        for (_, link) in &self.outcome.links {
+        for link in self.carried.rows() {
             let counts = [
-                link.offered,
+                link.packets,
                 link.buffer_drops,
                 link.random_drops,
                 link.early_drops,
                 link.policer_drops,
                 link.marks,
             ];
-            let mut row = vec![link.name.clone()];
+            let mut row = vec![link.name.to_owned()];
             row.extend(counts.map(|n| n.to_string()));
             links.row(row);
         }
@@ -85,10 +161,10 @@ impl Emulated<'_> {
 
     /// `emulated as root, in real-time priority, for 12.2 s: true to its specification`.
     fn headline(&self) -> String {
-        let outcome = self.outcome;
-        let priority = match outcome.real_time {
-            true => "with real-time priority",
-            false => "without real-time priority",
+        let how = match self.carried.thread().map(|outcome| outcome.real_time) {
+            Some(true) => "with real-time priority",
+            Some(false) => "without real-time priority",
+            None => "by netem and tbf of the kernel",
         };
         let flags = self.verdict.flags().count();
         let verdict = match (flags, &self.verdict.before) {
@@ -98,9 +174,9 @@ impl Emulated<'_> {
             (n, _) => format!("FLAGGED, {n} checks fail"),
         };
         format!(
-            "emulated {}, {priority}, for {} s: {verdict}",
+            "emulated {}, {how}, for {} s: {verdict}",
             self.privilege.word(),
-            number(outcome.span.as_secs_f64(), 1),
+            number(self.carried.span().as_secs_f64(), 1),
         )
     }
 
@@ -129,13 +205,13 @@ impl Emulated<'_> {
 
     /// For programs.
     pub fn json(&self) -> String {
-        let outcome = self.outcome;
-        let late = Lateness::of(&outcome.lateness);
-        let millis = |span: fullpipe_units::Span| span.as_secs_f64() * 1e3;
-        let links = outcome.links.iter().map(|(_, link)| {
+        let thread = self.carried.thread();
+        let millis = |span: Span| span.as_secs_f64() * 1e3;
+        let links = self.carried.rows();
+        let links = links.iter().map(|link| {
             json!({
                 "name": link.name,
-                "packets": link.offered,
+                "packets": link.packets,
                 "buffer_drops": link.buffer_drops,
                 "random_drops": link.random_drops,
                 "early_drops": link.early_drops,
@@ -146,30 +222,36 @@ impl Emulated<'_> {
         });
         let value = json!({
             "fullpipe": env!("CARGO_PKG_VERSION"),
+            "by": self.carried.word(),
             "privilege": self.privilege.word(),
             "congestion_control": {
                 "default": self.congestion_control.default,
                 "allowed": self.congestion_control.allowed,
                 "available": self.congestion_control.available,
             },
-            "real_time_priority": outcome.real_time,
-            "tick_ms": millis(outcome.grain),
-            "seconds": outcome.span.as_secs_f64(),
+            "real_time_priority": thread.map(|outcome| outcome.real_time),
+            "tick_ms": thread.map(|outcome| millis(outcome.grain)),
+            "seconds": self.carried.span().as_secs_f64(),
             "true": self.verdict.is_true(),
             "measured_before": self.verdict.before.is_some(),
             "flags": self.verdict.flags().map(sentence).collect::<Vec<_>>(),
             "checks": self.verdict.all().map(object).collect::<Vec<_>>(),
-            "late_ms": {
-                "p50": millis(late.p50), "p99": millis(late.p99), "max": millis(late.max),
-            },
-            "packets": {
+            "late_ms": thread.map(|outcome| {
+                let late = Lateness::of(&outcome.lateness);
+                json!({
+                    "p50": millis(late.p50), "p99": millis(late.p99), "max": millis(late.max),
+                })
+            }),
+            "packets": thread.map(|outcome| json!({
                 "in": outcome.arrived,
                 "out": outcome.left,
                 "reads": outcome.reads,
                 "writes": outcome.writes,
                 "ignored": outcome.ignored,
-            },
-            "cores": outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64(),
+            })),
+            "cores": thread.map(|outcome| {
+                outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64()
+            }),
             "links": links.collect::<Vec<_>>(),
             "far": self.far.iter().map(|far| {
                 json!({ "command": far.command, "exit": far.exit })

@@ -81,6 +81,28 @@ fn what_is_asked_for_by_name_and_lacking_sets_the_exit_code() {
     assert!(found.iter().all(|f| f["area"] == "hosts"));
     let lacking = found.iter().any(|f| f["state"] == "no");
     assert_eq!(code, if lacking { 3 } else { 0 }, "{found:?}");
+    let name = "path by the kernel: `emulate --by netem`";
+    let netem = found.iter().find(|f| f["name"] == name);
+    if let Some(netem) = netem {
+        let path = [
+            "emulate", "--by", "netem", "--rate", "10Mbit/s", "--rtt", "10ms",
+        ];
+        let run = [&path[..], &["--no-check", "--", "true"]].concat();
+        let ended = finished(command(Path::new("."), &run).output().unwrap());
+        let is_there = ended.code != 3;
+        // A module that is not loaded is loaded by a run, not by a trial.
+        let waits = netem["remedy"]
+            .as_str()
+            .is_some_and(|r| r.starts_with("sudo modprobe"));
+        assert!(
+            waits || is_there == (netem["state"] == "yes"),
+            "{netem} {}",
+            ended.stderr
+        );
+        assert!(is_there || netem["remedy"].is_string(), "{netem}");
+    } else {
+        assert!(lacking, "{found:?}");
+    }
     // Nobody but the emulator itself knows better what there is.
     let path = ["emulate", "--rate", "10Mbit/s", "--rtt", "10ms"];
     let run = [&path[..], &["--no-check", "--", "true"]].concat();

@@ -95,6 +95,7 @@ fn what_is_said_of_a_run_agrees_with_its_exit_code() {
     };
     let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
     holds("emulation", &said);
+    assert_eq!(said["by"], "fullpipe");
     assert_eq!(said["true"], ended.code == 0, "{}", ended.stdout);
     let checks = said["checks"].as_array().unwrap();
     let named = |name: &str| checks.iter().find(|c| c["name"] == name).expect(name);
@@ -266,6 +267,88 @@ fn a_wrong_path_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn netem_is_refused_what_it_cannot_do_before_anything_is_made() {
+    let path = [
+        "emulate", "--by", "netem", "--rate", "50Mbit/s", "--rtt", "20ms",
+    ];
+    let refused = |more: &[&str], message: &str, remedy: &str| {
+        let line = [&path[..], more, &["--", "true"]].concat();
+        let ended = finished(command(Path::new("."), &line).output().unwrap());
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let (error, hint) = ended.stderr.split_once("\n").unwrap();
+        assert_eq!(error, format!("error: {message}"));
+        assert!(hint.contains("hint: ") && hint.contains(remedy), "{hint}");
+    };
+    let cannot = |what: &str| format!("netem and tbf cannot carry this path: {what}");
+    let ours = "without `--by netem`";
+    let queue = cannot("queue discipline CoDel at link `bottleneck`");
+    refused(&["--queue", "codel"], &queue, ours);
+    let jitter = cannot("jitter that keeps the order at link `bottleneck`");
+    refused(&["--jitter", "1ms"], &jitter, ours);
+    let spares = cannot("loss at link `bottleneck` that spares ACKs, SYNs and pings");
+    refused(&["--loss", "1%"], &spares, "path.loss_of_acks=true");
+    for side in ["--near-namespace", "--far-namespace"] {
+        let own = "`--by netem` makes namespaces of its own";
+        refused(&[side, "named"], own, "leave `--by netem` or the names out");
+    }
+}
+
+/// Where the kernel has netem the path is its own, and the result says so; where it has none the
+/// error names the module and what needs none.
+#[test]
+fn netem_carries_the_path_or_is_missed_by_name() {
+    let path = [
+        "emulate", "--by", "netem", "--rate", "50Mbit/s", "--rtt", "20ms",
+    ];
+    let loss = ["--loss", "100%", "--set", "path.loss_of_acks=true"];
+    let run = |more: &[&str], line: &str| {
+        let line = [&path[..], more, &["--", "/bin/sh", "-c", line]].concat();
+        finished(command(Path::new("."), &line).output().unwrap())
+    };
+    let ended = run(&["--format", "json"], "ping -c 1 -W 5 $FULLPIPE_FAR >&2");
+    if ended.code == 3 {
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        let Some(module) = lines[0].strip_prefix("error: no path by netem: this kernel has no `")
+        else {
+            eprintln!("skipped: {}", ended.stderr);
+            return;
+        };
+        let config = module.trim_end_matches('`').to_uppercase();
+        assert!(
+            ["SCH_NETEM", "SCH_TBF", "VETH"].contains(&config.as_str()),
+            "{config}"
+        );
+        assert!(
+            ended
+                .stderr
+                .contains(&format!("{config}; without `--by netem`"))
+        );
+        return;
+    }
+    let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    holds("emulation", &said);
+    assert_eq!(said["by"], "netem");
+    assert_eq!(said["late_ms"], Value::Null);
+    assert_eq!(said["exit"], 0, "{}", ended.stderr);
+    let links = said["links"].as_array().unwrap();
+    let names = links.iter().map(|link| &link["name"]);
+    assert!(names.eq(["bottleneck", "return"]), "{links:?}");
+    let checks = said["checks"].as_array().unwrap();
+    let named = |name: &str| checks.iter().find(|c| c["name"] == name).expect(name);
+    // Tokens are there already: nothing of the delay is transmission.
+    assert_eq!(named("delay forward")["specified"], 10.0);
+    assert_eq!(named("rate back")["specified"], 50.0);
+    // Losses begin behind the measurements.
+    let ended = run(&loss, "ping -c 3 -i 0.2 -W 1 $FULLPIPE_FAR");
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("small packets forward"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
 fn a_failure_on_the_far_host_is_told() {
     let args = ["--rate", "50Mbit/s", "--rtt", "20ms"];
     let far = ["--far", "exit 9", "--far", "sleep 60", "--format", "json"];
@@ -286,7 +369,12 @@ fn a_failure_on_the_far_host_is_told() {
 
 #[test]
 fn nothing_is_left_of_a_run_that_is_killed() {
-    if emulate(&["--rate", "10Mbit/s", "--rtt", "10ms"], "true").is_none() {
+    killed("fullpipe");
+    killed("netem");
+}
+
+fn killed(by: &str) {
+    if emulate(&["--by", by, "--rate", "10Mbit/s", "--rtt", "10ms"], "true").is_none() {
         return;
     }
     let mut seen = 0;
@@ -296,7 +384,7 @@ fn nothing_is_left_of_a_run_that_is_killed() {
         let far = format!("(sleep {marker} &) ; sleep {marker}");
         // In the middle of the measurements, too.
         let unchecked = (round % 2 == 1).then_some("--no-check");
-        let args = ["emulate", "--rate", "10Mbit/s", "--rtt", "10ms"];
+        let args = ["emulate", "--by", by, "--rate", "10Mbit/s", "--rtt", "10ms"];
         let mut emulator = command(Path::new("."), &args)
             .args(unchecked)
             .args(["--far", &far, "--", "/bin/sh", "-c", &far])
