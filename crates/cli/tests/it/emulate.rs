@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::process::{Finished, command, finished};
+use crate::process::{Finished, command, finished, fullpipe, write};
 use crate::schema::holds;
 
 /// This program, as a shell writes it.
@@ -113,6 +113,56 @@ fn what_is_said_of_a_run_agrees_with_its_exit_code() {
     let failing = checks.iter().filter(|c| c["holds"] == false).count();
     assert_eq!(flags, failing);
     assert_eq!(said["exit"], 0);
+}
+
+/// A client of other people's measures over the path what the simulator predicts of the same
+/// scenario, within 3 %: CUBIC for five seconds, behind two that do not count.
+#[test]
+fn iperf3_measures_what_the_simulator_predicts() {
+    const SCENARIO: &str = r#"name = "predicted"
+duration = "7s"
+path = { rate = "100Mbit/s", rtt = "20ms", buffer = "1BDP" }
+measure = { warmup = "2s" }
+
+[[flow]]
+stack = "cubic-linux"
+preset = "linux"
+"#;
+    let iperf3 = Command::new("iperf3").arg("--version").output();
+    if !iperf3.as_ref().is_ok_and(|ran| ran.status.success()) {
+        return eprintln!("skipped: no iperf3: {iperf3:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "predicted.toml", SCENARIO);
+    let predicted = fullpipe(dir.path(), &["run", "predicted.toml", "--format", "json"]);
+    let predicted: Value = serde_json::from_str(&predicted.stdout).expect(&predicted.stderr);
+    let goodput = &predicted["cases"][0]["flows"][0]["goodput_mbps"];
+    let predicted = goodput.as_f64().unwrap();
+    let path = ["--rate", "100Mbit/s", "--rtt", "20ms", "--buffer", "1BDP"];
+    let args = [&path[..], &["--far", "iperf3 -s -1 >/dev/null"]].concat();
+    let line = "iperf3 -c $FULLPIPE_FAR -C cubic -t 5 -O 2 -J";
+    for _ in 0..3 {
+        let Some(ended) = emulate(&args, line) else {
+            return;
+        };
+        if ended.code == 5 {
+            eprintln!("made again: {}", ended.stderr);
+            continue;
+        }
+        let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        if let Some(error) = said["error"].as_str() {
+            return eprintln!("skipped: iperf3: {error}");
+        }
+        let received = &said["end"]["sum_received"]["bits_per_second"];
+        let received = received.as_f64().unwrap() / 1e6;
+        let part = received / predicted;
+        assert!(
+            (0.97..=1.03).contains(&part),
+            "{received} Mbit/s, where the simulator predicts {predicted}"
+        );
+        return;
+    }
+    eprintln!("skipped: the machine was busy three times");
 }
 
 /// Two namespaces that are there already get a device each, which goes whatever ends the run.
