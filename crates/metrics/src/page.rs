@@ -85,8 +85,8 @@ const PAGE_FIDELITY: &str = "
 ## Of the test bed
 
 Is it the algorithm, the code or the test bed? A case of a real run has an object `fidelity`, the worst of its seeds, number by number; in
-the simulator it is absent. It is what `run`, `send`, `report` and `compare` show as test bed, and call NOT VALID. All times are
-milliseconds. Where the bounds come from is measured in [grounds.md](grounds.md#how-late-the-hosts-were).
+the simulator it is absent. It is what `run`, `send`, `report` and `compare` show as test bed, and call NOT VALID; `compare`
+leaves it out, unless `--with-flagged`. All times are milliseconds. Where the bounds come from is measured in [grounds.md](grounds.md#how-late-the-hosts-were).
 
 | | | may be |
 |---|---|---|

@@ -64,7 +64,7 @@ pub fn compared(
     threshold: f64,
     thresholds: BTreeMap<String, f64>,
     names: Vec<String>,
-    agreement: Option<bool>,
+    (agreement, with_flagged): (Option<bool>, bool),
 ) -> PyResult<String> {
     for name in names.iter().chain(thresholds.keys()) {
         if metrics::scope_of(name).is_none() {
@@ -82,6 +82,7 @@ pub fn compared(
             Some(true) => View::Agreement,
             Some(false) => View::Metrics,
         },
+        with_flagged,
     };
     let both = py.detach(|| compare_stored(a.stored(), b.stored(), &options));
     serde_json::to_string(&both.map_err(not_stored)?)

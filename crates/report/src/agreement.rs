@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fullpipe_results::agreement::study::{Agreement, CauseVerdict, PairAgreement, Tried};
 use fullpipe_results::compare::{Comparison, Row, Verdict};
+use fullpipe_results::result::Params;
 use fullpipe_results::store::{ResultDir, StoreError};
 
 use crate::falsification::{HEAD, STYLE, text};
@@ -47,6 +48,7 @@ pub fn write_compared(dir: &Path, all: &[(&Comparison, PathBuf)]) -> Result<Path
     let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n");
     for (comparison, pictures) in all {
         let verdict = match comparison.agree {
+            _ if comparison.is_empty() => "<b class=bad>nothing could be compared</b>",
             true => "they agree",
             false => "<b class=bad>they differ</b>",
         };
@@ -59,6 +61,7 @@ pub fn write_compared(dir: &Path, all: &[(&Comparison, PathBuf)]) -> Result<Path
             )
         };
         let _ = writeln!(out, "<h2>{} and {}: {verdict}</h2>", of(true), of(false));
+        out += &left_out(&comparison.left_out);
         out += &tables(comparison, &|row| {
             row.judged && !matches!(row.verdict, Verdict::Same | Verdict::Indistinguishable)
         });
@@ -98,14 +101,7 @@ fn pair(pair: &PairAgreement) -> String {
         text(&side(c, true)),
         text(&side(c, false))
     );
-    if !pair.left_out.is_empty() {
-        let cases: Vec<String> = pair.left_out.iter().map(|p| text(&p.to_string())).collect();
-        let _ = writeln!(
-            out,
-            "<p class=bad>Left out, because a run was not what the scenario says: {}</p>",
-            cases.join("; ")
-        );
-    }
+    out += &left_out(&pair.left_out);
     out += &tables(c, &|row| row.judged);
     if !pair.causes.is_empty() {
         out += "<table><tr><th>cause, switched</th><th>on</th><th>beyond before</th>\
@@ -116,6 +112,18 @@ fn pair(pair: &PairAgreement) -> String {
                 the largest, as a multiple of its threshold.</small></p>\n";
     }
     out
+}
+
+/// The cases that do not count, if there are any.
+fn left_out(cases: &[Params]) -> String {
+    if cases.is_empty() {
+        return String::new();
+    }
+    let cases: Vec<String> = cases.iter().map(|p| text(&p.to_string())).collect();
+    format!(
+        "<p class=bad>Left out, because a run was not what the scenario says: {}</p>\n",
+        cases.join("; ")
+    )
 }
 
 /// What each side was made on, the numbers that are shown, and the distances.

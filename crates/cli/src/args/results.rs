@@ -34,6 +34,10 @@ pub struct Compare {
     #[arg(long)]
     pub agreement: bool,
 
+    /// Cases with flagged runs count, too
+    #[arg(long)]
+    pub with_flagged: bool,
+
     /// Draw the windows of both over each other, one figure per case, into this directory, and
     /// write a page with them and the numbers that differ, `compare.html`
     #[arg(long, value_name = "DIR")]
@@ -113,7 +117,10 @@ difference counts; below 1e-9 of the values there is none. The effect is the dif
 standard deviations: d_z in those of the pairs' differences, d in the pooled one of both samples \
 (Cohen 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, \
 flow or link exists on one side only; a link that only delays does not count, and of two grounds no \
-link does.";
+link does.
+
+Cases with a run that was not what the scenario says (flagged: NOT VALID) are left out, unless \
+--with-flagged. The exit code is 5 if there are such and the others agree.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

@@ -166,33 +166,12 @@ fn beyond(comparison: &Comparison) -> impl Iterator<Item = &Row> {
     rows.filter(|r| r.judged && r.verdict == Verdict::Beyond)
 }
 
-/// Two grounds of which no case is left.
-fn not_compared(comparison: &Comparison) -> String {
-    let (a, b) = (&comparison.a, &comparison.b);
-    let mut out = format!(
-        "nothing of {} on {} and {} could be compared\n",
-        a.scenario, a.ground, b.ground
-    );
-    for side in [a, b] {
-        if let Some(untrue) = &side.untrue {
-            out += &format!("{} is NOT VALID: {untrue}\n", side.ground);
-        }
-    }
-    out
-}
-
 fn pair(pair: &PairAgreement) -> String {
     let mut out = match pair.is_empty() {
-        true => not_compared(&pair.comparison),
+        true => compare::not_compared(&pair.comparison),
         false => compare::text(&pair.comparison, "", false),
     };
-    if !pair.left_out.is_empty() {
-        let cases: Vec<String> = pair.left_out.iter().map(|p| format!("  {p}\n")).collect();
-        out += &format!(
-            "left out, because a run was not what the scenario says:\n{}",
-            cases.concat()
-        );
-    }
+    out += &compare::left_out(&pair.left_out);
     let apart: Vec<&Row> = beyond(&pair.comparison).collect();
     if !apart.is_empty() {
         out += "\nbeyond:\n";
@@ -267,6 +246,7 @@ mod tests {
                 rows: Vec::new(),
                 distances: Vec::new(),
                 missing: Vec::new(),
+                left_out: Vec::new(),
                 view: View::Agreement,
                 single: false,
                 agree: true,

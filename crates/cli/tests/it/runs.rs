@@ -4,7 +4,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use fullpipe_results::run::{Options, run_on};
+use fullpipe_run::{Fidelity, Ground, RunSpec};
+use fullpipe_scenario::{Overrides, Scenario};
+
 use crate::process::{SMALL, command, finished, fullpipe, write};
+use crate::schema::holds;
 
 const HOPELESS: &str = r#"
 [[expect]]
@@ -250,6 +255,58 @@ fn results_compare() {
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["agree"], false);
     assert!(json["rows"].as_array().unwrap().len() > 20);
+}
+
+/// Of the case with the large packets half is told, and that it was not what the scenario says.
+#[test]
+fn flagged_cases_are_compared_only_if_they_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!("{SMALL}\n[matrix]\n\"path.mtu\" = [1500, 9000]\n");
+    let scenario = Scenario::parse(&text, "small.toml", &Overrides::default()).unwrap();
+    let untrue = |spec: &RunSpec| {
+        let mut outcome = fullpipe_grounds::Sim.run(spec).unwrap();
+        if spec.flows[0].sender.packet() > 1500 {
+            outcome.flows[0].totals.delivered_measured /= 2;
+            outcome.fidelity = Some(Fidelity {
+                unplanned_drops: 1,
+                ..Fidelity::default()
+            });
+        }
+        Ok(outcome)
+    };
+    let grounds: [(&str, &dyn Ground); 2] = [("a", &fullpipe_grounds::Sim), ("b", &untrue)];
+    for (name, ground) in grounds {
+        let out = dir.path().join(name);
+        let options = Options {
+            out: Some(&out),
+            ..Options::default()
+        };
+        run_on(&scenario, &options, ground).unwrap();
+    }
+    let only = ["compare", "a", "b", "--metric", "goodput_mbps"];
+    let counted = fullpipe(dir.path(), &only);
+    assert_eq!(counted.code, 5, "{}{}", counted.stdout, counted.stderr);
+    let left_out = "left out, because a run was not what the scenario says (`--with-flagged` counts \
+                    them):\n  path.mtu=9000\n";
+    assert!(counted.stdout.contains(left_out), "{}", counted.stdout);
+    let summary = "\nagree: no difference in 1 numbers\n";
+    assert!(counted.stdout.contains(summary), "{}", counted.stdout);
+    let all = fullpipe(dir.path(), &[&only[..], &["--with-flagged"]].concat());
+    assert_eq!(all.code, 1, "{}", all.stdout);
+    let summary = "DISAGREE: 1 of 2 numbers differ";
+    assert!(all.stdout.contains(summary), "{}", all.stdout);
+    assert!(!all.stdout.contains("left out"), "{}", all.stdout);
+    let json = [&only[..], &["--format", "json", "--figures", "f"]].concat();
+    let json = fullpipe(dir.path(), &json);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    holds("comparison", &json);
+    let left_out = serde_json::json!([{ "path.mtu": 9000 }]);
+    assert_eq!(
+        (&json["agree"], &json["left_out"]),
+        (&true.into(), &left_out)
+    );
+    let page = std::fs::read_to_string(dir.path().join("f/compare.html")).unwrap();
+    assert!(page.contains("Left out, because"), "{page}");
 }
 
 #[test]

@@ -184,19 +184,26 @@ def compare(
     thresholds: Mapping[str, float] | None = None,
     metrics: str | Sequence[str] = (),
     agreement: bool | None = None,
+    with_flagged: bool = False,
 ) -> Comparison:
     """Compares two results, or their directories, run by run where both have the same seeds.
 
     ``threshold`` is the largest relative difference that is accepted, ``thresholds`` those of
     single metrics; results of different grounds are judged by their agreement, unless
-    ``agreement`` says otherwise.
+    ``agreement`` says otherwise. Cases with a run that was not what the scenario says are left out
+    (``json["left_out"]``), unless ``with_flagged``.
     """
     for most in (threshold, *(thresholds or {}).values()):
         if not 0 <= most < math.inf:
             raise _native.ScenarioError(f"error: a threshold is a part from 0 on, not {most!r}")
     natives = [(r if isinstance(r, Result) else open_result(r))._native for r in (a, b)]
     found = _native.compared(
-        natives[0], natives[1], threshold, dict(thresholds or {}), listed(metrics), agreement
+        natives[0],
+        natives[1],
+        threshold,
+        dict(thresholds or {}),
+        listed(metrics),
+        (agreement, with_flagged),
     )
     return Comparison(json.loads(found))
 

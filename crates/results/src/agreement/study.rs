@@ -175,12 +175,13 @@ pub fn agree(
     let thresholds = CompareOptions {
         thresholds: scenario.measure.agreement.iter().cloned().collect(),
         view: View::Agreement,
+        with_flagged: options.with_flagged,
         ..CompareOptions::default()
     };
     let mut pairs = Vec::new();
     for (ground, b) in grounds.iter().zip(&results).skip(1) {
         let a = &results[0];
-        let (comparison, left_out) = compared(a, b, &thresholds, options.with_flagged)?;
+        let (comparison, left_out) = compared(a, b, &thresholds)?;
         let mut pair = PairAgreement {
             comparison,
             left_out,
@@ -223,8 +224,7 @@ pub fn agree(
                     let switched = ResultDir::open(&dir)?;
                     let mut both = [a, b];
                     both[side] = &switched;
-                    let flagged = options.with_flagged;
-                    let (again, left_out) = compared(both[0], both[1], &thresholds, flagged)?;
+                    let (again, left_out) = compared(both[0], both[1], &thresholds)?;
                     // What a flagged run comes to says nothing of the cause.
                     let counts = apart.iter().filter(|params| !left_out.contains(params));
                     let counts: Vec<Params> = counts.cloned().collect();
@@ -295,31 +295,15 @@ fn into<'a>(options: &Options<'a>, dir: &'a Path) -> Options<'a> {
     }
 }
 
-/// Two results, without the cases that do not count.
+/// Two results, and beside them the cases that do not count.
 fn compared(
     a: &ResultDir,
     b: &ResultDir,
     options: &CompareOptions,
-    with_flagged: bool,
 ) -> Result<(Comparison, Vec<Params>), StoreError> {
     let mut comparison = compare_stored(a, b, options)?;
-    let mut left_out = Vec::new();
-    if !with_flagged {
-        for params in untrue(&a.result()?).into_iter().chain(untrue(&b.result()?)) {
-            if !left_out.contains(&params) {
-                left_out.push(params);
-            }
-        }
-    }
-    comparison.leave_out(&left_out);
+    let left_out = std::mem::take(&mut comparison.left_out);
     Ok((comparison, left_out))
-}
-
-/// Cases with runs that were not what the scenario says.
-fn untrue(result: &RunResult) -> Vec<Params> {
-    let flagged = result.cases.iter();
-    let flagged = flagged.filter(|c| c.fidelity.as_ref().is_some_and(|f| !f.valid));
-    flagged.map(|c| c.params.clone()).collect()
 }
 
 /// What the test bed added to a mean round trip in these cases, on average; `None`: nothing, or it

@@ -51,6 +51,10 @@ pub struct Comparison {
     pub distances: Vec<Distance>,
     /// Cases, flows and links that only one of the two has.
     pub missing: Vec<Missing>,
+    /// Cases that do not count: on one side a run was not what the scenario says (flagged), and
+    /// [`Options::with_flagged`] was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<Params>,
     /// What was judged: `metrics` or `agreement`.
     pub view: View,
     /// One run on each side, in real time: how far two runs of the same are apart is not known, so
@@ -122,11 +126,14 @@ impl From<Vec<Comparison>> for Compared {
 }
 
 impl Comparison {
-    /// Without these cases; what is left decides whether the two agree.
-    pub fn leave_out(&mut self, cases: &[Params]) {
-        if cases.is_empty() {
-            return;
-        }
+    /// True if no case is left that counts.
+    pub fn is_empty(&self) -> bool {
+        !self.left_out.is_empty() && self.rows.is_empty() && self.distances.is_empty()
+    }
+
+    /// Without the cases that are left out; what stays decides whether the two agree.
+    fn settle(&mut self) {
+        let cases = &self.left_out;
         self.rows.retain(|r| !cases.contains(&r.params));
         self.distances.retain(|d| !cases.contains(&d.params));
         self.missing.retain(|m| !cases.contains(&m.params));
@@ -153,8 +160,7 @@ pub fn compare_stored(
     if comparison.view == View::Agreement {
         let same = matching(&results[0], &results[1]);
         comparison.distances = agreement::distances([a, b], &results, &runs, &same, options)?;
-        let beyond = |d: &Distance| d.verdict == Verdict::Beyond;
-        comparison.agree &= !comparison.distances.iter().any(beyond);
+        comparison.settle();
     }
     Ok(comparison)
 }
@@ -211,18 +217,38 @@ fn with_runs(
     for case in b.cases.iter().filter(|case| !in_a.contains(&point(case))) {
         c.miss("a", case, None);
     }
-    let beyond = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
-    let agree = !c.missing.iter().any(|m| m.judged) && !c.rows.iter().any(beyond);
-    Comparison {
+    let left_out = match options.with_flagged {
+        true => Vec::new(),
+        false => flagged(a, b, &same),
+    };
+    let mut comparison = Comparison {
         a: side(a),
         b: side(b),
         rows: c.rows,
         distances: Vec::new(),
         missing: c.missing,
+        left_out,
         view,
         single,
-        agree,
-    }
+        agree: true,
+    };
+    comparison.settle();
+    comparison
+}
+
+/// Cases with runs that were not what the scenario says, on either side; of the same case the
+/// parameters as `a` has them.
+fn flagged(a: &RunResult, b: &RunResult, same: &[[usize; 2]]) -> Vec<Params> {
+    let of_a = a.cases.iter().enumerate().filter(|(i, case)| {
+        let other = same.iter().find(|[at, _]| at == i);
+        case.is_flagged() || other.is_some_and(|[_, j]| b.cases[*j].is_flagged())
+    });
+    let alone = b.cases.iter().enumerate().filter(|(j, case)| {
+        let is_of_b_alone = same.iter().all(|[_, at]| at != j);
+        is_of_b_alone && case.is_flagged()
+    });
+    let all = of_a.chain(alone).map(|(_, case)| case.params.clone());
+    all.collect()
 }
 
 /// Indices of the cases with the same parameters.

@@ -18,6 +18,8 @@ pub struct Options {
     pub metrics: Vec<String>,
     /// Metrics, agreement of grounds, or whichever fits the two results.
     pub view: View,
+    /// Cases with runs that were not what the scenario says count, too.
+    pub with_flagged: bool,
 }
 
 /// Rows that decide whether two results agree.
@@ -41,6 +43,7 @@ impl Default for Options {
             thresholds: BTreeMap::new(),
             metrics: Vec::new(),
             view: View::Auto,
+            with_flagged: false,
         }
     }
 }

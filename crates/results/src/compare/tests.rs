@@ -105,7 +105,10 @@ fn single_runs_in_real_time_are_judged_by_what_matters() {
         let mut r = result(vec![case(1500, &vec![goodput; seeds])]);
         let drops = estimate(&vec![drops; seeds]);
         r.cases[0].links[0].metrics.insert("drops".into(), drops);
-        r.cases[0].fidelity = Some(fullpipe_metrics::Fidelity::default());
+        r.cases[0].fidelity = Some(fullpipe_metrics::Fidelity {
+            valid: true,
+            ..fullpipe_metrics::Fidelity::default()
+        });
         r
     };
     let compared = |b: &RunResult, options: &Options| compare(&of(100.0, 1.0, 1), b, options);
@@ -385,6 +388,44 @@ fn a_side_whose_path_was_not_true_says_so() {
     assert_eq!(c.a.untrue, None);
     let said = c.b.untrue.unwrap();
     assert!(said.contains("2 ms late"), "{said}");
+}
+
+#[test]
+fn cases_with_flagged_runs_count_only_if_they_are_asked_for() {
+    use fullpipe_metrics::Fidelity;
+    let good = result(vec![case(1500, &[1.0]), case(9000, &[1.0])]);
+    let mut other = result(vec![
+        case(9000, &[2.0]),
+        case(1500, &[1.0]),
+        case(576, &[1.0]),
+    ]);
+    for flagged in [0, 2] {
+        other.cases[flagged].fidelity = Some(Fidelity::default());
+        assert!(other.cases[flagged].is_flagged());
+    }
+    let params = |r: &RunResult, at: usize| r.cases[at].params.clone();
+    let left_out = [params(&good, 1), params(&other, 2)];
+    for (a, b) in [(&good, &other), (&other, &good)] {
+        let c = compare(a, b, &Options::default());
+        assert!(c.agree && !c.is_empty(), "{c:?}");
+        assert_eq!(c.left_out.len(), 2);
+        assert!(left_out.iter().all(|p| c.left_out.contains(p)));
+        let compared = c.rows.iter().all(|r| r.params == params(&good, 0));
+        assert!(compared && c.missing.is_empty());
+        let asked = Options {
+            with_flagged: true,
+            ..Options::default()
+        };
+        let c = compare(a, b, &asked);
+        assert!(!c.agree && c.left_out.is_empty());
+        assert!(c.rows.iter().any(|r| r.verdict == Verdict::Beyond));
+        assert_eq!(c.missing.len(), 1);
+    }
+    let mut both = good.clone();
+    for case in &mut both.cases {
+        case.fidelity = Some(Fidelity::default());
+    }
+    assert!(compare(&good, &both, &Options::default()).is_empty());
 }
 
 /// Two kernels are two grounds: what counts is how far they agree.

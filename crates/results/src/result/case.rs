@@ -214,6 +214,11 @@ impl CaseSums {
 }
 
 impl CaseResult {
+    /// True if one of its runs was not what the scenario says.
+    pub fn is_flagged(&self) -> bool {
+        self.fidelity.as_ref().is_some_and(|f| !f.valid)
+    }
+
     /// Aggregates the runs of a case. Of the metrics `by_seed` it keeps the values of single seeds.
     ///
     /// # Errors

@@ -49,6 +49,7 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
         output::say(&format!("page: {}", page.display()));
     }
     let agree = comparisons.iter().all(|c| c.agree);
+    let left_out = comparisons.iter().any(|c| !c.left_out.is_empty());
     match args.format {
         ShortFormat::Table => {
             let both = comparisons.iter().zip(&pairs);
@@ -65,7 +66,11 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             output::data(&(json + "\n"))?;
         }
     }
-    Ok(if agree { Exit::Ok } else { Exit::Failed })
+    Ok(match (agree, left_out) {
+        (false, _) => Exit::Failed,
+        (true, true) => Exit::NotValid,
+        (true, false) => Exit::Ok,
+    })
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {
@@ -76,6 +81,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         } else {
             View::Auto
         },
+        with_flagged: args.with_flagged,
         ..Options::default()
     };
     for (metric, fraction) in &args.threshold {
@@ -167,8 +173,38 @@ fn settings(of: [&Manifest; 2]) -> String {
 /// Of two scenarios that are not the same at all nearly every key differs.
 const MOST_KEYS: usize = 8;
 
+/// Two results of which no case counts.
+pub fn not_compared(comparison: &Comparison) -> String {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let mut out = format!(
+        "nothing of {} on {} and {} could be compared\n",
+        a.scenario, a.ground, b.ground
+    );
+    for side in [a, b] {
+        if let Some(untrue) = &side.untrue {
+            out += &format!("{} is NOT VALID: {untrue}\n", side.ground);
+        }
+    }
+    out
+}
+
+/// The cases that do not count, if there are any.
+pub fn left_out(cases: &[Params]) -> String {
+    if cases.is_empty() {
+        return String::new();
+    }
+    let cases: Vec<String> = cases.iter().map(|p| format!("  {p}\n")).collect();
+    format!(
+        "left out, because a run was not what the scenario says (`--with-flagged` counts them):\n{}",
+        cases.concat()
+    )
+}
+
 /// Both sides, the settings in which they differ, their tables and the last line.
 pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
+    if comparison.is_empty() {
+        return not_compared(comparison) + &left_out(&comparison.left_out);
+    }
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         out += &format!(
@@ -210,6 +246,10 @@ pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
     }
     if !comparison.missing.is_empty() {
         out.push('\n');
+    }
+    if !comparison.left_out.is_empty() {
+        out.push('\n');
+        out += &left_out(&comparison.left_out);
     }
     out.push('\n');
     out += &match comparison.view {
