@@ -161,7 +161,9 @@ nothing is captured. A flow is limited, for most of the time between two looks, 
   network         the congestion window, as losses, marks or delay have set it
 
 The first three come from the kernel's own clocks (busy_time, rwnd_limited, sndbuf_limited), the \
-others from the latest window, flight, rates and threshold.";
+others from the latest window, flight, rates and threshold.
+
+`fullpipe tune watch` records every ACK of chosen flows (as root, in a build with the tuner).";
 
 const EXAMPLES: &str = "\
 Examples:
