@@ -58,7 +58,11 @@ fn links(spec: &RunSpec, mut carried: Vec<(usize, LinkOutcome)>) -> Vec<LinkOutc
 }
 
 fn flow(f: &FlowSpec, passed: Passed, seen: Seen, spec: &RunSpec) -> FlowOutcome {
-    let Seen { sampled, rtt } = seen;
+    let Seen {
+        sampled,
+        looks,
+        rtt,
+    } = seen;
     let started = f.started(spec.seed);
     let end = passed.completed.unwrap_or(Time::ZERO + spec.duration);
     let (cwnd_mean, cwnd_max) = sampled.window(spec.measure_from.max(started), end);
@@ -105,6 +109,7 @@ fn flow(f: &FlowSpec, passed: Passed, seen: Seen, spec: &RunSpec) -> FlowOutcome
             variables: Vec::new(),
         },
         stacks: Vec::new(),
+        looks,
     };
     FlowOutcome::new(
         f,

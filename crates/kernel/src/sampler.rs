@@ -7,9 +7,9 @@ use std::time::Instant;
 use fullpipe_emulate::emulation::since;
 use fullpipe_emulate::namespace::Side;
 use fullpipe_observe::tcp_info::{BYTES_ACKED, RTT, SND_CWND, TOTAL_RETRANS, TcpInfo};
-use fullpipe_observe::{ObserveError, Sampled, SocketDiag};
+use fullpipe_observe::{FIELDS, ObserveError, Sampled, SocketDiag};
 use fullpipe_realtime::live::{EVERY, Live, LiveFlow};
-use fullpipe_run::{Histogram, RunSpec, Trace};
+use fullpipe_run::{Histogram, LookField, Looks, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
 
 use crate::acks::Record;
@@ -20,6 +20,9 @@ use crate::plan::FlowPlan;
 pub struct Seen {
     /// `TCP_INFO` over time, or every ACK where those are recorded.
     pub sampled: Sampled,
+    /// Every field of `TCP_INFO` at every look that the specification wants a row of, whatever the
+    /// rows are made of.
+    pub looks: Looks,
     /// Its smoothed round-trip times, one for each look in the measured part, if its host has an
     /// interface: packets wait there before the path sees them.
     pub rtt: Option<Histogram>,
@@ -143,6 +146,10 @@ impl Sampler {
         let flows = of.iter().map(|flow| {
             let seen = Seen {
                 sampled: Sampled::default(),
+                looks: Looks::new(FIELDS.iter().map(|f| LookField {
+                    name: f.name,
+                    unit: f.unit,
+                })),
                 rtt: flow.interface.map(|_| Histogram::default()),
             };
             (flow.from, seen)
@@ -214,7 +221,11 @@ impl Sampler {
                 };
                 if from == side {
                     let sampled = &mut flow.sampled;
+                    let rows = sampled.rows.len();
                     sampled.take(now, pair, &socket.info, self.step, self.measure_from);
+                    if sampled.rows.len() > rows {
+                        flow.looks.push(now, socket.info.all());
+                    }
                     let rtt = socket.info.get(&RTT).filter(|us| *us > 0);
                     if let (Some(rtts), Some(us)) = (&mut flow.rtt, rtt)
                         && now >= self.measure_from

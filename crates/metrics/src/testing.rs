@@ -49,6 +49,7 @@ pub fn flow(name: &str) -> FlowOutcome {
         at_cap: Vec::new(),
         variables: Vec::new(),
         series: Series::default(),
+        looks: Default::default(),
         completed: None,
         started: Time::ZERO,
     }

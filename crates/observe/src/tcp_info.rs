@@ -245,6 +245,11 @@ impl TcpInfo {
         })
     }
 
+    /// The values of all [`FIELDS`], in their order.
+    pub fn all(&self) -> impl Iterator<Item = Option<u64>> + '_ {
+        FIELDS.iter().map(|f| self.get(f))
+    }
+
     /// The value of a field; 0 where there is none.
     pub fn count(&self, field: &Field) -> u64 {
         self.get(field).unwrap_or(0)

@@ -62,8 +62,9 @@ impl ResultDir {
             "samples" => SeriesKind::Samples,
             "transfers" => SeriesKind::Transfers,
             "pings" => SeriesKind::Pings,
+            "tcp_info" => SeriesKind::TcpInfo,
             other => {
-                let known = "`links`, `samples`, `transfers` and `pings`";
+                let known = "`links`, `samples`, `transfers`, `pings` and `tcp_info`";
                 let what = format!("no series `{other}`\n  hint: there are {known}");
                 return Err(ScenarioError::new_err(what));
             }

@@ -9,6 +9,7 @@
 pub mod ground;
 mod histogram;
 mod lateness;
+mod looks;
 mod loss;
 mod outcome;
 mod recorder;
@@ -21,6 +22,7 @@ mod travel;
 pub use ground::{Ground, GroundError};
 pub use histogram::Histogram;
 pub use lateness::{HostLateness, Lateness};
+pub use looks::{LookField, Looks};
 pub use loss::{DropRules, LossProcess};
 pub use outcome::*;
 pub use recorder::{ArrivalRecord, ArrivalRecorder, SenderRecord, SenderRecorder};

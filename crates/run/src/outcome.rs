@@ -5,6 +5,7 @@ use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
 use crate::lateness::HostLateness;
+use crate::looks::Looks;
 use crate::recorder::{ArrivalRecord, SenderRecord};
 use crate::spec::FlowSpec;
 
@@ -214,6 +215,8 @@ pub struct FlowOutcome {
     pub variables: Vec<(&'static str, Extent)>,
     /// Time series, decimated or full.
     pub series: Series,
+    /// What the kernel showed of it, look by look; empty where its TCP is not a kernel's.
+    pub looks: Looks,
     /// Time at which the last segment of a finite transfer was acknowledged.
     pub completed: Option<Time>,
     /// Start of the flow.
@@ -245,6 +248,7 @@ impl FlowOutcome {
             at_cap: sender.at_cap,
             variables: sender.variables,
             series: sender.series,
+            looks: sender.looks,
             completed,
             started,
         }

@@ -6,6 +6,7 @@ use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender, TraceSink};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
+use crate::looks::Looks;
 use crate::outcome::{Extent, Round, Series};
 use crate::rows::{Between, Stream};
 use crate::spec::Trace;
@@ -33,6 +34,9 @@ pub struct SenderRecord {
     /// Stacks that took over while the flow ran: when, and their spelling. Known where it sends.
     #[serde(skip)]
     pub stacks: Vec<(Time, String)>,
+    /// What the kernel showed of it, where it sends; empty where its TCP is not a kernel's.
+    #[serde(skip)]
+    pub looks: Looks,
 }
 
 /// What is remembered at a flow's sender. What every ACK touches comes first.
@@ -331,6 +335,7 @@ impl SenderRecorder {
             variables: std::mem::take(&mut self.variables),
             series: std::mem::take(&mut self.series),
             stacks: Vec::new(),
+            looks: Looks::default(),
         }
     }
 }

@@ -90,6 +90,11 @@ pub struct Export {
     #[arg(long, value_name = "SPAN")]
     pub every: Option<Span>,
 
+    /// Instead of the trace every field of TCP_INFO, as `observe` names them (csv; of runs on
+    /// ground kernel)
+    #[arg(long)]
+    pub tcp_info: bool,
+
     /// Write into this file [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -159,4 +164,5 @@ Examples:
   fullpipe export results --to csv > main.csv
   fullpipe export results --to qlog --case 2 --every 10ms --out main.sqlog
   fullpipe export results/series/case-0000-seed1.full.parquet --to csv --flow main
-  fullpipe export results --to xplot --flow main --out main.xpl     then: xplot main.xpl";
+  fullpipe export results --to xplot --flow main --out main.xpl     then: xplot main.xpl
+  fullpipe export results --to csv --tcp-info > tcp_info.csv";

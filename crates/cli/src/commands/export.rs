@@ -21,6 +21,7 @@ pub fn export(args: &Export) -> Result<Exit, Failure> {
         case: args.case,
         seed: args.seed,
         every: args.every,
+        tcp_info: args.tcp_info,
     };
     let mut bytes = Vec::new();
     write(&args.source, &wanted, &mut bytes)

@@ -3,6 +3,12 @@
 
 use std::fs;
 
+use fullpipe_grounds::Sim;
+use fullpipe_results::run::{Options, run_on};
+use fullpipe_run::{Ground, LookField, Looks, RunSpec};
+use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::Time;
+
 use crate::process::{fullpipe, write};
 
 /// Two flows with losses, a row per ACK.
@@ -87,6 +93,62 @@ fn a_run_leaves_in_every_form() {
     assert!(!lines.stdout.contains("darrow") && lines.stdout.contains("\nyellow\n"));
 }
 
+/// A number of the kernel's and one that it has not, ten times a second.
+#[test]
+fn what_a_kernel_showed_leaves_as_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = Scenario::parse(LOSSY, "lossy.toml", &Overrides::default()).unwrap();
+    let looked = |spec: &RunSpec| {
+        let mut outcome = Sim.run(spec).unwrap();
+        for f in &mut outcome.flows {
+            let fields = [("rcv_space", "byte"), ("total_rto", "")];
+            f.looks = Looks::new(fields.map(|(name, unit)| LookField { name, unit }));
+            for i in 0..30 {
+                f.looks.push(
+                    Time::from_secs_f64(f64::from(i) * 0.1),
+                    [Some(14_600), None],
+                );
+            }
+        }
+        Ok(outcome)
+    };
+    let out = dir.path().join("r");
+    let options = Options {
+        out: Some(&out),
+        ..Options::default()
+    };
+    run_on(&scenario, &options, &looked).unwrap();
+    let export = |args: &[&str]| fullpipe(dir.path(), &[&["export"], args].concat());
+    let csv = export(&["r", "--to", "csv", "--tcp-info"]);
+    assert_eq!(csv.code, 0, "{}", csv.stderr);
+    let lines: Vec<&str> = csv.stdout.lines().collect();
+    let first = ["flow,time_s,rcv_space,total_rto", "main,0,14600,"];
+    assert_eq!((lines.len(), &lines[..2]), (61, &first[..]));
+    let file = "r/series/case-0000-seed1.tcp_info.parquet";
+    let alone = export(&[file, "--to", "csv", "--tcp-info"]);
+    assert_eq!(alone.stdout, csv.stdout, "{}", alone.stderr);
+    // The last of each second, and no more than were asked for.
+    let args = ["--tcp-info", "--flow", "second", "--every", "1s"];
+    let thin = export(&[&["r", "--to", "csv"], &args[..]].concat());
+    let times = thin
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').nth(1).unwrap());
+    assert_eq!(times.collect::<Vec<_>>(), ["0.9", "1.9", "2.9"]);
+    for (args, words) in [
+        (&["--to", "qlog"][..], "one form: `--to csv`"),
+        (
+            &["--to", "csv", "--flow", "third"],
+            "there are: main, second",
+        ),
+    ] {
+        let refused = export(&[&["r", "--tcp-info"], args].concat());
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+}
+
 #[test]
 fn what_is_not_there_is_said() {
     let dir = tempfile::tempdir().unwrap();
@@ -106,5 +168,8 @@ fn what_is_not_there_is_said() {
     refused(&["r", "--to", "csv", "--case", "7"], "case 0 seed 1");
     refused(&["lossy.toml", "--to", "csv"], "not a whole Parquet file");
     refused(&["r/runs.parquet", "--to", "csv"], "no trace");
+    let tcp_info = ["r", "--to", "csv", "--tcp-info"];
+    refused(&tcp_info, "runs on ground `kernel` have them");
+    refused(&[&["r/runs.parquet"], &tcp_info[1..]].concat(), "times");
     refused(&["nowhere", "--to", "csv"], "nowhere");
 }

@@ -14,10 +14,11 @@ use fullpipe_host::{ReceiverReport, SenderReport};
 use fullpipe_observe::tcp_info::{
     BYTES_ACKED, DATA_SEGS_OUT, DELIVERED, RTT, SND_CWND, TOTAL_RETRANS, TcpInfo, UNACKED,
 };
-use fullpipe_observe::{Sampled, SocketDiag};
+use fullpipe_observe::{FIELDS, Sampled, SocketDiag};
 use fullpipe_realtime::live::{self, Live, LiveFlow};
 use fullpipe_run::{
-    ArrivalRecorder, FlowSpec, FlowTotals, Histogram, Round, RunSpec, SenderRecord, Series, Trace,
+    ArrivalRecorder, FlowSpec, FlowTotals, Histogram, LookField, Looks, Round, RunSpec,
+    SenderRecord, Series, Trace,
 };
 use fullpipe_units::{Bytes, Span, Time};
 use nix::errno::Errno;
@@ -88,6 +89,8 @@ struct Flow<'a> {
     /// The ticket, until it was shown.
     greeting: Option<Ticket>,
     sampled: Sampled,
+    /// Every field of `TCP_INFO` at every look that is a row; they stay at the host that sends.
+    looks: Looks,
     last: TcpInfo,
     rtt: Histogram,
     rounds: Vec<Round>,
@@ -336,6 +339,10 @@ impl<'a> Flow<'a> {
             before: 0,
             greeting: None,
             sampled: Sampled::default(),
+            looks: Looks::new(FIELDS.iter().map(|f| LookField {
+                name: f.name,
+                unit: f.unit,
+            })),
             last: TcpInfo::default(),
             rtt: Histogram::default(),
             rounds: Vec::new(),
@@ -556,7 +563,11 @@ impl<'a> Flow<'a> {
     }
 
     fn sample(&mut self, now: Time, k: usize, info: TcpInfo, step: Span, measure_from: Time) {
+        let rows = self.sampled.rows.len();
         self.sampled.take(now, k, &info, step, measure_from);
+        if self.sampled.rows.len() > rows {
+            self.looks.push(now, info.all());
+        }
         if let Some(micros) = info.get(&RTT).filter(|_| now >= measure_from) {
             self.rtt.record(Span::from_micros(micros));
         }
@@ -630,6 +641,7 @@ impl<'a> Flow<'a> {
                     rows: sampled.rows,
                     variables: Vec::new(),
                 },
+                looks: self.looks,
                 ..SenderRecord::default()
             },
             started: self.started,

@@ -146,7 +146,7 @@ class Result:
         return Table(native)
 
     def series(self, kind: str, case: int = 0, seed: int | None = None) -> Table:
-        """``links``, ``samples``, ``transfers`` or ``pings`` of a run over time."""
+        """``links``, ``samples``, ``transfers``, ``pings`` or ``tcp_info`` of a run over time."""
         seed = self._seed(case, seed)
         native = self._native.series(case, seed, kind)
         if native is None:

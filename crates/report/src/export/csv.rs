@@ -7,6 +7,7 @@ use fullpipe_trace::{COLUMNS, Trace};
 use fullpipe_units::Span;
 
 use fullpipe_results::capture::thin::thin;
+use fullpipe_results::store::{Column, Table};
 
 /// Writes these flows of a trace, one after the other.
 ///
@@ -37,6 +38,38 @@ pub fn write(
             }
             writeln!(out)?;
         }
+    }
+    Ok(())
+}
+
+/// Writes these rows of a table.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_table(
+    out: &mut dyn Write,
+    table: &Table,
+    rows: impl Iterator<Item = usize>,
+) -> io::Result<()> {
+    let header: Vec<&str> = table
+        .columns
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    writeln!(out, "{}", header.join(","))?;
+    for row in rows {
+        for (i, (_, column)) in table.columns.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            match column {
+                Column::Text(values) => write!(out, "{comma}{}", quoted(&values[row]))?,
+                Column::Int(values) => write!(out, "{comma}{}", values[row])?,
+                Column::Float(values) => match values[row] {
+                    Some(x) => write!(out, "{comma}{x}")?,
+                    None => write!(out, "{comma}")?,
+                },
+            }
+        }
+        writeln!(out)?;
     }
     Ok(())
 }

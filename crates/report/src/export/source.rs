@@ -10,7 +10,7 @@ use fullpipe_units::Span;
 use fullpipe_results::capture::pcap::read::{NotOurs, read};
 use fullpipe_results::capture::qlog;
 
-use fullpipe_results::store::{ResultDir, StoreError};
+use fullpipe_results::store::{ManifestRun, ResultDir, SeriesKind, StoreError, Table};
 
 use super::{csv, xplot};
 
@@ -38,6 +38,8 @@ pub struct Wanted {
     pub seed: Option<u64>,
     /// At most one row per so much time.
     pub every: Option<Span>,
+    /// Instead of the trace what a kernel showed of the senders; as CSV alone.
+    pub tcp_info: bool,
 }
 
 /// An export that cannot be made.
@@ -70,6 +72,9 @@ pub enum ExportError {
 /// # Errors
 /// If it is not there, is damaged, or is not one flow where the form holds one.
 pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(), ExportError> {
+    if wanted.tcp_info {
+        return export_tcp_info(source, wanted, out);
+    }
     let (trace, capture) = if source.is_dir() {
         of_result(&ResultDir::open(source)?, wanted)?
     } else {
@@ -117,20 +122,80 @@ pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
-/// The densest trace of a run, and its capture if it has one and the form can use it.
-fn of_result(dir: &ResultDir, wanted: &Wanted) -> Result<(Trace, Option<Vec<u8>>), ExportError> {
+/// See [`Wanted::tcp_info`].
+fn export_tcp_info(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(), ExportError> {
+    let missing = |what: &str| ExportError::Missing(what.to_owned());
+    if wanted.form != Form::Csv {
+        return Err(missing("the fields of TCP_INFO have one form: `--to csv`"));
+    }
+    let table = match source.is_dir() {
+        true => {
+            let dir = ResultDir::open(source)?;
+            let run = run_of(&dir, wanted)?;
+            let table = dir.series(run.case, run.seed, SeriesKind::TcpInfo)?;
+            table.ok_or_else(|| {
+                ExportError::Missing(format!(
+                    "case {} seed {} has none: runs on ground `kernel` have them, unless `trace = \
+                     \"off\"`",
+                    run.case, run.seed
+                ))
+            })?
+        }
+        false => {
+            let wrong = |source: TraceError, path: &Path| ExportError::Trace {
+                path: path.to_owned(),
+                source,
+            };
+            let bytes = std::fs::read(source).map_err(|e| wrong(e.into(), source))?;
+            Table::from_parquet(bytes).map_err(|e| wrong(e.into(), source))?
+        }
+    };
+    let of = table.text("flow").zip(table.float("time_s"));
+    let (flows, times) = of.ok_or_else(|| missing("a file without flows and times"))?;
+    if let Some(name) = &wanted.flow
+        && !flows.contains(name)
+    {
+        let mut names: Vec<&str> = flows.iter().map(String::as_str).collect();
+        names.dedup();
+        let names = names.join(", ");
+        return Err(ExportError::Missing(format!(
+            "no flow `{name}`; there are: {names}"
+        )));
+    }
+    // The last of each step, as of a trace.
+    let step = wanted.every.map_or(0, Span::as_nanos);
+    let place = |row: usize| {
+        let at = times[row].unwrap_or(0.0) * 1e9;
+        (&flows[row], (at as u64).checked_div(step))
+    };
+    let is_kept = |row: &usize| {
+        let next = row + 1;
+        let is_last = step == 0 || next == table.rows() || place(next) != place(*row);
+        is_last && wanted.flow.as_ref().is_none_or(|f| flows[*row] == *f)
+    };
+    csv::write_table(out, &table, (0..table.rows()).filter(is_kept))?;
+    Ok(())
+}
+
+/// The run that is meant.
+fn run_of<'a>(dir: &'a ResultDir, wanted: &Wanted) -> Result<&'a ManifestRun, ExportError> {
     let runs = &dir.manifest().runs;
     let run = runs.iter().find(|r| {
         wanted.case.is_none_or(|c| r.case == c) && wanted.seed.is_none_or(|s| r.seed == s)
     });
-    let run = run.ok_or_else(|| {
+    run.ok_or_else(|| {
         let known: Vec<String> = runs
             .iter()
             .take(8)
             .map(|r| format!("case {} seed {}", r.case, r.seed))
             .collect();
         ExportError::Missing(format!("no such run; there are: {}", known.join(", ")))
-    })?;
+    })
+}
+
+/// The densest trace of a run, and its capture if it has one and the form can use it.
+fn of_result(dir: &ResultDir, wanted: &Wanted) -> Result<(Trace, Option<Vec<u8>>), ExportError> {
+    let run = run_of(dir, wanted)?;
     let (path, bytes) = dir.trace(run.case, run.seed)?.ok_or_else(|| {
         ExportError::Missing(format!(
             "case {} seed {} kept no series: its scenario has `trace = \"off\"`",

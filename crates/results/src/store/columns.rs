@@ -214,7 +214,7 @@ const ENDINGS: [(&str, &str); 8] = [
 ];
 
 /// Key of the metadata.
-const UNITS: &str = "fullpipe.units";
+pub(super) const UNITS: &str = "fullpipe.units";
 
 /// A Parquet file that is written group by group.
 pub(super) struct TableWriter<W: Write + Send>(SerializedFileWriter<W>);

@@ -17,6 +17,8 @@ pub enum SeriesKind {
     Transfers,
     /// Answers to probes.
     Pings,
+    /// Every field of `TCP_INFO`, where a kernel's TCP sends.
+    TcpInfo,
 }
 
 impl SeriesKind {
@@ -30,6 +32,7 @@ impl SeriesKind {
             SeriesKind::Samples => ".samples",
             SeriesKind::Transfers => ".transfers",
             SeriesKind::Pings => ".pings",
+            SeriesKind::TcpInfo => ".tcp_info",
         }
     }
 }

@@ -12,6 +12,7 @@
 //! series/case-0000-seed1.samples.parquet rates per interval of flows and traffic, and since their start
 //! series/case-0000-seed1.transfers.parquet  short flows one by one
 //! series/case-0000-seed1.pings.parquet   answers to probes
+//! series/case-0000-seed1.tcp_info.parquet  every field of TCP_INFO over time, where a kernel's TCP sends
 //! captures/case-0000-seed1-sender.pcap   packets at the senders' hosts, and -receiver.pcap; only if asked for
 //! captures/case-0000-seed1-flow0-main.sqlog   events of a flow in qlog; only if asked for
 //! runs/<key>.json                        one finished run: its metrics and the hashes of its series and captures
@@ -38,6 +39,7 @@ mod engine;
 mod error;
 mod files;
 mod layout;
+mod looks;
 mod machine;
 mod manifest;
 mod plan;

@@ -1,13 +1,15 @@
 //! The series of a run as tables: one for all flows, one for all links, one for what changed a
 //! window downwards, one for the rates per interval; with traffic one for the short flows and one
-//! for the probes.
+//! for the probes; of a kernel's TCP one with all that it shows.
+
+use std::collections::BTreeSet;
 
 use fullpipe_cc::CongestionKind;
 use fullpipe_flow::{Episode, EpisodeKind, Events, Proof, TraceRow};
 use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, Series};
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
-use super::{Column, SeriesKind, Table, samples};
+use super::{Column, SeriesKind, Table, looks, samples};
 use crate::result::VERSION;
 use fullpipe_metrics::RunMetrics;
 use fullpipe_scenario::{FlowGroup, TraceMode};
@@ -30,6 +32,9 @@ pub(super) fn files(
             let answers = samples::answers(&outcome.cross).to_parquet_from(&origin)?;
             files.push((SeriesKind::Pings, answers));
         }
+        let most = most.filter(|_| trace == TraceMode::Decimated);
+        let looks = looks::table(&outcome.flows, &|f| looked(f, most), &origin)?;
+        files.extend(looks.map(|bytes| (SeriesKind::TcpInfo, bytes)));
     }
     // Like the events they are results, not a trace.
     if !outcome.arrivals.is_empty() {
@@ -120,6 +125,13 @@ fn flows(
         }
     }
     Ok(writer.finish(0)?.1)
+}
+
+/// Of the looks at a flow those whose row is kept; `None`: all.
+fn looked(f: &FlowOutcome, rows: Option<usize>) -> Option<BTreeSet<usize>> {
+    // Where rows are those of ACKs they have no look.
+    rows.filter(|_| f.looks.len() == f.series.rows.len())
+        .map(|_| picks(&f.series, rows).iter().map(|p| p.row).collect())
 }
 
 /// A row of a series that is kept, with the extremes of those it stands for.
@@ -255,6 +267,7 @@ mod tests {
 
     use super::*;
     use fullpipe_metrics::testing::{flow, outcome};
+    use fullpipe_run::{LookField, Looks};
 
     fn full(n: u64) -> FlowOutcome {
         let mut f = flow("a");
@@ -318,6 +331,27 @@ mod tests {
         assert_eq!(few.int("delivered_segments").unwrap().last(), Some(&99_999));
         assert!(few.float("ssthresh").unwrap().iter().all(Option::is_none));
         assert!(few.float("var_k").unwrap().iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn looks_are_kept_with_their_rows() {
+        let mut f = full(10_000);
+        let name = LookField {
+            name: "count",
+            unit: "",
+        };
+        f.looks = Looks::new([name]);
+        for (i, row) in (0..).zip(&f.series.rows) {
+            f.looks.push(row.time, [Some(i)]);
+        }
+        assert_eq!(looked(&f, None), None);
+        let kept = looked(&f, Some(500)).unwrap();
+        let rows = picks(&f.series, Some(500));
+        assert!(rows.len() > 250 && rows.len() <= 500);
+        assert!(kept.into_iter().eq(rows.iter().map(|p| p.row)));
+        // Of rows that are ACKs none is a look's.
+        f.series.rows.pop();
+        assert_eq!(looked(&f, Some(500)), None);
     }
 
     #[test]

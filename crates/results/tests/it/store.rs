@@ -7,7 +7,7 @@ use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 use fullpipe_results::run::RunError;
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, sha256};
-use fullpipe_run::Violation;
+use fullpipe_run::{LookField, Looks, Outcome, RunSpec, Violation};
 use fullpipe_scenario::Overrides;
 
 use crate::small::{MATRIX, scenario};
@@ -125,6 +125,58 @@ fn series_are_kept_and_full_traces_beside_them() {
     let all = dir.series(0, 1, SeriesKind::FlowsFull).unwrap().unwrap();
     let few = dir.series(0, 1, SeriesKind::Flows).unwrap().unwrap();
     assert!(few.rows() > 100 && few.rows() <= all.rows());
+}
+
+/// The simulator's run with two numbers of a kernel beside each row: one that counts the rows of
+/// its flow, one that is not there at every other.
+fn with_looks(spec: &RunSpec) -> Result<Outcome, Violation> {
+    let mut outcome = fullpipe_sim::run(spec)?;
+    for f in &mut outcome.flows {
+        let fields = [("count", ""), ("max_pacing_rate", "byte/s")];
+        f.looks = Looks::new(fields.map(|(name, unit)| LookField { name, unit }));
+        for (i, row) in (0u64..).zip(&f.series.rows) {
+            let second = (i % 2 == 1).then_some(u64::MAX - 1);
+            f.looks.push(row.time, [Some(i), second]);
+        }
+    }
+    Ok(outcome)
+}
+
+#[test]
+fn what_a_kernel_showed_is_a_series_of_its_own() {
+    let full = MATRIX.replace("[measure]", "[measure]\ntrace = \"full\"");
+    let off = MATRIX.replace("[measure]", "[measure]\ntrace = \"off\"");
+    for (text, rows) in [
+        (MATRIX, Some(SeriesKind::Flows)),
+        (full.as_str(), Some(SeriesKind::FlowsFull)),
+        (off.as_str(), None),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        run_in(&scenario(text), Some(root.path()), 2, false, &with_looks).unwrap();
+        let dir = ResultDir::open(root.path()).unwrap();
+        let looks = dir.series(0, 1, SeriesKind::TcpInfo).unwrap();
+        let Some(rows) = rows else {
+            assert_eq!(looks, None);
+            continue;
+        };
+        let (looks, rows) = (looks.unwrap(), dir.series(0, 1, rows).unwrap().unwrap());
+        // A look for every row, at its time.
+        assert_eq!(looks.text("flow"), rows.text("flow"));
+        let times = rows.float("time_s").unwrap().iter().flatten();
+        let seen = looks.float("time_s").unwrap().iter().flatten();
+        assert!(seen.zip(times).all(|(a, b)| (a - b).abs() < 1e-9));
+        let count = looks.float("count").unwrap();
+        let second = looks.float("max_pacing_rate").unwrap();
+        for (count, second) in count.iter().zip(second) {
+            // The most that a column of 64 bits with a sign holds.
+            let due = (count.unwrap() % 2.0 == 1.0).then_some(i64::MAX as f64);
+            assert_eq!(*second, due);
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let dir = ResultDir::open(root.path()).unwrap();
+    assert_eq!(dir.series(0, 1, SeriesKind::TcpInfo).unwrap(), None);
 }
 
 #[test]

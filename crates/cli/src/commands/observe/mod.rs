@@ -300,8 +300,8 @@ fn object(out: &mut String, now: Duration, flow: &Observation, tuned: Option<&Tu
     }
     let buffer = socket.send_buffer.map_or_else(null, |n| n.to_string());
     let _ = write!(out, ",\"send_buffer_bytes\":{buffer}");
-    let fields = FIELDS.iter();
-    let fields = fields.filter_map(|f| Some((f.name, info.get(f)?)));
+    let fields = FIELDS.iter().zip(info.all());
+    let fields = fields.filter_map(|(f, value)| Some((f.name, value?)));
     numbers(out, "tcp_info", fields);
     numbers(out, "rfc4898", info.rfc4898());
     out.push('}');
