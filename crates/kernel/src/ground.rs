@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fullpipe_emulate::emulation::{EmulationError, LoopConfig, since};
 use fullpipe_emulate::namespace::{DEVICE, HostSide, Side, TUN_REMEDY, addresses};
@@ -350,13 +350,16 @@ impl RunningKernel {
                 })
                 .collect();
             let mut seen = Ok(());
+            let mut due = Instant::now();
             while since(stage.epoch) < end && !self.interrupt.load(Ordering::Relaxed) {
                 seen = sampler.look(stage.epoch);
                 if seen.is_err() || carrying.has_failed() {
                     break;
                 }
                 let left = (end.saturating_since(since(stage.epoch))).as_nanos();
-                thread::sleep(step.min(Duration::from_nanos(left)));
+                let now = Instant::now();
+                due = next_look(due, now, step);
+                thread::sleep((due - now).min(Duration::from_nanos(left)));
             }
             let blind = sampler.blind(since(stage.epoch).min(end));
             sampler.take_acks(stage.epoch);
@@ -657,6 +660,12 @@ fn precede(
     Ok(())
 }
 
+/// A step after the last one was due, whatever that took; but a quarter of a step is left to others
+/// where looks take longer than steps.
+fn next_look(due: Instant, now: Instant, step: Duration) -> Instant {
+    (due + step).max(now + step / 4)
+}
+
 /// Long enough for a loss and the threshold that it leaves.
 const BEFORE: Span = Span::from_secs(5);
 
@@ -761,6 +770,17 @@ mod tests {
     use fullpipe_units::Rate;
 
     use super::*;
+
+    #[test]
+    fn what_a_look_takes_does_not_delay_the_next() {
+        let us = Duration::from_micros;
+        let begin = Instant::now();
+        let next = |took| next_look(begin, begin + us(took), us(1000)) - begin;
+        assert_eq!(next(0), us(1000));
+        assert_eq!(next(700), us(1000));
+        // Late ones are not made up for.
+        assert_eq!(next(2000), us(2250));
+    }
 
     #[test]
     fn a_bunch_may_take_half_of_the_smallest_buffer() {

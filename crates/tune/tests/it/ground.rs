@@ -139,6 +139,16 @@ fn a_full_trace_has_a_row_for_every_ack() {
     let of_data = rows.iter().filter(|row| row.delivered >= 20);
     let least = of_data.map(|row| row.rtt).min();
     assert!(least >= Some(Span::from_millis(40)), "{least:?}");
+    // Beside them all fields of the samples, 500 a second: rows of ACKs have some of them.
+    let (at, last) = flow.looks.iter().last().unwrap();
+    assert!(flow.looks.len() >= 200, "{} looks", flow.looks.len());
+    assert!(at > Time::ZERO + Span::from_millis(1500), "{at:?}");
+    let buffer = flow
+        .looks
+        .fields()
+        .iter()
+        .position(|f| f.name == "rcv_space");
+    assert!(last[buffer.unwrap()] > Some(0), "{last:?}");
 }
 
 /// Westwood+ without a start-up that overshoots: after that it would keep 3 % of the window, and
