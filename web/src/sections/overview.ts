@@ -77,6 +77,13 @@ export function ranking(model: Model): Ranking | undefined {
       }),
     };
   });
+  // Of several flows that share a path the metric is one flow's, which its heading names.
+  const whose = fixed ?? own ?? flows[0];
+  const headOf = (m: string): string => {
+    const head = metricHead(m, model.metric(m)?.unit ?? "");
+    const ofFlow = pair === undefined && flows.length > 1 && model.scopeOf(m, whose) === "flow";
+    return ofFlow && whose !== undefined ? `${whose}: ${head}` : head;
+  };
   const better = entry?.better === "lower" ? "lower" : "higher";
   const ranked = rows.filter((r) => r.cells > 0).sort((a, b) => (better === "higher" ? b.mean - a.mean : a.mean - b.mean));
   if (ranked.length === 0) return undefined;
@@ -87,7 +94,7 @@ export function ranking(model: Model): Ranking | undefined {
     head: metricHead(metric, entry?.unit ?? ""),
     better,
     seeds: model.seeds(),
-    others: others.map((m) => ({ metric: m, head: metricHead(m, model.metric(m)?.unit ?? ""), count: model.metric(m)?.count ?? false })),
+    others: others.map((m) => ({ metric: m, head: headOf(m), count: model.metric(m)?.count ?? false })),
     rows: ranked,
   };
 }

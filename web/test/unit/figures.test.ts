@@ -89,6 +89,24 @@ test("the best is first, with its spread", () => {
   assert.ok(Math.abs(r.rows[1]!.half - 0.25) < 1e-12, "four independent means of half width 0.5");
 });
 
+test("of several flows the heading names the one that a metric is of", () => {
+  const p = page();
+  const s = p.scenarios[0]!;
+  const flow = s.tables[0]!;
+  flow.columns.push({ ...flow.columns[0]!, metric: "stability" });
+  p.metrics.push({ ...p.metrics[0]!, name: "stability", unit: "1" });
+  const heads = (): string[] => ranking(new Model(p, s, "example"))!.others.map((o) => o.head);
+  assert.equal(heads().some((head) => head.includes(":")), false, "one flow");
+  flow.case.push(...flow.case);
+  flow.name.push(...flow.name.map(() => "other"));
+  flow.kind.push(...flow.kind);
+  for (const c of flow.columns) {
+    const twice = (text = ""): string => f64([...float64s(text), ...float64s(text)]);
+    Object.assign(c, { mean: twice(c.mean), low: twice(c.low), high: twice(c.high) });
+  }
+  assert.deepEqual(heads().map((head) => head.slice(0, 6)), ["main: "]);
+});
+
 test("what fails is first", () => {
   const e = { name: "", case: 0, metric: "", of: null, observed: 1, ci95: null, bound: [0, 2] as [number, number], unclear: false, source: "" };
   assert.deepEqual(sorted([{ ...e, pass: true, name: "a" }, { ...e, pass: false, name: "b" }]).map((x) => x.name), ["b", "a"]);
