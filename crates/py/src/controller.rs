@@ -291,11 +291,12 @@ impl Written {
         }
         let c = object.controller.borrow(py);
         let numbers = [c.window, c.ssthresh, c.increase, c.decrease];
-        if numbers.iter().any(|x| x.is_nan()) || c.window > LARGEST {
+        if numbers.iter().any(|x| x.is_nan()) || !(0.0..=LARGEST).contains(&c.window) {
             let (_, name) = Hook::ALL[hook as usize];
             let what = format!(
                 "{name} left window = {:?}, ssthresh = {:?}, increase = {:?}, decrease = {:?}: \
-                 not all of them are numbers, or the window is above {LARGEST:e} segments",
+                 not all of them are numbers, or the window is below 0 or above {LARGEST:e} \
+                 segments",
                 c.window, c.ssthresh, c.increase, c.decrease
             );
             return Err(FullpipeError::new_err(what));
@@ -520,6 +521,10 @@ impl Ground for Hosting {
 
     fn kernel(&self) -> Option<String> {
         self.ground.kernel()
+    }
+
+    fn brought(&self, spec: &RunSpec) -> Vec<String> {
+        self.ground.brought(spec)
     }
 
     fn at_once(&self) -> Option<std::num::NonZeroUsize> {

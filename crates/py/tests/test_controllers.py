@@ -148,6 +148,27 @@ def test_a_rate_that_is_none_is_an_error(rate):
         fp.run(HARD, set={"flow.main.stack": "stuck"})
 
 
+def test_a_method_that_nothing_calls_is_named():
+    with pytest.raises(fp.ScenarioError, match="nothing calls it\n  hint: did you mean `on_lost`?"):
+
+        class Slip(fp.Controller):
+            name = "slip"
+
+            def on_loss(self, segment):
+                self.window /= 2
+
+
+def test_a_window_below_zero_is_an_error():
+    class Negative(fp.Controller):
+        name = "negative"
+
+        def on_start(self, start):
+            self.window = -1.0
+
+    with pytest.raises(fp.FullpipeError, match="the window is below 0"):
+        fp.run(HARD, set={"flow.main.stack": "negative"})
+
+
 @pytest.mark.parametrize("attribute", ["window", "increase"])
 @pytest.mark.parametrize("value", [1e300, float("inf")])
 def test_a_window_of_more_than_all_memory_is_an_error(attribute, value):

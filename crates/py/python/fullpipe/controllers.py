@@ -18,6 +18,7 @@ with a sweep, of its workers. Such flows run in the simulator.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -111,6 +112,13 @@ def _register(cls: type[Controller]) -> None:
     if not isinstance(cls.name, str):
         raise _native.ScenarioError(f"error: name = {cls.name!r}: a text is expected")
     defined = [n for n in _native.hooks() if getattr(cls, n) is not getattr(Controller, n)]
+    for name in dir(cls):
+        if name.startswith("on_") and not hasattr(Controller, name) and callable(getattr(cls, name)):
+            near = difflib.get_close_matches(name, _native.hooks(), 1, 0.5)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(_native.hooks())}"
+            raise _native.ScenarioError(
+                f"error: `{cls.name}.{name}`: nothing calls it\n  hint: {hint}"
+            )
     parameters = []
     for name, given in cls.parameters.items():
         if hasattr(Controller, name) and name not in SETTABLE:
