@@ -45,7 +45,8 @@ Values over several seeds are means, with the 95 % Student interval beside them 
 undefined (no loss, never recovered, one sample only) is `null`; when it is undefined in some of the seeds the mean is
 `null` too and `<name>_undefined` says in how many. An expectation on an undefined metric fails.
 
-Where a metric is named, in `[[expect]]`, `compare --metric` and `figure --metric`, an expression may stand:
+Where a metric is named, in `[[expect]]`, `compare --metric` and the `--metric` of the figures `matrix`, `bars` and
+`distribution` (tables have columns of metrics alone), an expression may stand:
 numbers, metrics, `+ - * /`, brackets, `min`, `max`, `abs`, `sqrt`, `log10`. It is computed for every seed and then
 averaged, so its interval is its own. A metric of a link in it is that of the `link` of the expectation, otherwise of
 the bottleneck; where any of its metrics is one of a flow, it is one of that flow.

@@ -1,5 +1,6 @@
 //! `fullpipe figure`: what is drawn of a result, and how it is printed.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -8,7 +9,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_report::figure::asked::Kind;
 use fullpipe_report::figure::{Range, Ranges, Style};
 
-use super::parse::{key_value, millimetres};
+use super::parse::{at_least_one, key_value, millimetres};
 
 /// `fullpipe figure`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -22,8 +23,8 @@ pub struct Figure {
     #[arg(value_enum, value_name = "KIND")]
     pub kind: Drawn,
 
-    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution; of tables of
-    /// flows, traffic and runs their columns, and may be repeated
+    /// Metric of a matrix, of bars [default: goodput_mbps] or of a distribution, or an expression
+    /// over metrics; of tables of flows, traffic and runs their columns, and may be repeated
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<String>,
 
@@ -53,6 +54,10 @@ pub struct Figure {
     #[arg(long, value_name = "FROM:TO", value_parser = str::parse::<Range>)]
     #[arg(allow_hyphen_values = true)]
     pub y_range: Option<Range>,
+
+    /// Panels side by side [default: as many as the width has room for]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>)]
+    pub columns: Option<NonZeroUsize>,
 
     #[command(flatten)]
     pub print: Print,
@@ -100,6 +105,7 @@ impl Print {
             width_mm: self.width,
             font: self.font.clone(),
             size_pt: self.font_size,
+            columns: None,
             title: !self.no_title,
             grey: self.grey,
         }
@@ -176,7 +182,8 @@ pub(super) const ABOUT: &str = "\
 Draw one figure or table of a result, for a paper, a page or a spreadsheet.
 
 What competes (the stacks, as a rule) gives the lines of a picture and the rows of a table; every \
-combination of the other keys of [matrix] gives a panel or a column. `--where` chooses among the \
+combination of the other keys of [matrix] gives a panel or a column. Where flows compete within each \
+case, each key of the path gives panels over time. `--where` chooses among the \
 cases. `--out` decides the form: SVG, PDF and PNG are pictures, CSV has their numbers, one row for \
 each point, and a table's CSV has numbers in full, a column for each. In a PDF lines are lines, text \
 is text, and the font is embedded. `--x-range` and `--y-range` cut the axes of a picture, not the \

@@ -1,10 +1,11 @@
 //! `fullpipe figure`: one figure or table of a result.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use fullpipe_cc::registry::nearest;
-use fullpipe_metrics::{Metric, Scope, find, is_variable, names_of};
+use fullpipe_metrics::{Expression, Metric, Scope, find, is_variable, names_of, scope_of};
 use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask, chosen};
 use fullpipe_report::figure::{Rows, Style};
 use fullpipe_results::result::{ExpectationResult, RunResult};
@@ -78,10 +79,31 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
         return picture.write(text.as_bytes());
     }
     let drawn = drawn.within(&args.ranges()).map_err(refused)?;
-    let style = args.print.style();
+    let style = Style {
+        columns: args.columns.map(NonZeroUsize::get),
+        ..args.print.style()
+    };
     let svg = drawn.svg(&style).map_err(refused)?;
+    if let Some(height) = height_mm(&svg, &style).filter(|height| *height > PAGE_MM) {
+        output::warning(&format!(
+            "the picture is {height:.0} mm tall: `--columns N` puts more panels side by side, \
+             `--where KEY=VALUE` chooses among them"
+        ));
+    }
     picture.draw(&svg, &style, &origin(dir.manifest()))
 }
+
+/// Height on paper, where a width is prescribed.
+fn height_mm(svg: &str, style: &Style) -> Option<f64> {
+    let (_, rest) = svg.split_once("viewBox=\"0 0 ")?;
+    let (size, _) = rest.split_once('"')?;
+    let (width, height) = size.split_once(' ')?;
+    let (width, height): (f64, f64) = (width.parse().ok()?, height.parse().ok()?);
+    Some(height / width * style.width_mm?)
+}
+
+/// What a page of A4 has room for.
+const PAGE_MM: f64 = 247.0;
 
 /// Which result a picture shows, so that it can be found again.
 fn origin(manifest: &Manifest) -> String {
@@ -202,12 +224,22 @@ fn columns(names: &[String], kind: TableKind) -> Result<Vec<&'static Metric>, Fa
         let mut found = scopes.iter().filter_map(|scope| find(*scope, name));
         found.next().ok_or_else(|| {
             let message = format!("--metric: the table has no metric `{name}`");
+            if find(Scope::Link, name).is_some() {
+                let hint = "it is of a link: `matrix`, `bars` and `distribution` draw it";
+                return Failure::new(Exit::Usage, message).hint(hint);
+            }
+            let is_one = scope_of(name).is_some() || is_variable(name);
+            if !is_one && Expression::parse(name).is_ok() {
+                let hint = "expressions are drawn by `matrix`, `bars` and `distribution`; a table \
+                            has the metrics that they are made of";
+                return Failure::new(Exit::Usage, message).hint(hint);
+            }
             let near = fullpipe_metrics::nearest(name).filter(|near| known().any(|n| n == *near));
             let near = near.or_else(|| nearest(name, known()));
             Failure::new(Exit::Usage, message).hint(match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "`fullpipe list metrics` shows all; expressions are drawn by `matrix` and \
-                         `bars`"
+                None => "`fullpipe list metrics` shows all; expressions are drawn by `matrix`, \
+                         `bars` and `distribution`"
                     .to_owned(),
             })
         })

@@ -605,7 +605,7 @@ fn latency_under_load_is_one_picture() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let line = [
-        "run", "rrul", "--quick", "--seed", "1", "--out", "r", "--format", "json", "-q",
+        "run", "rrul", "--quick", "--repeat", "1", "--out", "r", "--format", "json", "-q",
     ];
     let result: serde_json::Value = serde_json::from_str(&fullpipe(dir, &line).stdout).unwrap();
     let svg = drawn(dir, &["load"], "load.svg");
@@ -642,5 +642,125 @@ fn latency_under_load_is_one_picture() {
         let said = &result["cases"][case]["traffic"][0]["rtt_ms"]["mean"];
         let (said, drawn) = (said.as_f64().unwrap(), mean("ping", queue));
         assert!((said - drawn).abs() < 2.0, "{queue}: {said} ms, {drawn} ms");
+    }
+}
+
+/// Two flows, two buffers, pings beside, a row for every ACK.
+const DUEL: &str = r#"name = "duel"
+duration = "4s"
+seeds = 2
+
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+
+[[flow]]
+name = "a"
+stack = "reno"
+
+[[flow]]
+name = "b"
+stack = "cubic"
+
+[[traffic]]
+name = "p"
+kind = "ping"
+interval = "100ms"
+
+[matrix]
+"path.buffer" = ["0.5BDP", "2BDP"]
+
+[measure]
+warmup = "1s"
+trace = "full"
+"#;
+
+#[test]
+fn flows_that_compete_have_a_panel_for_each_buffer() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write(dir, "duel.toml", DUEL);
+    let run = fullpipe(dir, &["run", "duel.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let curves = |csv: &str| -> Vec<String> {
+        let lines = csv.lines().skip(1);
+        let names = lines.filter_map(|l| Some(l.rsplitn(3, ',').nth(2)?.to_owned()));
+        names
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    for kind in ["window", "rtt"] {
+        let svg = drawn(dir, &[kind], "f.svg");
+        for panel in [">buffer 0.5BDP<", ">buffer 2BDP<"] {
+            assert!(svg.contains(panel), "{kind} {panel}: {svg}");
+        }
+    }
+    let csv = drawn(dir, &["rtt"], "f.csv");
+    let names = ["0.5BDP, a", "0.5BDP, b", "2BDP, a", "2BDP, b"];
+    let names = names.map(|name| format!("\"buffer {name}\""));
+    assert_eq!(curves(&csv), names);
+    // One flow alone is laid over itself.
+    let svg = drawn(dir, &["rtt", "--of", "a"], "f.svg");
+    assert!(
+        !svg.contains(">buffer 2BDP<") || svg.matches("buffer 2BDP").count() < 4,
+        "{svg}"
+    );
+    // Distributions of the flows' samples, and of the pings'.
+    let csv = drawn(dir, &["cdf"], "f.csv");
+    assert_eq!(csv.lines().next(), Some("panel,curve,rtt_ms,fraction"));
+    for of in ["a", "b", "p"] {
+        let of = format!("buffer 2BDP,{of},");
+        let last = csv.lines().rfind(|l| l.starts_with(&of));
+        assert!(last.is_some_and(|l| l.ends_with(",1")), "{of}: {last:?}");
+    }
+    let pings = drawn(dir, &["cdf", "--of", "p"], "f.csv");
+    let rtts = pings
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').nth(2).unwrap().parse::<f64>());
+    assert!(rtts.map(Result::unwrap).all(|rtt| rtt >= 40.0), "{pings}");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let tables = "`matrix`, `bars` and `distribution`";
+    for (args, what, hint) in [
+        (
+            &["window", "--seed", "77"][..],
+            "no seed 77",
+            "there are 1 to 3",
+        ),
+        (&["rtt", "--seed", "77"], "no seed 77", "there are 1 to 3"),
+        (
+            &["window", "--of", "renno"],
+            "no flow `renno`",
+            "there is `main`",
+        ),
+        (&["rtt", "--of", "web"], "no flow `web`", "there is `main`"),
+        (
+            &["cdf"],
+            "no round-trip times one by one",
+            "trace = \"full\"",
+        ),
+        (
+            &["runs", "--metric", "stability*2"],
+            "no metric `stability*2`",
+            tables,
+        ),
+        (
+            &["table", "--metric", "queueing_delay_ms.mean"],
+            "no metric",
+            "it is of a link",
+        ),
+    ] {
+        let ended = figure(dir, args);
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+        for words in [what, hint] {
+            assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+        }
     }
 }

@@ -9,6 +9,8 @@ pub struct Style {
     pub font: Option<String>,
     /// Size of its letters, points; on a screen headings are larger.
     pub size_pt: f64,
+    /// Panels side by side; `None`: as many as the width has room for.
+    pub columns: Option<usize>,
     /// With headline and subtitle.
     pub title: bool,
     /// Greys and dashes instead of colours.
@@ -21,6 +23,7 @@ impl Default for Style {
             width_mm: None,
             font: None,
             size_pt: SCREEN_PT,
+            columns: None,
             title: true,
             grey: false,
         }

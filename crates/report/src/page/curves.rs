@@ -205,9 +205,9 @@ pub(crate) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
 }
 
 /// Rows of one connection in a table.
-struct Member<'a> {
+pub(crate) struct Member<'a> {
     table: &'a Table,
-    rows: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
 }
 
 impl Member<'_> {
@@ -243,7 +243,7 @@ impl Member<'_> {
 }
 
 /// Rows by name, in the order of the table; connections `name.1`, `name.2`, ... make one group.
-fn groups<'a>(table: &'a Table, column: &str) -> Vec<(String, Vec<Member<'a>>)> {
+pub(crate) fn groups<'a>(table: &'a Table, column: &str) -> Vec<(String, Vec<Member<'a>>)> {
     let names = table.text(column).unwrap_or_default();
     let mut order: Vec<&str> = Vec::new();
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

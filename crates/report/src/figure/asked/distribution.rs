@@ -59,10 +59,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     let Some((low, high)) = ends else {
         return Err(AskedError::Nothing {
             what: "the result holds no short flows".to_owned(),
-            hint: "`--metric NAME` draws a metric over the seeds".to_owned(),
+            hint: "`--metric NAME` draws a metric over the seeds, kind `cdf` round-trip times and \
+                   pings"
+                .to_owned(),
         });
     };
-    let scale = match low > 0.0 && high / low > 8.0 {
+    let scale = match low > 0.0 && high / low > NEAR {
         true => Scale::Log,
         false => Scale::Linear,
     };
@@ -123,8 +125,11 @@ fn of_seeds(view: &View<'_>, asked: &Asked, case: usize) -> Result<Vec<Sample>, 
     })
 }
 
+/// Values whose ends are as far apart lie on an axis of logarithms.
+pub(super) const NEAR: f64 = 8.0;
+
 /// The distribution as steps, at most [`STEPS`] of them.
-fn steps(values: &[f64], all: usize) -> Vec<(f64, f64)> {
+pub(super) fn steps(values: &[f64], all: usize) -> Vec<(f64, f64)> {
     let every = values.len().div_ceil(STEPS).max(1);
     let mut points = Vec::new();
     let mut below = 0.0;

@@ -1,12 +1,14 @@
 //! Latency under load: the goodput of every flow and the pings beside them, one below the other.
 
-use super::over_time::{GOODPUT, PING, lines};
+use super::over_time::{GOODPUT, PING, lines, sender_names};
 use super::view::View;
 use super::window::{no_series, resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
+    view.check_seed(asked)?;
+    view.check_of(asked, "flow or traffic", &sender_names)?;
     let parts = view.panels()?;
     let [part] = parts.as_slice() else {
         return Err(AskedError::TooMany {

@@ -4,6 +4,7 @@
 //! panel or a column. Each drawing comes with its numbers ([`Rows`]).
 
 mod bars;
+mod cdf;
 mod distribution;
 mod load;
 mod matrix;
@@ -60,6 +61,7 @@ kinds! {
     Bars "bars" "A metric over the values of an axis, with its 95 % interval"
     Distribution "distribution"
         "Completion times of short flows, or with --metric a metric over the seeds"
+    Cdf "cdf" "Distribution of round-trip times, of flows (trace = \"full\") and of pings"
     Response "response" "Mean window over the rate of losses, beside each law alone"
 }
 
@@ -149,6 +151,7 @@ pub fn ask(dir: &ResultDir, kind: Kind, asked: &Asked) -> Result<Drawn, AskedErr
         Kind::Matrix => matrix::draw(&view, asked),
         Kind::Bars => bars::draw(&view, asked),
         Kind::Distribution => distribution::draw(&view, asked),
+        Kind::Cdf => cdf::draw(&view, asked),
         Kind::Response => response::draw(&view, asked),
     }
 }

@@ -1,9 +1,10 @@
 //! Goodput, round-trip time and queue over time.
 
+use fullpipe_results::result::CaseResult;
 use fullpipe_results::store::SeriesKind;
 
 use super::view::View;
-use super::window::{no_series, resolved, warmup};
+use super::window::{flow_names, no_series, resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::curves::{self, Grid};
@@ -54,9 +55,16 @@ pub(super) fn draw(
         align: "lrr".to_owned(),
         ..Rows::default()
     };
+    view.check_seed(asked)?;
+    let (of, has): (&str, fn(&CaseResult) -> Vec<String>) = match quantity.kind {
+        SeriesKind::Links => ("link", link_names),
+        SeriesKind::Samples => ("flow or traffic", sender_names),
+        _ => ("flow", flow_names),
+    };
+    view.check_of(asked, of, &has)?;
     let scenario = resolved(view);
     let mut panels = Vec::new();
-    for part in view.panels()? {
+    for part in view.panels_over_time(asked)? {
         let cases = part.members.iter().map(|member| member.case);
         let mut panel = Panel {
             title: part.title.clone(),
@@ -106,6 +114,16 @@ pub(super) fn draw(
         printed: None,
         taken: None,
     })
+}
+
+fn link_names(case: &CaseResult) -> Vec<String> {
+    case.links.iter().map(|link| link.name.clone()).collect()
+}
+
+/// Flows and traffic.
+pub(super) fn sender_names(case: &CaseResult) -> Vec<String> {
+    let traffic = case.traffic.iter().map(|traffic| traffic.name.clone());
+    flow_names(case).into_iter().chain(traffic).collect()
 }
 
 /// A name and its points, extremes kept.

@@ -1,6 +1,7 @@
 //! A result as the drawings ask for it: cases, their axes, lines and panels.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_metrics as metrics;
@@ -145,8 +146,25 @@ impl<'a> View<'a> {
 
     /// Lines of what competes, a panel for every combination of the other axes.
     pub fn panels(&self) -> Result<Vec<Part>, AskedError> {
-        let lines = self.competitors();
-        let others: Vec<&Axis> = self.axes.iter().filter(|a| !a.competes).collect();
+        self.panels_of(self.competitors())
+    }
+
+    /// The same of curves over time. Where flows compete within each case and all of them are
+    /// drawn, values of the path are panels: a line for each flow and value could not be told
+    /// apart.
+    pub fn panels_over_time(&self, asked: &Asked) -> Result<Vec<Part>, AskedError> {
+        let mut cases = self.cases.iter().map(|&c| self.case(c));
+        let flows_compete = asked.of.is_none() && cases.any(|case| case.flows.len() > 1);
+        let of_path = |a: &&Axis| {
+            let is_own = !a.key.contains('.');
+            !is_own && a.flow.is_none() && a.traffic.is_none()
+        };
+        self.panels_of(self.competitors().filter(|a| !flows_compete || !of_path(a)))
+    }
+
+    fn panels_of(&self, lines: Option<&Axis>) -> Result<Vec<Part>, AskedError> {
+        let is_line = |a: &&Axis| lines.is_some_and(|line| line.key == a.key);
+        let others: Vec<&Axis> = self.axes.iter().filter(|a| !is_line(a)).collect();
         let parts = self.parts(lines, &others, &|axis, value| self.words(axis, value));
         if parts.len() > PANELS {
             return Err(AskedError::TooMany {
@@ -155,6 +173,66 @@ impl<'a> View<'a> {
             });
         }
         Ok(parts)
+    }
+
+    /// The seed that is drawn, if a case has it.
+    ///
+    /// # Errors
+    /// No case has the seed that is asked for.
+    pub fn check_seed(&self, asked: &Asked) -> Result<(), AskedError> {
+        let Some(seed) = asked.seed else {
+            return Ok(());
+        };
+        let all = self.cases.iter().flat_map(|&c| &self.case(c).seeds);
+        let all: BTreeSet<u64> = all.copied().collect();
+        if all.contains(&seed) {
+            return Ok(());
+        }
+        let seeds: Vec<String> = all.iter().map(u64::to_string).collect();
+        let (first, last) = (all.first(), all.last());
+        let in_a_row = first
+            .zip(last)
+            .filter(|(a, b)| **b - **a + 1 == all.len() as u64);
+        Err(AskedError::Nothing {
+            what: format!("no seed {seed}"),
+            hint: match in_a_row {
+                Some((only, last)) if only == last => format!("there is {only}"),
+                Some((first, last)) => format!("there are {first} to {last}"),
+                None => format!("there are {}", seeds.join(", ")),
+            },
+        })
+    }
+
+    /// That one of `has` is what is asked for.
+    ///
+    /// # Errors
+    /// No case has a `what` of that name.
+    pub fn check_of(
+        &self,
+        asked: &Asked,
+        what: &str,
+        has: &dyn Fn(&CaseResult) -> Vec<String>,
+    ) -> Result<(), AskedError> {
+        let Some(of) = &asked.of else {
+            return Ok(());
+        };
+        let mut names: Vec<String> = Vec::new();
+        for name in self.cases.iter().flat_map(|&c| has(self.case(c))) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.contains(of) {
+            return Ok(());
+        }
+        Err(AskedError::Nothing {
+            what: format!("no {what} `{of}`"),
+            hint: match names.as_slice() {
+                [] => format!("the result has no {what}"),
+                [only] => format!("there is `{only}`"),
+                _ => format!("there are `{}`", names.join("`, `")),
+            },
+        })
     }
 
     /// Name of the line of a flow, traffic or link, one of `count` in a case. A flow whose own

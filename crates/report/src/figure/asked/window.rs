@@ -1,6 +1,6 @@
 //! Congestion windows over time: what competes laid over one another.
 
-use fullpipe_results::result::Params;
+use fullpipe_results::result::{CaseResult, Params};
 use fullpipe_results::store::{SeriesKind, Table};
 use fullpipe_scenario::{Overrides, Scenario};
 
@@ -11,6 +11,8 @@ use crate::figure::stored::{ByFlow, levels, same_mss};
 use crate::figure::{Curve, Figure};
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
+    view.check_seed(asked)?;
+    view.check_of(asked, "flow", &flow_names)?;
     let scenario = resolved(view);
     let mut figures = Vec::new();
     let mut tidy = Rows {
@@ -20,7 +22,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         align: "lrrrr".to_owned(),
         ..Rows::default()
     };
-    for part in view.panels()? {
+    for part in view.panels_over_time(asked)? {
         let figure = figure(view, asked, &part, scenario.as_ref())?;
         for c in &figure.curves {
             let name = match part.title.as_str() {
@@ -134,6 +136,10 @@ fn figure(
         figure.levels = first_levels;
     }
     Ok(figure)
+}
+
+pub(super) fn flow_names(case: &CaseResult) -> Vec<String> {
+    case.flows.iter().map(|flow| flow.name.clone()).collect()
 }
 
 /// The scenario as it ran, if the manifest says all of it and the path was its own.

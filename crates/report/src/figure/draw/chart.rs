@@ -16,7 +16,10 @@ impl Chart {
         let columns = match self.panels.len() {
             0 | 1 => 1,
             _ if self.stacked => 1,
-            _ => ((total / PANEL_WIDTH) as usize).clamp(1, COLUMNS),
+            n => match style.columns {
+                Some(columns) => columns.clamp(1, n),
+                None => ((total / PANEL_WIDTH) as usize).clamp(1, COLUMNS),
+            },
         };
         let rows = self.panels.len().div_ceil(columns).max(1);
         // Many rows of a narrow column would not fit on a page.

@@ -19,7 +19,10 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
         3 | 5..=9 => 3,
         _ => 4,
     };
-    let columns = columns.min((total / PANEL_WIDTH) as usize).max(1);
+    let columns = match style.columns {
+        Some(asked) => asked.clamp(1, shown.len().max(1)),
+        None => columns.min((total / PANEL_WIDTH) as usize).max(1),
+    };
     let rows = shown.len().div_ceil(columns).max(1);
     let x_end = shown.iter().map(|f| f.duration).fold(0.0, f64::max);
     let y_end = shown.iter().map(Figure::top).fold(0.0, f64::max);

@@ -1,0 +1,177 @@
+//! Distributions of round-trip times: of flows, where a row for every ACK is kept, and of pings.
+
+use fullpipe_results::store::{SeriesKind, Table};
+
+use super::distribution::{NEAR, steps};
+use super::over_time::sender_names;
+use super::view::View;
+use super::window::{resolved, warmup};
+use super::{Asked, AskedError, Drawing, Drawn, Rows};
+use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use crate::page::curves::groups;
+
+pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
+    view.check_seed(asked)?;
+    view.check_of(asked, "flow or traffic", &sender_names)?;
+    let scenario = resolved(view);
+    let mut tidy = Rows {
+        heads: ["panel", "curve", "rtt_ms", "fraction"]
+            .map(str::to_owned)
+            .to_vec(),
+        align: "llrr".to_owned(),
+        ..Rows::default()
+    };
+    let mut panels = Vec::new();
+    let mut ends: Option<(f64, f64)> = None;
+    for part in view.panels_over_time(asked)? {
+        let mut lines = Vec::new();
+        for member in &part.members {
+            let from = warmup(scenario.as_ref(), std::iter::once(member.case));
+            let of_case = samples(view, asked, member.case, from)?;
+            let count = of_case.len();
+            for (i, (of, mut values)) in of_case.into_iter().enumerate() {
+                values.sort_by(f64::total_cmp);
+                let name = view.line_name(member, &of, count);
+                let points = steps(&values, values.len());
+                for (value, fraction) in points.iter().skip(1).step_by(2) {
+                    let (low, high) = ends.unwrap_or((*value, *value));
+                    ends = Some((low.min(*value), high.max(*value)));
+                    tidy.rows.push(vec![
+                        part.title.clone(),
+                        name.clone(),
+                        value.to_string(),
+                        fraction.to_string(),
+                    ]);
+                }
+                lines.push(Line {
+                    name,
+                    group: member.group * count + i,
+                    points,
+                    ..Line::default()
+                });
+            }
+        }
+        panels.push((part.title, lines));
+    }
+    let Some((low, high)) = ends else {
+        return Err(AskedError::Nothing {
+            what: match &asked.of {
+                Some(of) => format!("the result holds no round-trip times of `{of}` one by one"),
+                None => "the result holds no round-trip times one by one".to_owned(),
+            },
+            hint:
+                "`[measure] trace = \"full\"` keeps those of flows; pings (`[[traffic]]` of kind \
+                   ping) are kept with any trace"
+                    .to_owned(),
+        });
+    };
+    let scale = match low > 0.0 && high / low > NEAR {
+        true => Scale::Log,
+        false => Scale::Linear,
+    };
+    let panel = |(title, lines): (String, Vec<Line>)| Panel {
+        title,
+        x: Axis {
+            label: "round-trip time (ms)".to_owned(),
+            scale: scale.clone(),
+        },
+        y: Axis {
+            label: "part of the samples".to_owned(),
+            scale: Scale::Linear,
+        },
+        lines,
+        ..Panel::default()
+    };
+    Ok(Drawn {
+        drawing: Drawing::Chart(Chart {
+            stacked: false,
+            title: view.subtitle(),
+            subtitle: String::new(),
+            panels: panels.into_iter().map(panel).collect(),
+        }),
+        printed: None,
+        taken: None,
+        tidy,
+    })
+}
+
+/// Name and values.
+type Sample = (String, Vec<f64>);
+
+/// Round-trip times behind `from` seconds: of the seed that is asked for, or of all.
+fn samples(
+    view: &View<'_>,
+    asked: &Asked,
+    case: usize,
+    from: f64,
+) -> Result<Vec<Sample>, AskedError> {
+    let mut out: Vec<Sample> = Vec::new();
+    let wanted = |seed: &&u64| asked.seed.is_none_or(|only| only == **seed);
+    for &seed in view.case(case).seeds.iter().filter(wanted) {
+        for (kind, key) in [(SeriesKind::FlowsFull, "flow"), (SeriesKind::Pings, "name")] {
+            if let Some(table) = view.dir.series(case, seed, kind)? {
+                collect(&table, key, from, asked.of.as_deref(), &mut out);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Adds the samples of a table, by name.
+fn collect(table: &Table, key: &str, from: f64, only: Option<&str>, out: &mut Vec<Sample>) {
+    let times = table.float("time_s").unwrap_or_default();
+    let rtts = table.float("rtt_ms").unwrap_or_default();
+    for (of, rows) in rows_of(table, key) {
+        if only.is_some_and(|only| only != of) {
+            continue;
+        }
+        let at = out.iter().position(|(name, _)| *name == of);
+        let at = at.unwrap_or_else(|| {
+            out.push((of, Vec::new()));
+            out.len() - 1
+        });
+        let (_, values) = &mut out[at];
+        let late = |row: &usize| {
+            times
+                .get(*row)
+                .is_some_and(|t| t.is_some_and(|t| t >= from))
+        };
+        // Before the first sample of a flow there is none.
+        let late = rows.into_iter().filter(late);
+        values.extend(late.filter_map(|row| rtts.get(row).copied().flatten()));
+    }
+    out.retain(|(_, values)| !values.is_empty());
+}
+
+/// Rows of each flow with all of its streams, or of each ping.
+fn rows_of(table: &Table, key: &str) -> Vec<(String, Vec<usize>)> {
+    let of = groups(table, key).into_iter();
+    of.map(|(name, members)| {
+        let rows = members.into_iter().flat_map(|member| member.rows);
+        (name, rows.collect())
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullpipe_results::store::Column;
+
+    #[test]
+    fn samples_of_the_warm_up_and_of_others_do_not_count() {
+        let mut table = Table::default();
+        let names = ["p", "p", "p", "p"].map(str::to_owned);
+        table.push("name", Column::Text(names.to_vec()));
+        let times = [0.0, 1.0, 2.0, 3.0].map(Some);
+        table.push("time_s", Column::Float(times.to_vec()));
+        let rtts = [Some(9.0), Some(20.0), None, Some(30.0)];
+        table.push("rtt_ms", Column::Float(rtts.to_vec()));
+        let mut out = Vec::new();
+        collect(&table, "name", 1.0, None, &mut out);
+        assert_eq!(out, [("p".to_owned(), vec![20.0, 30.0])]);
+        let mut out = Vec::new();
+        collect(&table, "name", 1.0, Some("q"), &mut out);
+        assert!(out.is_empty());
+    }
+}
