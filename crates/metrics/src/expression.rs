@@ -282,14 +282,18 @@ impl Parser<'_> {
     }
 }
 
+/// The metric that papers or other tools call so.
+pub fn called_otherwise(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let mut all = OTHER_WORDS.iter();
+    let other = all.find(|(words, _)| words.contains(&lower.as_str()));
+    other.map(|(_, metric)| *metric)
+}
+
 /// The metric that was probably meant: one that others call so, that contains the word, or that
 /// begins like it.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let lower = name.to_lowercase();
-    let other = OTHER_WORDS
-        .iter()
-        .find(|(words, _)| words.contains(&lower.as_str()));
-    if let Some((_, metric)) = other {
+    if let Some(metric) = called_otherwise(name) {
         return Some(metric);
     }
     if name.len() < 4 {

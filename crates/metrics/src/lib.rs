@@ -29,7 +29,7 @@ mod values;
 mod view;
 mod window_recovery;
 
-pub use expression::{Expression, ExpressionError, nearest, scope, unit};
+pub use expression::{Expression, ExpressionError, called_otherwise, nearest, scope, unit};
 pub use fidelity::{Check, Fidelity, HostFidelity};
 pub use group::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind, bdp_packets};
 pub use measure::{against, hold_against, measure, needs_baseline};

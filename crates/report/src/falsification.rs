@@ -269,6 +269,7 @@ mod tests {
             line: 12,
             metric: "goodput_mbps".to_owned(),
             ratio: false,
+            difference: false,
             bound: [0.8, f64::INFINITY],
             here: Some([47.81, 47.81]),
             elsewhere: Some([2.855, 47.81]),

@@ -115,6 +115,12 @@ impl StackError {
             StackError::UnknownParam {
                 known, component, ..
             } if known.is_empty() => Some(format!("`{component}` takes no parameters")),
+            StackError::UnknownParam {
+                name, component, ..
+            } if symbol(component, name).is_some() => Some(format!(
+                "did you mean `{}`, the symbol `{name}` of papers?",
+                symbol(component, name).unwrap_or_default()
+            )),
             StackError::UnknownParam { nearest, known, .. } => Some(match nearest {
                 Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
                 None => format!("known: {}", known.join(", ")),
@@ -125,5 +131,14 @@ impl StackError {
             }
             _ => None,
         }
+    }
+}
+
+/// The parameter that papers write as a symbol.
+fn symbol(component: &str, name: &str) -> Option<&'static str> {
+    match (component, name) {
+        ("aimd", "a" | "alpha") => Some("increase"),
+        ("aimd", "b") => Some("decrease"),
+        _ => None,
     }
 }

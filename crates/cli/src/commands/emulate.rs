@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU32;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -156,6 +157,7 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
     let overrides = Overrides {
         set,
         seed: Some(args.seed),
+        repeat: Some(NonZeroU32::MIN),
         ..Overrides::default()
     };
     let loaded = match &args.scenario {

@@ -630,7 +630,7 @@ fn pictures_line(pictures: &Written) -> String {
 }
 
 fn headed_table(scenario: &Scenario, result: &RunResult, peer: Option<&str>) -> String {
-    let (cases, seeds) = (scenario.cases.len(), scenario.seeds.len());
+    let cases = scenario.cases.len();
     let about = scenario
         .about
         .trim_start()
@@ -638,11 +638,8 @@ fn headed_table(scenario: &Scenario, result: &RunResult, peer: Option<&str>) -> 
         .next()
         .unwrap_or_default();
     let colon = if about.is_empty() { "" } else { ": " };
-    let (name, cases, seeds) = (
-        &scenario.name,
-        counted(cases, "case"),
-        counted(seeds, "seed"),
-    );
+    let (name, cases) = (&scenario.name, counted(cases, "case"));
+    let seeds = seeds_text(scenario, result);
     let ground = match &result.kernel {
         Some(kernel) => format!(", on {kernel}"),
         None => String::new(),
@@ -651,9 +648,23 @@ fn headed_table(scenario: &Scenario, result: &RunResult, peer: Option<&str>) -> 
     let notes = peer.map_or_else(Vec::new, |peer| not_ours(scenario, peer));
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     format!(
-        "{name}{colon}{about}\n{cases}, {seeds} each{ground}\n{notes}\n{}",
+        "{name}{colon}{about}\n{cases}, {seeds}{ground}\n{notes}\n{}",
         view::table(result)
     )
+}
+
+/// `5 seeds each`; `5 to 12 seeds, by precision` where that decided how many there are.
+fn seeds_text(scenario: &Scenario, result: &RunResult) -> String {
+    let of = result.cases.iter().map(|case| case.seeds.len());
+    let (Some(_), Some(least), Some(most)) =
+        (&scenario.measure.precision, of.clone().min(), of.max())
+    else {
+        return format!("{} each", counted(scenario.seeds.len(), "seed"));
+    };
+    match least == most {
+        true => format!("{}, by precision", counted(most, "seed")),
+        false => format!("{least} to {}, by precision", counted(most, "seed")),
+    }
 }
 
 fn array(results: &[RunResult]) -> String {

@@ -39,7 +39,13 @@ pub(super) fn judged(result: &RunResult) -> Vec<Judged<'_>> {
                 (true, true) => "unclear",
                 (false, _) => "FAIL",
             },
-            metric: of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric)),
+            metric: {
+                let metric = of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric));
+                match &e.against {
+                    Some(against) => format!("{metric}: {against}"),
+                    None => metric,
+                }
+            },
             case: case.map_or_else(String::new, |i| labels[i].clone()),
             observed: observed(e),
             accepted: accepted(e),
@@ -138,7 +144,11 @@ fn of_mean(e: &ExpectationResult) -> bool {
 
 /// The bound, and what must lie in it if that is not the mean.
 fn accepted(e: &ExpectationResult) -> String {
-    let bound = bound_text(e.bound);
+    let bound = match e.against {
+        // Computed from intervals, not written by anybody.
+        Some(_) => bound_text(e.bound.map(four_digits)),
+        None => bound_text(e.bound),
+    };
     match &e.holds_for {
         None => bound,
         Some(what) => format!("{what}: {bound}"),
@@ -160,6 +170,14 @@ fn observed_digits(e: &ExpectationResult, observed: f64) -> usize {
         .max(observed.abs() * 1e-9);
     let relative = (observed.abs() / nearest).max(1.0).log10().ceil();
     (relative as usize + 1).clamp(4, 10)
+}
+
+/// A computed end of a bound.
+fn four_digits(x: f64) -> f64 {
+    match x.is_finite() {
+        true => format!("{x:.3e}").parse().unwrap_or(x),
+        false => x,
+    }
 }
 
 pub(super) fn bound_text([low, high]: [f64; 2]) -> String {

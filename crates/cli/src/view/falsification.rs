@@ -248,11 +248,12 @@ fn seeds_decide(found: &Falsification) -> String {
     let mut out = String::new();
     for e in found.expectations.iter().filter(|e| e.seed_decides) {
         out += &format!(
-            "`{}` (line {}) holds with these seeds only: with others {} is {}; accepted is {}.\n  \
+            "`{}` (line {}) holds with these seeds only: with others {}{} is {}; accepted is {}.\n  \
              That it fails in a wrong world may be chance. Widen the bound, or run more seeds \
              (--repeat).\n\n",
             e.name,
             e.line,
+            of_what(e),
             e.metric,
             e.other_seeds.map_or("undefined".to_owned(), span),
             bound_text(e.bound)
@@ -317,6 +318,15 @@ fn unclear(found: &Falsification) -> String {
     out
 }
 
+/// What the values are in place of the metric.
+fn of_what(e: &ExpectationTeeth) -> &'static str {
+    match (e.ratio, e.difference) {
+        (true, _) => "the ratio of ",
+        (_, true) => "the difference of ",
+        _ => "",
+    }
+}
+
 /// One number, or the first and the last.
 fn span([low, high]: [f64; 2]) -> String {
     match low == high {
@@ -337,7 +347,7 @@ fn values(e: &ExpectationTeeth) -> String {
         _ if e.toothless => "no wrong world moves it".to_owned(),
         _ => "no other wrong world moves it".to_owned(),
     };
-    let of = if e.ratio { "the ratio of " } else { "" };
+    let of = of_what(e);
     let nearest = e.nearest.as_ref().map_or_else(String::new, |n| {
         let [low, high] = e.here.unwrap_or([n.value; 2]);
         let can_fail =
@@ -514,6 +524,7 @@ mod tests {
             line: 7,
             metric: "goodput_mbps".to_owned(),
             ratio: true,
+            difference: false,
             bound: [1.0, f64::INFINITY],
             here: Some([1.08, 1.08]),
             elsewhere: Some([0.96, 1.14]),

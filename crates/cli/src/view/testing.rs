@@ -62,6 +62,7 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         observed_ci95: None,
         bound,
         holds_for: None,
+        against: None,
         unclear: false,
         pass,
         metric: "goodput_mbps".into(),

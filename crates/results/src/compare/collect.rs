@@ -107,7 +107,7 @@ impl Collector<'_> {
             });
             let seen = match &paired {
                 Some(pairs) => Difference::paired(pairs),
-                None => Difference::welch(ea, na, eb, nb),
+                None => Difference::of_samples(ea, na, eb, nb),
             };
             let difference = seen.mean;
             let relative = difference

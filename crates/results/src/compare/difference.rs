@@ -25,6 +25,28 @@ impl Difference {
         }
     }
 
+    /// The difference of two samples: Welch's interval, or where a side has one seed alone the
+    /// interval in which a run of the other side would lie.
+    pub(super) fn of_samples(a: &Estimate, na: usize, b: &Estimate, nb: usize) -> Difference {
+        let mean = a.mean.zip(b.mean).map(|(a, b)| b - a);
+        let spread = match (na, nb) {
+            (1, 2..) => error_variance(b, nb).zip(Some(nb)),
+            (2.., 1) => error_variance(a, na).zip(Some(na)),
+            _ => None,
+        };
+        let (Some(difference), Some((variance, n))) = (mean, spread) else {
+            return Self::welch(a, na, b, nb);
+        };
+        // `s^2 (1 + 1/n)`, of the squared standard error `s^2 / n`.
+        let half = student_t(n as f64 - 1.0) * (variance * (n as f64 + 1.0)).sqrt();
+        Difference {
+            mean,
+            interval: Some([difference - half, difference + half]),
+            effect: None,
+            method: Method::Prediction,
+        }
+    }
+
     /// For unequal variances (Welch 1947), degrees of freedom after Satterthwaite.
     pub(crate) fn welch(a: &Estimate, na: usize, b: &Estimate, nb: usize) -> Difference {
         let mean = a.mean.zip(b.mean).map(|(a, b)| b - a);

@@ -5,9 +5,10 @@
 //! name. A difference is real when the 95 % interval of `b - a` leaves out zero. Where both sides
 //! ran with the same seeds the runs are compared in pairs: with common random numbers the two runs
 //! of a pair share their losses and arrivals, and what both have in common does not widen the
-//! interval of their difference. Otherwise it is Welch's interval for two independent samples. With
-//! a single seed on either side there is no interval: the difference is exact, and the threshold
-//! alone judges it.
+//! interval of their difference. Otherwise it is Welch's interval for two independent samples. A
+//! single seed on one side is held against the interval in which a run of the other side would lie;
+//! with one on both sides there is no interval: the difference is exact, and the threshold alone
+//! judges it.
 //!
 //! Many numbers are compared at 95 % each: of those that differ by chance alone one in twenty looks
 //! real.

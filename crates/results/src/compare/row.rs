@@ -26,7 +26,7 @@ pub struct Row {
     pub b: Number,
     /// `b - a`, in pairs the mean of the pairs' differences; `null` if either is undefined.
     pub difference: Option<f64>,
-    /// 95 % interval of the difference; with two seeds or more on both sides.
+    /// 95 % interval of the difference; with two seeds or more on a side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_ci95: Option<[f64; 2]>,
     /// Where the interval comes from.
@@ -67,7 +67,10 @@ pub enum Method {
     Paired,
     /// Welch's interval of the difference of two means.
     Welch,
-    /// No interval: a single seed on a side, or nothing defined.
+    /// A single seed on one side, against the interval in which another run of the other side would
+    /// lie (Student's prediction interval).
+    Prediction,
+    /// No interval: a single seed on both sides, or nothing defined.
     Single,
 }
 

@@ -443,3 +443,26 @@ fn results_of_two_kernels_are_held_against_each_other_like_grounds() {
     assert_eq!(c.a.kernel.as_deref(), Some("Linux 6.1"));
     assert_eq!((c.b.kernel, c.view), (None, View::Agreement));
 }
+
+/// One run against five: it differs where it is not among those that the five make likely.
+#[test]
+fn a_single_seed_is_held_against_the_spread_of_the_other_side() {
+    let five = result(vec![case(1500, &[98.0, 99.0, 100.0, 101.0, 102.0])]);
+    for (value, verdict) in [
+        (104.0, Verdict::Indistinguishable),
+        (106.0, Verdict::Beyond),
+    ] {
+        let one = result(vec![case(1500, &[value])]);
+        for (a, b) in [(&one, &five), (&five, &one)] {
+            let compared = compare(a, b, &Options::default());
+            let row = goodput(&compared, "1500");
+            assert_eq!((row.method, row.verdict), (Method::Prediction, verdict));
+            // 2.776 (four degrees of freedom) * 1.5811 * sqrt(1 + 1/5).
+            let [low, high] = row.difference_ci95.unwrap();
+            assert!(((high - low) / 2.0 - 4.808).abs() < 0.01, "{low} {high}");
+        }
+    }
+    let one = result(vec![case(1500, &[104.0])]);
+    let compared = compare(&one, &one, &Options::default());
+    assert_eq!(goodput(&compared, "1500").method, Method::Single);
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Trial;
-use crate::result::{CaseResult, Point, judged_at, points};
+use crate::result::{CaseResult, ExpectationResult, Point, judged_at, points};
 use crate::run::{Bench, RunError, cost};
 use fullpipe_scenario::Expectation;
 
@@ -128,7 +128,7 @@ impl<'a, 'b> Search<'a, 'b> {
             .flat_map(|(_, point, w)| self.places(*point, *w));
         self.bench.need(places.collect::<Vec<_>>())?;
         for (e, point, world) in pairs {
-            if self.passes(e, point, world) == Some(false) {
+            if self.fails(e, point, world) {
                 self.open.remove(&e);
                 self.uncaught.remove(&world);
             }
@@ -146,8 +146,20 @@ impl<'a, 'b> Search<'a, 'b> {
             .collect()
     }
 
+    /// Whether an expectation fails at a point in a world. What is measured may be gone with what
+    /// was switched off there: that is no failure.
+    fn fails(&self, e: usize, point: Point, world: usize) -> bool {
+        let off = world > 0 && self.trial.worlds[world - 1].switched_off().is_some();
+        let judged = self.judged(e, point, world);
+        judged.is_some_and(|judged| !judged.pass && (!off || judged.observed.is_some()))
+    }
+
     /// Whether an expectation holds at a point in a world, where that is known.
     fn passes(&self, e: usize, point: Point, world: usize) -> Option<bool> {
+        Some(self.judged(e, point, world)?.pass)
+    }
+
+    fn judged(&self, e: usize, point: Point, world: usize) -> Option<ExpectationResult> {
         let of = |i: usize| -> Option<CaseResult> {
             let place = self.trial.places[world][i];
             self.bench.result(place, &self.trial.scenario.cases[i])
@@ -158,7 +170,6 @@ impl<'a, 'b> Search<'a, 'b> {
             true => Some(&case),
             false => peer.as_ref(),
         };
-        let judged = judged_at(&self.trial.scenario.expectations[e], point, found)?;
-        Some(judged.pass)
+        judged_at(&self.trial.scenario.expectations[e], point, found)
     }
 }

@@ -58,6 +58,9 @@ pub struct ExpectationTeeth {
     /// The values are ratios, to the same metric of another case; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ratio: bool,
+    /// The values are differences, from the same metric of another case; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub difference: bool,
     /// Smallest and largest accepted value; `null` where open.
     #[serde(
         default = "anything",
@@ -308,6 +311,10 @@ pub(super) fn judge(
                 let (Some(here), Some(there)) = (here, there) else {
                     continue;
                 };
+                // What is measured is gone with what was switched off: that is no failure.
+                if there.0.is_none() && trial.worlds[w].switched_off().is_some() {
+                    continue;
+                }
                 looked = true;
                 seen.extend(there.0);
                 intervals.extend(decisive(point, other));
@@ -358,7 +365,8 @@ pub(super) fn judge(
             name: e.name.clone(),
             line: e.line,
             metric: e.metric.clone(),
-            ratio: !e.pairs.is_empty(),
+            ratio: e.against == Against::Ratio,
+            difference: e.against == Against::Agreement,
             bound: [e.bound.0, e.bound.1],
             here: range(&values),
             elsewhere: range(&elsewhere),

@@ -37,6 +37,10 @@ pub struct ExpectationResult {
     pub unclear: bool,
     /// False if the bound is missed: by the whole interval, or by what `holds_for` asks for.
     pub pass: bool,
+    /// What is observed in place of the metric alone, where it is held against another case:
+    /// `difference from path.buffer = 4BDP`, `ratio to flow.main.stack = cubic`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
     /// Metric.
     pub metric: String,
     /// Flow it is taken from.
@@ -129,6 +133,7 @@ fn said(
         holds_for: None,
         unclear: false,
         pass: observed.is_some_and(|v| bound.0 <= v && v <= bound.1),
+        against: None,
         metric: e.metric.clone(),
         flow: e.flow.clone(),
         link: e.link.clone(),
@@ -141,9 +146,28 @@ fn held_against(
     case: &CaseResult,
     peer: &CaseResult,
 ) -> Option<ExpectationResult> {
-    match e.against {
-        Against::Ratio => ratio(e, case, peer),
-        _ => agreement(e, case, peer),
+    let (how, judged) = match e.against {
+        Against::Ratio => ("ratio to", ratio(e, case, peer)),
+        _ => ("difference from", agreement(e, case, peer)),
+    };
+    Some(ExpectationResult {
+        against: Some(format!("{how} {}", peer_words(&case.params, &peer.params))),
+        ..judged?
+    })
+}
+
+/// A case by what tells it from the one that is judged.
+fn peer_words(own: &Params, peer: &Params) -> String {
+    let own = own.texts();
+    let differs = |param: &&(String, String)| !own.contains(param);
+    let all = peer.texts();
+    let words = all.iter().filter(differs);
+    let words: Vec<String> = words
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    match words.is_empty() {
+        true => "the same case".to_owned(),
+        false => words.join(", "),
     }
 }
 
@@ -196,6 +220,7 @@ mod tests {
             holds_for: None,
             unclear: false,
             pass: false,
+            against: None,
             metric: "jain".into(),
             flow: None,
             link: None,

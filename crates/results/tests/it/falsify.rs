@@ -545,3 +545,18 @@ fn what_was_looked_at_is_said() {
     assert_eq!(parsed(false), (false, 0));
     assert_eq!(parsed(true), (true, 2));
 }
+
+/// Where the flow that is measured is switched off, nothing is measured: that says nothing.
+#[test]
+fn a_value_that_went_with_its_flow_is_no_catch() {
+    let two = ONE_LOSS.replace(
+        "[[traffic]]\nname = \"noise\"\nkind = \"udp\"\nrate = \"1Mbit/s\"\nstart = \"1s\"\n",
+        "[[flow]]\nname = \"b\"\nstack = \"reno\"\n",
+    );
+    let expected = "\n[[expect]]\nname = \"b lives\"\nmetric = \"goodput_mbps\"\nflow = \"b\"\n\
+                    at_least = 0.001\n";
+    let found = falsify(&format!("{two}{expected}"));
+    let worlds = caught(&found, "b lives");
+    assert!(!worlds.iter().any(|w| w == "b: switched off"), "{worlds:?}");
+    assert!(found.worlds.iter().any(|w| w.about == "b: switched off"));
+}

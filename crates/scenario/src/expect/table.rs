@@ -60,7 +60,9 @@ impl<T> Referring<'_, T> {
         if name.contains(|c: char| " +-*/()".contains(c)) {
             return self.expression(reader, key, name);
         }
-        let near = nearest(name, metrics::names()).or_else(|| metrics::nearest(name));
+        let near = metrics::called_otherwise(name);
+        let near = near.or_else(|| nearest(name, metrics::names()));
+        let near = near.or_else(|| metrics::nearest(name));
         let hint = match near {
             Some(near) => format!("did you mean \"{near}\"? see `fullpipe list metrics`"),
             None => "`fullpipe list metrics` shows all".to_owned(),

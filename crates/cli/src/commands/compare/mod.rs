@@ -4,7 +4,7 @@ mod agreement;
 
 use std::path::Path;
 
-use fullpipe_metrics::{Expression, METRICS};
+use fullpipe_metrics::{Expression, METRICS, nearest};
 use fullpipe_report::digits::with_interval;
 use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
@@ -17,7 +17,6 @@ use fullpipe_results::store::{Manifest, ResultDir};
 use fullpipe_scenario::differing_keys;
 
 use crate::args::{Compare, ShortFormat};
-use crate::commands::list::unknown;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::table::{Align, Table, number, number_with};
@@ -99,7 +98,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
     {
         if let Err(error) = Expression::parse(name) {
             return Err(match name.contains(|c: char| " +-*/()".contains(c)) {
-                false => unknown("metric", name, METRICS.iter().map(|m| m.name)),
+                false => unknown_metric(name),
                 true => {
                     let message = format!("--metric {name}: {error}");
                     let failure = Failure::new(Exit::Usage, message);
@@ -109,6 +108,17 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         }
     }
     Ok(options)
+}
+
+fn unknown_metric(name: &str) -> Failure {
+    let mut names: Vec<&'static str> = METRICS.iter().map(|m| m.name).collect();
+    names.dedup();
+    let near = nearest(name).or_else(|| fullpipe_cc::registry::nearest(name, names.into_iter()));
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`fullpipe list metrics` shows all".to_owned(),
+    };
+    Failure::new(Exit::Usage, format!("unknown metric `{name}`")).hint(hint)
 }
 
 /// The two results; of two studies those of the same scenario.
@@ -446,7 +456,14 @@ fn method(comparison: &Comparison) -> String {
     if of(Method::Welch).next().is_some() {
         parts.push("95 % intervals of two independent samples (Welch)".to_owned());
     }
-    let single = |r: &&Row| r.a.seeds < 2 || r.b.seeds < 2;
+    if of(Method::Prediction).next().is_some() {
+        parts.push(
+            "a single seed against the 95 % interval in which a run of the other side would lie \
+             (`--repeat` gives it more)"
+                .to_owned(),
+        );
+    }
+    let single = |r: &&Row| r.a.seeds < 2 && r.b.seeds < 2;
     if comparison.single {
         parts.push(SINGLE.to_owned());
     } else if of(Method::Single).any(|r| single(&r)) {

@@ -1,5 +1,7 @@
 //! `--test`: a built-in scenario over the path to a host.
 
+use std::num::NonZeroU32;
+
 use fullpipe_scenario::{Diagnostics, Overrides, Scenario};
 use fullpipe_units::{Span, Time};
 
@@ -43,6 +45,7 @@ fn load(args: &Send, test: &str, changes: &[Change]) -> Result<Scenario, Diagnos
     let overrides = Overrides {
         set: own.chain(args.set.iter().cloned()).collect(),
         seed: Some(args.seed.unwrap_or(1)),
+        repeat: Some(NonZeroU32::MIN),
         ..Overrides::default()
     };
     Scenario::load(test, &overrides)
