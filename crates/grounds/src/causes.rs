@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_kernel::{Options, RunningKernel};
 use fullpipe_linux::{DEFAULT_VERSION, Linux, Product};
-use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+use fullpipe_run::{FlowSpec, Ground, GroundError, Outcome, RunSpec};
 use fullpipe_units::Span;
 
 use crate::{Far, Settings, Sim, find};
@@ -24,8 +25,8 @@ pub struct Cause {
     make: Make,
 }
 
-/// Whether a flow of this stack can be part of it.
-type Concerns = fn(&StackSpec) -> bool;
+/// Whether this flow can be part of it.
+type Concerns = fn(&FlowSpec) -> bool;
 
 /// The switched ground; `None`: there is nothing to switch here.
 type MakeNow = fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>;
@@ -44,20 +45,20 @@ pub enum Switched {
     /// Ready to run.
     Now(Box<dyn Ground>),
     /// It is made of what the other ground's test bed added to a mean round trip.
-    Later(fn(Span) -> Box<dyn Ground>),
+    Later(Box<dyn Fn(Span) -> Box<dyn Ground>>),
 }
 
 impl Cause {
-    /// Whether a flow of this stack can show it.
-    pub fn concerns(&self, stack: &StackSpec) -> bool {
-        (self.concerns)(stack)
+    /// Whether this flow can show it.
+    pub fn concerns(&self, flow: &FlowSpec) -> bool {
+        (self.concerns)(flow)
     }
 
     /// The ground with the switch turned; `None`: not on this machine.
     pub fn switched(&self, settings: &Settings) -> Option<Result<Switched, GroundError>> {
         match self.make {
             Make::Now(make) => make(settings).map(|made| made.map(Switched::Now)),
-            Make::Later(make) => Some(Ok(Switched::Later(make))),
+            Make::Later(make) => Some(Ok(Switched::Later(Box::new(make)))),
         }
     }
 }
@@ -68,14 +69,29 @@ pub const CAUSES: &[Cause] = &[
         name: "module",
         about: "the simulator's flows by the kernel's own modules, such as `cubic-linux` for `cubic`",
         ground: "sim",
-        concerns: |stack| module(stack).is_some(),
+        concerns: |flow| module(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("module", module)))),
+    },
+    Cause {
+        name: "preset",
+        about: "the simulator's hosts are Linux's: preset `linux`, but for the keys that the \
+                scenario sets",
+        ground: "sim",
+        concerns: another_host,
+        make: Make::Now(|_| Some(Ok(switched_sim("preset", on_linux)))),
+    },
+    Cause {
+        name: "host",
+        about: "`module` and `preset` together: the kernel's own modules on Linux's hosts",
+        ground: "sim",
+        concerns: |flow| module(&flow.stack).is_some() || another_host(flow),
+        make: Make::Now(|_| Some(Ok(switched_sim("host", linux_host)))),
     },
     Cause {
         name: "hystart",
         about: "the simulator's CUBIC without HyStart: the other side did not leave slow start by it",
         ground: "sim",
-        concerns: |stack| without_hystart(stack).is_some(),
+        concerns: |flow| without_hystart(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("hystart", without_hystart)))),
     },
     Cause {
@@ -83,7 +99,7 @@ pub const CAUSES: &[Cause] = &[
         about: "the simulator's HyStart allows trains of 64 kB, as on a device with segmentation \
                 offload",
         ground: "sim",
-        concerns: |stack| with_trains(stack).is_some(),
+        concerns: |flow| with_trains(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("hystart-gso", with_trains)))),
     },
     Cause {
@@ -122,6 +138,17 @@ pub const CAUSES: &[Cause] = &[
         make: Make::Later(|late| {
             switched_sim(&named("test-bed", late), move |spec| {
                 in_trains(&longer(spec, late)).with_late_hosts()
+            })
+        }),
+    },
+    Cause {
+        name: "all",
+        about: "`host` and `test-bed` together: all that the simulator can imitate",
+        ground: "sim",
+        concerns: |flow| module(&flow.stack).is_some() || another_host(flow),
+        make: Make::Later(|late| {
+            switched_sim(&named("all", late), move |spec| {
+                in_trains(&longer(&linux_host(spec), late)).with_late_hosts()
             })
         }),
     },
@@ -219,15 +246,91 @@ fn kernel(
 
 /// The simulator with other stacks in the place of those that `by` knows.
 fn restacked(name: &str, by: Restack) -> Box<dyn Ground> {
-    switched_sim(name, move |spec| {
-        let mut spec = spec.clone();
-        for flow in &mut spec.flows {
-            if let Some(other) = by(&flow.stack) {
-                flow.stack = other;
-            }
+    switched_sim(name, move |spec| with_stacks(spec, by))
+}
+
+fn with_stacks(spec: &RunSpec, by: Restack) -> RunSpec {
+    let mut spec = spec.clone();
+    for flow in all_flows(&mut spec) {
+        if let Some(other) = by(&flow.stack) {
+            flow.stack = other;
         }
-        spec
-    })
+    }
+    spec
+}
+
+/// Lasting flows, and what short ones are like.
+fn all_flows(spec: &mut RunSpec) -> impl Iterator<Item = &mut FlowSpec> {
+    let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
+    spec.flows.iter_mut().chain(templates)
+}
+
+/// The kernel's modules on Linux's hosts.
+fn linux_host(spec: &RunSpec) -> RunSpec {
+    on_linux(&with_stacks(spec, module))
+}
+
+/// Its preset is not Linux.
+fn another_host(flow: &FlowSpec) -> bool {
+    flow.preset.is_some_and(|preset| preset != Preset::Linux)
+}
+
+/// The same flows on Linux's hosts, as the grounds `linux` and `kernel` run them.
+fn on_linux(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    for flow in all_flows(&mut spec) {
+        let Some(preset) = flow.preset.replace(Preset::Linux) else {
+            continue;
+        };
+        let packet = flow.sender.packet();
+        let of = |preset| SenderConfig::preset(preset, packet);
+        follow_sender(&mut flow.sender, &of(preset), &of(Preset::Linux));
+        let of = ReceiverConfig::preset;
+        follow_receiver(&mut flow.receiver, &of(preset), &of(Preset::Linux));
+    }
+    spec
+}
+
+/// Fields of `$config` that `$own` gave its value take that of `$linux`.
+macro_rules! follow {
+    ($config:ident, $own:ident, $linux:ident: $($($field:ident).+,)+) => {
+        $(if $config.$($field).+ == $own.$($field).+ {
+            $config.$($field).+ = $linux.$($field).+.clone();
+        })+
+    };
+}
+
+/// What a sender has of its preset becomes Linux's, but for the initial window, which a kernel is
+/// told.
+fn follow_sender(config: &mut SenderConfig, own: &SenderConfig, linux: &SenderConfig) {
+    follow! { config, own, linux:
+        tcp_options, handshake, handshake_ack,
+        window.validation, window.count, window.slow_start_limit, window.decrease_base,
+        recovery.detector, recovery.reduction, recovery.tlp, recovery.frto, recovery.frto_by,
+        recovery.reordering_by, recovery.undo, recovery.undo_by, recovery.loss_window,
+        recovery.reduce_on_lost_retransmission, recovery.recover_from_loss,
+        recovery.timeout_reduces_in_recovery, recovery.steady_newreno,
+        rto.min, rto.max, rto.initial, rto.granularity, rto.rule, rto.sample,
+        timers.grain, timers.hz, timers.head_restarts_rto, timers.max_ack_delay,
+        timers.probe_margin,
+        pacing.rule,
+        host.tso_segments, host.tso_autosize, host.small_queue, host.send_buffer,
+        host.segment_overhead, host.local_drop,
+    }
+}
+
+/// The same of a receiver. A window that the scenario sets keeps its size, and begins as Linux's.
+fn follow_receiver(config: &mut ReceiverConfig, own: &ReceiverConfig, linux: &ReceiverConfig) {
+    if config.window == own.window {
+        config.window = linux.window.clone();
+    } else {
+        follow! { config, own, linux: window.first, }
+    }
+    follow! { config, own, linux:
+        acks.delay, acks.quick, acks.compression, acks.hz,
+        sack.enabled, sack.blocks, sack.whole,
+        paws, ecn,
+    }
 }
 
 /// The stack that takes the place of this one; `None`: it stays.
@@ -333,6 +436,51 @@ const GSO_MAX: u32 = 65_536;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn flow(preset: Preset) -> FlowSpec {
+        let stack = StackSpec::parse("cubic").unwrap();
+        let sender = SenderConfig::preset(preset, 1500);
+        let receiver = ReceiverConfig::preset(preset);
+        let mut flow = FlowSpec::new("main", stack, sender, receiver, vec![0], vec![1]);
+        flow.preset = Some(preset);
+        flow
+    }
+
+    #[test]
+    fn what_a_flow_has_of_its_preset_becomes_that_of_linux() {
+        let linux = flow(Preset::Linux);
+        for preset in [Preset::Y2003, Preset::Y2026, Preset::Linux] {
+            let plain = flow(preset);
+            let spec = RunSpec {
+                flows: vec![plain.clone()],
+                ..RunSpec::default()
+            };
+            let found = &linux_host(&spec).flows[0];
+            // A kernel is told the initial window.
+            let mut wanted = linux.clone();
+            wanted.sender.window.initial = plain.sender.window.initial;
+            assert_eq!(found.sender, wanted.sender, "{preset:?}");
+            assert_eq!(found.receiver, wanted.receiver, "{preset:?}");
+            assert_eq!(found.stack.to_string(), "cubic-linux");
+            assert_eq!(on_linux(&spec).flows[0].stack.to_string(), "cubic");
+            assert_eq!(another_host(&plain), preset != Preset::Linux);
+        }
+        // What the scenario sets stays.
+        let mut by_hand = flow(Preset::Y2026);
+        by_hand.sender.recovery.tlp = false;
+        by_hand.receiver.acks.every = 1;
+        let spec = RunSpec {
+            flows: vec![by_hand],
+            ..RunSpec::default()
+        };
+        let found = &on_linux(&spec).flows[0];
+        assert!(!found.sender.recovery.tlp);
+        assert_eq!(found.receiver.acks.every, 1);
+        assert_eq!(
+            found.sender.recovery.reduction,
+            linux.sender.recovery.reduction
+        );
+    }
 
     #[test]
     fn a_stack_of_the_simulator_has_the_module_of_its_name() {

@@ -22,6 +22,7 @@ mod kernel;
 mod linux;
 mod peer;
 mod sim;
+mod stand_in;
 mod trace;
 mod udp;
 mod way;
@@ -39,6 +40,7 @@ pub use fullpipe_kernel::laws::Laws;
 pub use linux::Kernel;
 pub use peer::Peer;
 pub use sim::Sim;
+pub use stand_in::StandIn;
 pub use udp::Udp;
 pub use way::{Way, WayError};
 
@@ -123,11 +125,14 @@ pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
     GROUNDS.iter().find(|g| g.name == name && g.far == far)
 }
 
+/// The stack that is the user's own module, in a kernel of ground linux.
+const OWN: &str = "own-linux";
+
 /// Refuses a stack that only a kernel can run.
 fn no_kernel(spec: &RunSpec) -> Result<(), GroundError> {
     let templates = spec.arrivals.iter().map(|a| &a.template);
     let mut flows = spec.flows.iter().chain(templates);
-    match flows.find(|f| f.stack.law_name() == "own-linux") {
+    match flows.find(|f| f.stack.law_name() == OWN) {
         None => Ok(()),
         Some(f) => Err(GroundError::Unable {
             key: None,

@@ -256,6 +256,7 @@ fn grounds_that_part_name_the_cause_that_was_switched() {
             ..Options::default()
         },
         with_flagged: false,
+        left: &[],
     };
     let switch = |name, ground| Switch {
         name,
@@ -330,13 +331,14 @@ fn what_a_test_bed_adds_is_a_cause_on_the_simulator() {
             ..Options::default()
         },
         with_flagged: true,
+        left: &[],
     };
     let tried = |name: &str| {
         let cause = CAUSES.iter().find(|cause| cause.name == name).unwrap();
         let made = cause.switched(&settings()).unwrap().unwrap();
         let turned = match &made {
             Switched::Now(ground) => Turned::Now(&**ground),
-            Switched::Later(make) => Turned::Later(make),
+            Switched::Later(make) => Turned::Later(&**make),
         };
         let switch = Switch {
             name,
@@ -349,6 +351,62 @@ fn what_a_test_bed_adds_is_a_cause_on_the_simulator() {
     };
     assert_eq!(tried("late"), CauseVerdict::Explains);
     assert_ne!(tried("trains"), CauseVerdict::Explains);
+}
+
+/// The simulator with the scenario's flows on Linux's hosts, as the scenario itself would say it.
+struct Hosted;
+
+impl Ground for Hosted {
+    fn name(&self) -> &str {
+        "hosted"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "hosted"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        let text = OLD.replace("2003", "linux");
+        let scenario = Scenario::parse(&text, "linux.toml", &Overrides::default()).unwrap();
+        Sim.run(&scenario.cases[0].run_spec(spec.seed))
+    }
+}
+
+/// Hosts of 2003 lose several segments of a window, and recover as Linux does not.
+const OLD: &str = "name = \"old\"\nduration = \"6s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"40ms\"\n\
+                   buffer = \"0.25BDP\"\n[[flow]]\nstack = \"reno\"\npreset = \"2003\"\n\
+                   initial_window = \"10 segments\"\nreceive_window = \"500 segments\"\n";
+
+#[test]
+fn another_host_is_a_cause_on_the_simulator() {
+    let scenario = Scenario::parse(OLD, "old.toml", &Overrides::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = StudyOptions {
+        run: Options {
+            out: Some(dir.path()),
+            ..Options::default()
+        },
+        with_flagged: false,
+        left: &[("host", "sim"), ("offload", "kernel")],
+    };
+    let cause = CAUSES.iter().find(|cause| cause.name == "preset").unwrap();
+    let flow = &scenario.cases[0].run_spec(1).flows[0];
+    assert!(cause.concerns(flow));
+    let Switched::Now(turned) = cause.switched(&settings()).unwrap().unwrap() else {
+        panic!("it needs nothing of another ground")
+    };
+    let switch = Switch {
+        name: "preset",
+        about: "",
+        on: "sim",
+        turned: Turned::Now(&*turned),
+    };
+    let found = agree(&scenario, &[&Sim, &Hosted], &[switch], &options, &|_| {}).unwrap();
+    let pair = &found.pairs[0];
+    assert_eq!(pair.causes[0].verdict, CauseVerdict::Explains, "{pair:?}");
+    assert_eq!(pair.conclusion.explained_by, ["preset"]);
+    // What is of another ground is not missed.
+    assert_eq!(pair.conclusion.not_tried, ["host"]);
 }
 
 /// Two flows against each other: the way back of each is the way forward of the other, and each
@@ -411,6 +469,7 @@ fn flagged_runs_count_only_if_they_are_asked_for() {
                 ..Options::default()
             },
             with_flagged,
+            left: &[],
         };
         let found = agree(&scenario, &[&Sim, &Untrue], &[], &options, &|_| {}).unwrap();
         // Nothing is left to agree on, or what is there parts.

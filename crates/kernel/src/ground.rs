@@ -417,6 +417,13 @@ impl Ground for RunningKernel {
         Some(format!("Linux {}, running{words}", self.release))
     }
 
+    fn brought(&self, spec: &RunSpec) -> Vec<String> {
+        let plan = plan::plan(spec, &self.modules, self.options.laws);
+        let laws = plan.into_iter().flat_map(|plan| plan.flows);
+        let laws = laws.filter_map(|flow| Some(flow.law?.stack.to_string()));
+        laws.collect()
+    }
+
     fn at_once(&self) -> Option<NonZeroUsize> {
         Some(self.options.at_once)
     }
@@ -430,7 +437,20 @@ impl Ground for RunningKernel {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
-        self.plan(spec).map(drop)
+        let plan = self.plan(spec)?;
+        fullpipe_linux::notes(spec)
+            .into_iter()
+            .for_each(|note| self.note(note));
+        let laws = plan.flows.iter().zip(&spec.flows);
+        for (law, flow) in laws.filter_map(|(plan, flow)| Some((plan.law.as_ref()?, flow))) {
+            self.note(format!(
+                "flow {}: the running kernel has no module `{stack}`: `{stack}` is fullpipe's own \
+                 law, loaded into the kernel (eBPF), not Linux's",
+                flow.name,
+                stack = law.stack
+            ));
+        }
+        Ok(())
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {

@@ -727,3 +727,19 @@ fn every_look_that_is_a_row_has_all_fields_of_tcp_info() {
     let each = looks.bytes() / looks.len();
     assert!(each < 125, "{each} bytes");
 }
+
+/// A preset that is not Linux is another host than the kernel, and `check` says so.
+#[test]
+fn a_preset_that_is_not_linux_is_noted() {
+    let Some(ground) = ground() else { return };
+    let mut spec = spec("cubic", 1);
+    spec.flows[0].preset = Some(Preset::Y2026);
+    ground.check(&spec).unwrap();
+    let notes = ground.notes();
+    assert!(
+        notes
+            .iter()
+            .any(|n| n.contains("is another host than the kernel")),
+        "{notes:?}"
+    );
+}

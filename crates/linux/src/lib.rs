@@ -29,6 +29,6 @@ pub use build::{Request, Source, build, needs, rehearse};
 pub use error::LinuxError;
 pub use ground::Linux;
 pub use module::with_module;
-pub use plan::phase;
+pub use plan::{notes, phase};
 pub use product::{DEFAULT_VERSION, Product, cache, user_cache};
 pub use switches::MODULES;

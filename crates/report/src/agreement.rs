@@ -111,6 +111,13 @@ fn pair(pair: &PairAgreement) -> String {
         out += "</table>\n<p><small>Beyond: numbers and distances over their thresholds. Furthest: \
                 the largest, as a multiple of its threshold.</small></p>\n";
     }
+    if !pair.conclusion.says.is_empty() {
+        out += "<h3>What follows</h3>\n<ul class=follows>\n";
+        for sentence in &pair.conclusion.says {
+            let _ = writeln!(out, "<li>{}</li>", text(sentence));
+        }
+        out += "</ul>\n";
+    }
     out
 }
 
@@ -130,6 +137,14 @@ fn left_out(cases: &[Params]) -> String {
 fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
     let mut out = String::new();
     for (side, what) in [(&c.a, "first"), (&c.b, "second")] {
+        if !side.brought.is_empty() {
+            let _ = writeln!(
+                out,
+                "<p><small>laws of the {what} that are fullpipe's own, loaded into the kernel: \
+                 {}</small></p>",
+                text(&side.brought.join(", "))
+            );
+        }
         if let Some(bed) = &side.test_bed {
             let _ = writeln!(
                 out,

@@ -27,6 +27,12 @@ pub trait Ground: Sync {
         None
     }
 
+    /// Stacks of this run's flows that this program brought into that system, which has none of
+    /// that name: such a flow is not the system's own.
+    fn brought(&self, _spec: &RunSpec) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Runs that do not disturb one another; `None`: as many as there are processors.
     fn at_once(&self) -> Option<NonZeroUsize> {
         None

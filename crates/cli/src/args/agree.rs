@@ -4,9 +4,11 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use fullpipe_cc::StackSpec;
 use fullpipe_grounds::CAUSES;
 
 use super::ShortFormat;
+use super::law::stack;
 use super::parse::{at_least_one, key_value};
 
 /// `fullpipe agree`.
@@ -50,6 +52,22 @@ pub struct Agree {
     /// Kernel of the ground linux
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
+
+    /// C file with a congestion module of your own, on ground linux: stack `own-linux`
+    #[arg(long, value_name = "FILE")]
+    pub kernel_module: Option<PathBuf>,
+
+    /// Stack that the other grounds run where the scenario has `own-linux`
+    #[arg(long, value_name = "STACK", value_parser = stack)]
+    pub own_is: Option<StackSpec>,
+
+    /// On ground udp: spin instead of sleeping before a departure, which occupies a processor
+    #[arg(long)]
+    pub spin: bool,
+
+    /// On ground udp: keep the sending thread on this processor
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<usize>,
 
     /// Runs at a time [default: one per core; on ground kernel one, and too many flag one another]
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
@@ -100,11 +118,15 @@ compare` does it: windows over each other, congestion events in time, goodput, R
 scenario's [measure] agreement says how far apart a metric may be.
 
 Where two grounds part, known causes are tried one after the other, each by switching it and \
-running those cases again: the kernel's own module in place of the law of that name, segmentation \
+running those cases again: the kernel's own module in place of the law of that name, Linux's hosts in place of \
+those of the preset, both together, segmentation \
 offload (switched off in the kernel, brought into the simulator), the delay that the test bed added, \
 merging, HyStart, the receiver's buffer, what the kernel remembers of earlier connections, another \
 kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
-was switched was chance.
+was switched was chance. The last lines say what follows, and what to try next.
+
+`own-linux`, a module of your own (--kernel-module), exists on ground linux alone; --own-is names \
+the stack that the other grounds run in its place.
 
 Cases whose runs were not what the scenario says (flagged) are left out, unless --with-flagged. \
 The exit code is 1 if two grounds part, 5 if cases were left out, 0 if all agree.";
@@ -114,4 +136,5 @@ Examples:
   fullpipe agree my.toml --grounds sim,kernel --out agreement
   fullpipe agree my.toml --grounds sim,linux,udp,kernel --repeat 5 --out agreement
   fullpipe agree my.toml --grounds sim,kernel --causes test-bed,offload --out agreement
+  fullpipe agree race.toml --grounds sim,linux --kernel-module mine.c --own-is cubic --out mine
   fullpipe agree my.toml --out agreement --format json | jq '.pairs[].causes'";

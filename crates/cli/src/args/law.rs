@@ -104,7 +104,7 @@ const WINDOWS: [f64; 13] = [
     100_000.0,
 ];
 
-fn stack(text: &str) -> Result<StackSpec, String> {
+pub(super) fn stack(text: &str) -> Result<StackSpec, String> {
     StackSpec::parse(text).map_err(|e| match e.hint() {
         Some(hint) => format!("{e}\n\n  hint: {hint}"),
         None => e.to_string(),

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use fullpipe_grounds::{CAUSES, Cause, Switched};
+use fullpipe_cc::StackSpec;
+use fullpipe_grounds::{CAUSES, Cause, StandIn, Switched};
+use fullpipe_net::io::WaitStrategy;
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
     Agreement, CauseVerdict, PairAgreement, StudyOptions, Switch, Turned, agree as study, directory,
@@ -13,6 +15,7 @@ use fullpipe_results::run::Options;
 use fullpipe_results::store::{Earlier, ResultDir};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::Span;
 
 use super::compare;
 use super::run::{INTERRUPT, RUNS_FINISH, listen_for_interrupts, load};
@@ -42,20 +45,34 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let scenario = scenario(args)?;
     let mut settings = ground::settings(args.kernel.clone(), &INTERRUPT);
     settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
-    let grounds = args
-        .grounds
-        .iter()
-        .map(|name| ground::here(name, settings.clone()));
+    settings.kernel.module = args.kernel_module.clone();
+    if args.spin {
+        settings.sockets.wait = WaitStrategy::Spin;
+    }
+    settings.sockets.pin = args.pin;
+    about_grounds(args)?;
+    let stands_in = args.own_is.as_ref();
+    let grounds = args.grounds.iter().map(|name| {
+        let ground = ground::here(name, settings.clone())?;
+        Ok::<_, Failure>(match stands_in.filter(|_| name != "linux") {
+            Some(stack) => Box::new(StandIn::new(ground, stack)) as Box<dyn Ground>,
+            None => ground,
+        })
+    });
     let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
-    let mut switched: Vec<(&Cause, Switched)> = Vec::new();
+    let wanted = |c: &Cause| {
+        !args.no_causes && (args.causes.is_empty() || args.causes.iter().any(|n| n == c.name))
+    };
     let of_grounds = CAUSES
         .iter()
-        .filter(|c| !args.no_causes && args.grounds.iter().any(|g| g == c.ground))
-        .filter(|c| args.causes.is_empty() || args.causes.iter().any(|name| name == c.name))
-        .filter(|c| concerns(c, &scenario));
+        .filter(|c| args.grounds.iter().any(|g| g == c.ground))
+        .filter(|c| concerns(c, &scenario, stands_in));
+    let (of_grounds, left): (Vec<&Cause>, Vec<&Cause>) = of_grounds.partition(|c| wanted(c));
+    let left: Vec<(&str, &str)> = left.iter().map(|c| (c.name, c.ground)).collect();
+    let mut switched: Vec<(&Cause, Switched)> = Vec::new();
     for cause in of_grounds {
         if let Some(ground) = cause.switched(&settings) {
-            switched.push((cause, ground?));
+            switched.push((cause, standing(ground?, cause, stands_in)));
         }
     }
     let switches: Vec<Switch<'_>> = switched
@@ -66,7 +83,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
             on: cause.ground,
             turned: match switched {
                 Switched::Now(ground) => Turned::Now(&**ground),
-                Switched::Later(make) => Turned::Later(make),
+                Switched::Later(make) => Turned::Later(&**make),
             },
         })
         .collect();
@@ -83,6 +100,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
             interrupt: &INTERRUPT,
         },
         with_flagged: args.with_flagged,
+        left: &left,
     };
     let said = |line: &str| {
         if !args.quiet {
@@ -93,6 +111,12 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let found = study(&scenario, &borrowed, &switches, &options, &said);
     progress.finish();
     let found = found?;
+    if !args.quiet {
+        let notes: Vec<String> = grounds.iter().flat_map(|ground| ground.notes()).collect();
+        let new = |i: &usize| !notes[..*i].contains(&notes[*i]);
+        let notes = (0..notes.len()).filter(new).map(|i| &notes[i]);
+        notes.for_each(|note| output::warning(note));
+    }
     let tried = |name: &&String| {
         let mut all = found.pairs.iter().flat_map(|pair| &pair.causes);
         all.any(|tried| tried.cause == **name)
@@ -139,11 +163,53 @@ fn scenario(args: &Agree) -> Result<Scenario, Failure> {
     }
 }
 
+/// Refuses what is about a ground that is not among these.
+fn about_grounds(args: &Agree) -> Result<(), Failure> {
+    let without = |name: &str| args.grounds.iter().all(|ground| ground != name);
+    let about = |what: &str, name: &str| {
+        let message = format!("{what} about the ground {name}, which is not among these");
+        let hint = format!("write `--grounds sim,{name}`");
+        Err(Failure::new(Exit::Usage, message).hint(hint))
+    };
+    if without("linux") && args.kernel.is_some() {
+        return about("`--kernel` is", "linux");
+    }
+    if without("linux") && args.kernel_module.is_some() {
+        return about("`--kernel-module` is", "linux");
+    }
+    if without("udp") && (args.spin || args.pin.is_some()) {
+        return about("`--spin` and `--pin` are", "udp");
+    }
+    Ok(())
+}
+
+/// The switched ground with the stack that stands for the user's own module.
+fn standing(switched: Switched, cause: &Cause, stack: Option<&StackSpec>) -> Switched {
+    let Some(stack) = stack.filter(|_| cause.ground != "linux").cloned() else {
+        return switched;
+    };
+    match switched {
+        Switched::Now(ground) => Switched::Now(Box::new(StandIn::new(ground, &stack))),
+        Switched::Later(make) => {
+            let late =
+                move |late: Span| -> Box<dyn Ground> { Box::new(StandIn::new(make(late), &stack)) };
+            Switched::Later(Box::new(late))
+        }
+    }
+}
+
 /// Whether a flow of any case can show it.
-fn concerns(cause: &Cause, scenario: &Scenario) -> bool {
-    let specs = scenario.cases.iter().map(|c| c.run_spec(0));
-    let mut flows = specs.flat_map(|spec| spec.flows);
-    flows.any(|f| cause.concerns(&f.stack))
+fn concerns(cause: &Cause, scenario: &Scenario, stands_in: Option<&StackSpec>) -> bool {
+    let mut specs = scenario.cases.iter().map(|c| c.run_spec(0));
+    specs.any(|spec| {
+        let spec = match stands_in.filter(|_| cause.ground != "linux") {
+            Some(stack) => StandIn::in_place(&spec, stack),
+            None => spec,
+        };
+        let templates = spec.arrivals.iter().map(|a| &a.template);
+        let mut flows = spec.flows.iter().chain(templates);
+        flows.any(|f| cause.concerns(f))
+    })
 }
 
 /// The windows of each pair over each other.
@@ -177,8 +243,12 @@ fn pair(pair: &PairAgreement) -> String {
         out += "\nbeyond:\n";
         out += &compare::table(&pair.comparison, &apart);
     }
+    let follows = match pair.conclusion.says.as_slice() {
+        [] => String::new(),
+        says => format!("\nwhat follows: {}\n", says.join("\n  ")),
+    };
     if pair.causes.is_empty() {
-        return out;
+        return out + &follows;
     }
     let mut table = Table::new();
     table.column(Align::Left, &["cause"]);
@@ -205,7 +275,7 @@ fn pair(pair: &PairAgreement) -> String {
             verdict.to_owned(),
         ]);
     }
-    out + "\n" + &table.text() + "\n" + FURTHEST
+    out + "\n" + &table.text() + "\n" + FURTHEST + &follows
 }
 
 /// `2.7x`: so many times as large as its threshold.
@@ -224,6 +294,7 @@ its threshold, without counts that have to be equal
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_results::agreement::study::{Chance, Conclusion, TestBed};
     use fullpipe_results::compare::{Side, View};
     use fullpipe_results::result::Params;
 
@@ -236,6 +307,7 @@ mod tests {
             scenario: "one".to_owned(),
             ground: ground.to_owned(),
             kernel: None,
+            brought: Vec::new(),
             untrue: untrue.map(str::to_owned),
             test_bed: None,
         };
@@ -253,6 +325,15 @@ mod tests {
             },
             left_out: vec![Params::default()],
             causes: Vec::new(),
+            conclusion: Conclusion {
+                test_bed: TestBed::Flagged,
+                chance: Chance::Untried,
+                explained_by: Vec::new(),
+                in_part_by: Vec::new(),
+                not_tried: Vec::new(),
+                unexercised: Vec::new(),
+                says: Vec::new(),
+            },
         };
         let text = pair(&nothing);
         assert!(

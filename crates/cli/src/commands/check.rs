@@ -19,6 +19,7 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
         None => None,
     };
     let mut exit = Exit::Ok;
+    let mut noted: Vec<String> = Vec::new();
     let mut names = Vec::new();
     for name in &args.scenarios {
         names.push(name.clone());
@@ -39,6 +40,13 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
                     Some(ground) => refusals(&scenario, &**ground),
                     None => Vec::new(),
                 };
+                let notes = ground.iter().flat_map(|ground| ground.notes());
+                for note in notes {
+                    if !noted.contains(&note) {
+                        output::warning(&note);
+                        noted.push(note);
+                    }
+                }
                 if refused.is_empty() {
                     output::data(&summary(name, &scenario, args.cases))?;
                 }

@@ -21,6 +21,7 @@ use fullpipe_units::Span;
 
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
+use crate::commands::compare::brought_text;
 use crate::exit::{Exit, Failure};
 use crate::live::{dashboard, prometheus};
 use crate::progress::{Progress, clock};
@@ -644,11 +645,13 @@ fn headed_table(scenario: &Scenario, result: &RunResult, peer: Option<&str>) -> 
         Some(kernel) => format!(", on {kernel}"),
         None => String::new(),
     };
+    let brought = brought_text(&result.brought);
+    let brought = brought.map_or(String::new(), |brought| format!("{brought}\n"));
     // Labels of cases look like what a path was.
     let notes = peer.map_or_else(Vec::new, |peer| not_ours(scenario, peer));
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     format!(
-        "{name}{colon}{about}\n{cases}, {seeds}{ground}\n{notes}\n{}",
+        "{name}{colon}{about}\n{cases}, {seeds}{ground}\n{brought}{notes}\n{}",
         view::table(result)
     )
 }

@@ -75,6 +75,7 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         scenario: "demo, \"quoted\"".into(),
         ground: "sim".into(),
         kernel: None,
+        brought: Vec::new(),
         peer: None,
         quick: false,
         expectations: vec![

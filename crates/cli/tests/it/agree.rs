@@ -78,3 +78,45 @@ fn the_page_says_what_the_numbers_say() {
         );
     }
 }
+
+/// A module of one's own has a stand-in beside ground linux; what follows closes the answer.
+#[test]
+fn a_stack_stands_in_for_the_own_module() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let own = "name = \"own\"\nduration = \"1s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n\
+               [[flow]]\nstack = \"own-linux\"\nwindow = \"20 segments\"\n";
+    write(dir, "own.toml", own);
+    let agree = |more: &[&str]| {
+        let args = [
+            "agree",
+            "own.toml",
+            "--grounds",
+            "sim,udp",
+            "--with-flagged",
+            "--out",
+            "o",
+        ];
+        finished(command(dir, &[&args[..], more].concat()).output().unwrap())
+    };
+    let refused = agree(&[]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("own-linux"), "{}", refused.stderr);
+    let ended = agree(&["--own-is", "reno", "--no-causes", "--format", "json"]);
+    assert!(ended.code < 2, "{}", ended.stderr);
+    let json: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let conclusion = &json["pairs"][0]["conclusion"];
+    assert_eq!(conclusion["unexercised"].as_array().map(Vec::len), Some(1));
+    let page = std::fs::read_to_string(dir.join("o/agreement.html")).unwrap();
+    assert!(
+        page.contains("No congestion event: the laws were not exercised"),
+        "{page}"
+    );
+    let module = agree(&["--kernel-module", "x.c"]);
+    assert!(
+        module.stderr.contains("--grounds sim,linux"),
+        "{}",
+        module.stderr
+    );
+    assert_eq!(module.code, 2);
+}

@@ -12,6 +12,7 @@
 //! that of two seeds of one ground, on the ground where that is smaller: what is no larger does not
 //! tell the grounds apart.
 
+mod conclusion;
 mod distance;
 pub(crate) mod judged;
 pub mod study;

@@ -9,6 +9,8 @@ use fullpipe_units::Span;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
+pub use super::conclusion::{Chance, Conclusion, TestBed};
+use super::conclusion::{Found, conclude};
 use crate::compare::{Comparison, Options as CompareOptions, Verdict, View, compare_stored};
 use crate::result::{Params, RunResult};
 use crate::run::{Options, RunError, run_on};
@@ -47,6 +49,8 @@ pub struct PairAgreement {
     pub left_out: Vec<Params>,
     /// Known causes, each tried on the cases that part; empty where the two agree.
     pub causes: Vec<Tried>,
+    /// Whether test bed, chance or a cause explains what parts, and the next step.
+    pub conclusion: Conclusion,
 }
 
 impl PairAgreement {
@@ -151,6 +155,9 @@ pub struct StudyOptions<'a> {
     pub run: Options<'a>,
     /// Cases whose runs were flagged count, too.
     pub with_flagged: bool,
+    /// Known causes that flows of the scenario can show and that shall not be switched, each with
+    /// its ground.
+    pub left: &'a [(&'a str, &'a str)],
 }
 
 /// Runs the scenario on every ground and compares; `said` is told what comes next.
@@ -182,12 +189,8 @@ pub fn agree(
     for (ground, b) in grounds.iter().zip(&results).skip(1) {
         let a = &results[0];
         let (comparison, left_out) = compared(a, b, &thresholds)?;
-        let mut pair = PairAgreement {
-            comparison,
-            left_out,
-            causes: Vec::new(),
-        };
-        let apart = apart(&pair.comparison);
+        let mut causes = Vec::new();
+        let apart = apart(&comparison);
         let names = [grounds[0].name(), ground.name()];
         for switch in switches.iter().filter(|_| !apart.is_empty()) {
             let Some(side) = names.iter().position(|n| *n == switch.on) else {
@@ -217,8 +220,8 @@ pub fn agree(
             let mut cases = Vec::new();
             // Some switched runs were flagged: the others do not explain all of it.
             let mut part_counts = false;
-            let (mut before, mut furthest_after) = (beyond(&pair.comparison, &apart), None);
-            let mut furthest_before = furthest(&pair.comparison, &apart);
+            let (mut before, mut furthest_after) = (beyond(&comparison, &apart), None);
+            let mut furthest_before = furthest(&comparison, &apart);
             let (after, why_not) = match tried {
                 Ok(_) => {
                     let switched = ResultDir::open(&dir)?;
@@ -230,7 +233,7 @@ pub fn agree(
                     let counts: Vec<Params> = counts.cloned().collect();
                     cases.extend(counts.iter().map(|params| {
                         let one = std::slice::from_ref(params);
-                        let before = beyond(&pair.comparison, one);
+                        let before = beyond(&comparison, one);
                         let after = beyond(&again, one);
                         TriedCase {
                             params: params.clone(),
@@ -242,8 +245,8 @@ pub fn agree(
                     if counts.is_empty() {
                         (None, Some("the switched runs were flagged".to_owned()))
                     } else {
-                        before = beyond(&pair.comparison, &counts);
-                        furthest_before = furthest(&pair.comparison, &counts);
+                        before = beyond(&comparison, &counts);
+                        furthest_before = furthest(&comparison, &counts);
                         furthest_after = furthest(&again, &counts);
                         part_counts = counts.len() < apart.len();
                         (Some(beyond(&again, &counts)), None)
@@ -252,7 +255,7 @@ pub fn agree(
                 Err(RunError::Unable { what, .. }) => (None, Some(what)),
                 Err(other) => return Err(other),
             };
-            pair.causes.push(Tried {
+            causes.push(Tried {
                 cause: switch.name.to_owned(),
                 about: switch.about.to_owned(),
                 ground: names[side].to_owned(),
@@ -268,7 +271,21 @@ pub fn agree(
                 cases,
             });
         }
-        pairs.push(pair);
+        let left = options.left.iter().filter(|(_, on)| names.contains(on));
+        let left: Vec<&str> = left.map(|(name, _)| *name).collect();
+        let conclusion = conclude(&Found {
+            comparison: &comparison,
+            left_out: &left_out,
+            causes: &causes,
+            left: &left,
+            seeds: scenario.seeds.len(),
+        });
+        pairs.push(PairAgreement {
+            comparison,
+            left_out,
+            causes,
+            conclusion,
+        });
     }
     Ok(Agreement {
         fullpipe: env!("CARGO_PKG_VERSION").to_owned(),

@@ -79,6 +79,10 @@ pub struct Side {
     /// The system whose TCP made its runs, on ground `linux`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Stacks that fullpipe brought into that system, which has none of that name: their flows
+    /// are not the system's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brought: Vec<String>,
     /// What is to be said about runs whose path or hosts were not what they claim
     /// ([`RunResult::untrue`]).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,6 +186,7 @@ fn with_runs(
         scenario: r.scenario.clone(),
         ground: r.ground.clone(),
         kernel: r.kernel.clone(),
+        brought: r.brought.clone(),
         untrue: r.untrue(),
         test_bed: r.test_bed(),
     };

@@ -52,6 +52,7 @@ fn result(cases: Vec<CaseResult>) -> RunResult {
         scenario: "s".into(),
         ground: "sim".into(),
         kernel: None,
+        brought: Vec::new(),
         peer: None,
         quick: false,
         cases,

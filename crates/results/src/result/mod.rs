@@ -51,6 +51,10 @@ pub struct RunResult {
     /// The system whose TCP made the runs, on ground `linux`: release, ticks, own module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Stacks that fullpipe brought into that system, which has none of that name: their flows
+    /// are not the system's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brought: Vec<String>,
     /// The other host, where the path was not the scenario's but the one to there: its `[path]`
     /// says nothing about what was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +92,7 @@ impl RunResult {
             scenario: scenario.name.clone(),
             ground: ground.to_owned(),
             kernel: None,
+            brought: Vec::new(),
             peer: None,
             quick: scenario.quick,
             cases,
@@ -167,6 +172,8 @@ struct Stored<'a> {
     ground: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    brought: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -183,6 +190,7 @@ impl<'a> Stored<'a> {
             scenario,
             ground,
             kernel,
+            brought,
             peer,
             quick,
             cases: _,
@@ -193,6 +201,7 @@ impl<'a> Stored<'a> {
             scenario,
             ground,
             kernel: kernel.as_deref(),
+            brought,
             peer: peer.as_deref(),
             quick: *quick,
             cases,

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
 use crate::result::RunResult;
-use crate::store::{Earlier, Keys, Store, Table, Timing, runs_table};
+use crate::store::{Earlier, Keys, Store, Table, Timing, brought, runs_table};
 use assembly::{Assembly, Stage};
 use fullpipe_metrics as metrics;
 use fullpipe_run::Ground;
@@ -99,6 +99,13 @@ pub fn refusals(scenario: &Scenario, ground: &dyn Ground) -> Vec<RunError> {
         work::no_run(scenario, ground, (case.index, seed), error)
     };
     scenario.cases.iter().filter_map(refused).collect()
+}
+
+/// Says in the result whose TCP made it, and where.
+fn made_by(result: &mut RunResult, scenario: &Scenario, ground: &dyn Ground) {
+    result.kernel = ground.kernel();
+    result.brought = brought(scenario, ground);
+    result.peer = ground.peer().map(str::to_owned);
 }
 
 /// Runs every case with every seed on `ground`.
@@ -227,7 +234,7 @@ fn made_on<'a>(
         })?;
         if kept.len() < total {
             let mut result = assembly.so_far()?;
-            (result.kernel, result.peer) = (ground.kernel(), ground.peer().map(str::to_owned));
+            made_by(&mut result, scenario, ground);
             return Err(RunError::Interrupted {
                 done: kept.len(),
                 total,
@@ -258,7 +265,7 @@ fn made_on<'a>(
     };
     assembly.advance(&stage)?;
     let (mut result, variables) = assembly.finish();
-    (result.kernel, result.peer) = (ground.kernel(), ground.peer().map(str::to_owned));
+    made_by(&mut result, scenario, ground);
     if let Some(message) = result.unsure() {
         options.progress.warn(&message);
     }

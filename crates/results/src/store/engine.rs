@@ -1,6 +1,9 @@
 //! The engine of a run: the ground and the metrics that its outcome was reduced to.
 
+use std::collections::BTreeSet;
+
 use fullpipe_run::Ground;
+use fullpipe_scenario::Scenario;
 
 use super::files::sha256;
 
@@ -12,6 +15,17 @@ pub fn of(ground: &dyn Ground) -> String {
 
 /// Fingerprint of the metrics' sources, made by the build script.
 const METRICS: &str = env!("FULLPIPE_METRICS");
+
+/// Stacks that the program brought into the system whose TCP makes the runs, each once.
+pub(crate) fn brought(scenario: &Scenario, ground: &dyn Ground) -> Vec<String> {
+    if ground.kernel().is_none() {
+        return Vec::new();
+    }
+    let seed = scenario.seeds.first().copied().unwrap_or_default();
+    let cases = scenario.cases.iter();
+    let all = cases.flat_map(|case| ground.brought(&case.run_spec(seed)));
+    all.collect::<BTreeSet<_>>().into_iter().collect()
+}
 
 #[cfg(test)]
 mod tests {

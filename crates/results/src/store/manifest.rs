@@ -24,6 +24,10 @@ pub struct Manifest {
     /// The system whose TCP made the runs, on ground `linux`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Stacks that fullpipe brought into that system, which has none of that name: their flows
+    /// are not the system's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brought: Vec<String>,
     /// The other host, where the path was the one to there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,

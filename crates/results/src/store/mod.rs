@@ -53,6 +53,7 @@ mod writer;
 pub use cache::Cache;
 pub use claim::Earlier;
 pub use columns::{Column, Table};
+pub(crate) use engine::brought;
 pub use error::{Other, StoreError};
 pub use files::sha256;
 pub use layout::{REPORT, SeriesKind, series_name};

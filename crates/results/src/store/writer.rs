@@ -80,6 +80,7 @@ impl Store {
             scenario: scenario.name.clone(),
             ground: ground.name().to_owned(),
             kernel: ground.kernel(),
+            brought: engine::brought(scenario, ground),
             peer: ground.peer().map(str::to_owned),
             origin: scenario.origin.clone(),
             scenario_text: scenario.text.clone(),

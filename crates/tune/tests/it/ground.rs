@@ -73,6 +73,13 @@ fn a_law_that_the_kernel_lacks_runs_by_its_name() {
         Err(GroundError::Unable { .. })
     ));
     with.check(&lossy).unwrap();
+    assert_eq!(with.brought(&lossy), ["aimd(increase=4,decrease=0.125)"]);
+    let notes = with.notes();
+    assert!(
+        notes.iter().any(|n| n.contains("fullpipe's own law")),
+        "{notes:?}"
+    );
+    assert!(with.brought(&spec("cubic", 3, &[])).is_empty());
     assert_ne!(with.fingerprint(), without.fingerprint());
     let outcome = match with.run(&lossy) {
         Err(GroundError::Environment { what, .. }) => {

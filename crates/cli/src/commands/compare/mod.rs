@@ -157,6 +157,16 @@ pub fn kernel_text(kernel: Option<&str>) -> String {
     kernel.map_or(String::new(), |kernel| format!(": {kernel}"))
 }
 
+/// That these stacks are not the kernel's.
+pub fn brought_text(stacks: &[String]) -> Option<String> {
+    let quoted: Vec<String> = stacks.iter().map(|stack| format!("`{stack}`")).collect();
+    let (one, all) = (quoted.len() == 1, quoted.join(", "));
+    let is = if one { "is" } else { "are" };
+    let law = if one { "law" } else { "laws" };
+    (!quoted.is_empty())
+        .then(|| format!("{all} {is} fullpipe's own {law}, loaded into the kernel (eBPF)"))
+}
+
 /// A line for each key of the scenario in which the two differ, as far as they are few.
 fn settings(of: [&Manifest; 2]) -> String {
     let [a, b] = of.map(|m| {
@@ -224,6 +234,9 @@ pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
             kernel_text(side.kernel.as_deref()),
             side.fullpipe
         );
+        if let Some(brought) = brought_text(&side.brought) {
+            out += &format!("{name}: {brought}\n");
+        }
         if let Some(test_bed) = &side.test_bed {
             out += &format!("{name}'s test bed, worst case: {test_bed}\n");
         }
