@@ -137,6 +137,15 @@ impl Job {
         }
     }
 
+    /// What has been stored here: the name of one file, how many files, and their bytes.
+    pub fn stored(&self) -> Option<(&str, u64, u64)> {
+        match &self.0 {
+            State::Put(put) => put.stored(),
+            State::Store(store) => store.stored(),
+            _ => None,
+        }
+    }
+
     /// The same copy was begun again.
     pub fn is_superseded(&self) -> bool {
         match &self.0 {

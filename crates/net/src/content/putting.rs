@@ -101,6 +101,15 @@ impl Put {
         Self { buffer, ..self }
     }
 
+    /// The file that has got its name: it, one, and its bytes.
+    pub(super) fn stored(&self) -> Option<(&str, u64, u64)> {
+        matches!(self.stage, PutStage::Published).then_some((
+            self.name.as_str(),
+            1,
+            self.source.size,
+        ))
+    }
+
     /// Answers the client.
     pub(super) fn ask(&mut self, question: &Question) -> Answer {
         self.advance();

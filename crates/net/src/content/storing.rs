@@ -100,6 +100,19 @@ impl Store {
         })
     }
 
+    /// The files that have got their names: one of these, how many, and their bytes.
+    pub(super) fn stored(&self) -> Option<(&str, u64, u64)> {
+        let Stage::Published(slots) = &self.stage else {
+            return None;
+        };
+        let is_stored =
+            |slot: &&Slot| slot.takes_part && slot.item.source.is_some() && slot.failure.is_none();
+        let files = || slots.iter().filter(is_stored);
+        let bytes: u64 = files().map(|slot| slot.item.size()).sum();
+        let first = files().next()?;
+        Some((first.item.name.as_str(), files().count() as u64, bytes))
+    }
+
     /// Answers the client.
     pub(super) fn ask(&mut self, question: &Question) -> Answer {
         self.advance();

@@ -201,7 +201,7 @@ impl EndReason {
     pub fn text(self) -> &'static str {
         match self {
             Self::Over => "complete",
-            Self::Stopped => "stopped by the client",
+            Self::Stopped => "ended by the client",
             Self::Bytes => "ended by the server's limit --max-bytes",
             Self::Rate => "ended by the server's limit --max-rate",
             Self::Vanished => "the client vanished",

@@ -81,6 +81,26 @@ pub enum Event {
         /// Bytes that left.
         sent: u64,
     },
+    /// A session that only asked something has ended.
+    Closed {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+    },
+    /// Files of a client have their names here.
+    Stored {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+        /// Of the first of them.
+        name: String,
+        /// Number of files that were stored.
+        files: u64,
+        /// Bytes of them all.
+        bytes: u64,
+    },
     /// A session ended before its time.
     Lost {
         /// Number of the test.
@@ -218,6 +238,25 @@ impl fmt::Display for Event {
                 Amount(*received, *seconds),
                 Amount(*sent, *seconds)
             ),
+            Self::Closed { test, .. } => write!(f, "test {test}: closed by the client"),
+            Self::Stored {
+                test,
+                name,
+                files: 1,
+                bytes,
+                ..
+            } => write!(f, "test {test}: stored `{name}` ({})", Bytes(short(*bytes))),
+            Self::Stored {
+                test,
+                name,
+                files,
+                bytes,
+                ..
+            } => write!(
+                f,
+                "test {test}: stored {files} files ({}), `{name}` first",
+                Bytes(short(*bytes))
+            ),
             Self::Moved { test, from, to } => write!(f, "test {test}: {from} is {to} now"),
             Self::Lost { test, what, .. } => write!(f, "test {test}: {what}"),
             Self::Turned {
@@ -307,6 +346,16 @@ mod tests {
         let text = |flows| granted(flows).to_string();
         assert_eq!(text(1), "test 1: granted `send`, 1 flow, at most 3 s");
         assert_eq!(text(2), "test 1: granted `send`, 2 flows, at most 3 s");
+        let stored = |files| Event::Stored {
+            test: 1,
+            peer: SocketAddr::from(([192, 0, 2, 1], 7)),
+            name: "data.bin".to_owned(),
+            files,
+            bytes: 20_123_456,
+        };
+        let text = |files| stored(files).to_string();
+        assert_eq!(text(1), "test 1: stored `data.bin` (20.1MB)");
+        assert_eq!(text(3), "test 1: stored 3 files (20.1MB), `data.bin` first");
         let removed = |parts| Event::Removed {
             parts,
             bytes: 9,

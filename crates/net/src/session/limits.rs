@@ -2,6 +2,7 @@
 //! can be kept without making another experiment of it, the run is granted within it, and the
 //! client is told.
 
+use fullpipe_flow::SenderConfig;
 use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, Trace};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
@@ -67,6 +68,21 @@ const FINEST: Span = Span::from_micros(100);
 /// Short flows in all, and answers to probes: each leaves a row.
 const MOST_ROWS_OF_TRAFFIC: f64 = 1e6;
 
+/// Whether one direction of a run may carry more than this, by the ceilings of its flows.
+fn may_exceed(spec: &RunSpec, most: Rate) -> bool {
+    let wire = |sender: &SenderConfig| {
+        let cap = sender.pacing.max?.as_bits_per_sec() as f64;
+        Some(cap * f64::from(sender.packet()) / f64::from(sender.mss.max(1)))
+    };
+    [false, true].into_iter().any(|reverse| {
+        let flows = spec.flows.iter().filter(|f| f.reverse == reverse);
+        let mut ceilings = flows.map(|f| wire(&f.sender));
+        let sum = ceilings.try_fold(0.0, |sum, cap| Some(sum + cap?));
+        let short = spec.arrivals.iter().any(|a| a.template.reverse == reverse);
+        short || sum.is_none_or(|sum| sum > most.as_bits_per_sec() as f64)
+    })
+}
+
 impl Limits {
     /// What the server does of a run that has been [checked](super::check): the run as it hosts it,
     /// and what it tells the client.
@@ -88,6 +104,10 @@ impl Limits {
             max_bytes: self.max_bytes,
             notes: Vec::new(),
         };
+        if let Some(most) = self.max_rate.filter(|most| may_exceed(&spec, *most)) {
+            let note = format!("no direction gets more than {most} (--max-rate)");
+            grant.notes.push(note);
+        }
         self.bound_windows(&mut spec, &mut grant);
         bound_series(&mut spec, &mut grant);
         if spec.capture {

@@ -84,6 +84,8 @@ struct Handle {
     open: Box<Open>,
     accept: Vec<u8>,
     shut: Arc<AtomicBool>,
+    /// The client has said goodbye: only the answer to that is left.
+    over: Arc<AtomicBool>,
     /// What comes from other addresses than the client's.
     strays: Arc<Strays>,
     test: u64,
@@ -346,11 +348,13 @@ impl Server {
         let busy = Reason::Busy(self.limits.max_tests);
         // A client that has just said goodbye comes again with its next question.
         self.reap();
-        if self.live.len() >= self.limits.max_tests as usize {
+        let counted = |h: &&Handle| !h.over.load(Ordering::Acquire);
+        if self.live.iter().filter(counted).count() >= self.limits.max_tests as usize {
             return Err(busy.into());
         }
         let here = host(opened.from);
-        let same = self.live.iter().filter(|h| host(h.peer) == here);
+        let same = self.live.iter().filter(counted);
+        let same = same.filter(|h| host(h.peer) == here);
         if same.count() >= self.limits.max_tests_per_peer as usize {
             return Err(Reason::BusyForPeer(self.limits.max_tests_per_peer).into());
         }
@@ -370,7 +374,7 @@ impl Server {
         let accepted = accepted.ok_or(Reason::Hurried(MOST_OF_HOST))?;
         self.tests += 1;
         let (accept, secrets) = accepted;
-        let shut: Arc<AtomicBool> = Arc::default();
+        let (shut, over): (Arc<AtomicBool>, Arc<AtomicBool>) = Default::default();
         let strays = Arc::new(Strays::new(opened.from));
         let session_of_thread = Session {
             test: self.tests,
@@ -388,6 +392,7 @@ impl Server {
             log: Arc::clone(&self.log),
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),
+            over: Arc::clone(&over),
             strays: Arc::clone(&strays),
             board: self.board.clone(),
         };
@@ -406,6 +411,7 @@ impl Server {
             open: Box::new(opened.open.clone()),
             accept,
             shut,
+            over,
             strays,
             test: self.tests,
             thread,

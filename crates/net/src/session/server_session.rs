@@ -360,6 +360,11 @@ impl ServerSession {
         }
     }
 
+    /// What the client's copy has stored here ([`content::Job::stored`]).
+    pub fn stored(&self) -> Option<(&str, u64, u64)> {
+        self.content.as_ref()?.stored()
+    }
+
     /// Its part of the memory of all tests.
     pub fn share(&self) -> Option<Arc<Share>> {
         self.share.clone()

@@ -9,6 +9,7 @@ use fullpipe_realtime::live::LiveRun;
 use fullpipe_units::{Span, Time};
 
 use super::board::Board;
+use super::control::shown;
 use super::control_port::{ControlChannel, ControlPort, Early};
 use super::event::Event;
 use super::exchange::{CONTROL_BYTES, exchange};
@@ -47,6 +48,7 @@ pub struct Session {
     pub log: Log,
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
+    pub over: Arc<AtomicBool>,
     pub strays: Arc<Strays>,
     pub board: Board,
 }
@@ -84,6 +86,7 @@ fn attempt(session: &Session) -> io::Result<()> {
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
     session.run_control(&mut port, &mut state, &[SessionState::Request])?;
     session.send_decision(&state);
+    let granted = state.job().is_some();
     // Before the client hears that the run begins: it dials at once.
     let tcp = state.job().filter(|job| job.options.kernel_tcp);
     let expected = tcp.map(|job| {
@@ -100,6 +103,13 @@ fn attempt(session: &Session) -> io::Result<()> {
     {
         drop(port);
         session.host(&job, &mut state, expected)?;
+        session.tell_what_is_stored(&state);
+    } else if state.stored().is_some() {
+        // Of empty files there is nothing to run.
+        session.tell_what_is_stored(&state);
+    } else if granted && state.at() == SessionState::Closed {
+        let (test, peer) = (session.test, session.peer);
+        (session.log)(&Event::Closed { test, peer });
     }
     Ok(())
 }
@@ -143,6 +153,10 @@ impl Session {
             }
             self.exchange(port, state)?;
         }
+        if state.at() == SessionState::Closed {
+            // Before the client hears it: it may come again at once.
+            self.over.store(true, Ordering::Release);
+        }
         match state.at() {
             // What comes now belongs to the run.
             SessionState::Running => Ok(()),
@@ -176,6 +190,18 @@ impl Session {
         } else if let Some(why) = state.refusal() {
             let reason = why.to_owned();
             (self.log)(&Event::Denied { test, peer, reason });
+        }
+    }
+
+    fn tell_what_is_stored(&self, state: &ServerSession) {
+        if let Some((name, files, bytes)) = state.stored() {
+            (self.log)(&Event::Stored {
+                test: self.test,
+                peer: self.peer,
+                name: shown(name),
+                files,
+                bytes,
+            });
         }
     }
 

@@ -193,7 +193,7 @@ fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
             .count()
     };
     assert_eq!((said("opened by"), said("granted `a test`")), (1, 1));
-    assert_eq!(said("stopped by the client after"), 1, "{events:?}");
+    assert_eq!(said("ended by the client after"), 1, "{events:?}");
 }
 
 #[test]
@@ -459,7 +459,7 @@ fn a_client_that_gives_up_says_so_and_makes_room_at_once() {
             .is_some_and(|why| why.starts_with("interrupted"))
     );
     let begin = Instant::now();
-    server.wait_for(|e| e.to_string().contains("stopped by the client after"));
+    server.wait_for(|e| e.to_string().contains("ended by the client after"));
     let mut again = go(&server, key("a"), &spec(200, vec![]), Options::default());
     while again.is_err() && begin.elapsed() < Duration::from_secs(5) {
         again = go(&server, key("a"), &spec(200, vec![]), Options::default());

@@ -27,7 +27,8 @@ impl Tally {
     pub fn note(&self, event: &Event) {
         let one = |n: &AtomicU64| n.fetch_add(1, Ordering::Relaxed);
         match event {
-            Event::Opened { .. } => _ = one(&self.opened),
+            // A session without flows is no test: clients measure a round trip before one.
+            Event::Granted { flows, .. } if *flows > 0 => _ = one(&self.opened),
             Event::Refused { .. } | Event::Denied { .. } => _ = one(&self.refused),
             Event::Lost { .. } => _ = one(&self.lost),
             Event::Finished { received, sent, .. } => {
@@ -39,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Tests opened, and tests and clients refused.
+    /// Tests granted, and tests and clients refused.
     pub fn opened_and_refused(&self) -> [u64; 2] {
         [&self.opened, &self.refused].map(|n| n.load(Ordering::Relaxed))
     }
@@ -75,7 +76,7 @@ pub fn page(tally: &Tally, board: &Board) -> String {
     for (name, help, n) in [
         (
             "tests_opened_total",
-            "Sessions that clients have opened",
+            "Tests that clients were granted",
             &tally.opened,
         ),
         (
@@ -124,7 +125,19 @@ mod tests {
     fn what_ended_is_counted() {
         let (tally, board) = (Tally::default(), Board::default());
         let peer = SocketAddr::from(([192, 0, 2, 1], 9));
+        let granted = |test, flows| Event::Granted {
+            test,
+            peer,
+            label: "send".to_owned(),
+            flows,
+            seconds: 1.0,
+            notes: Vec::new(),
+        };
+        // The first only measures a round trip.
         tally.note(&Event::Opened { test: 1, peer });
+        tally.note(&granted(1, 0));
+        tally.note(&Event::Opened { test: 2, peer });
+        tally.note(&granted(2, 1));
         tally.note(&Event::Finished {
             test: 1,
             peer,
