@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_kernel::RunningTcp;
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content};
@@ -184,10 +185,17 @@ impl<'a> Peer<'a> {
             let proofs = proofs.map_err(|e| SessionError::Far(e.to_string()))?;
             *self.proofs.lock().unwrap_or_else(PoisonError::into_inner) = proofs;
         }
+        let most = client.grant().max_rate;
         if done.far.is_some() {
             client.close();
         }
-        let outcome = done.merge(&spec)?;
+        let mut outcome = done.merge(&spec)?;
+        if self.kernel.is_none() && most.is_some() {
+            outcome.flows.iter_mut().for_each(held_by_the_server);
+        }
+        if self.until_complete && outcome.partial.is_none() {
+            outcome.partial = unfinished(&spec, &outcome);
+        }
         outcome
             .flows
             .iter()
@@ -206,6 +214,24 @@ fn stacks(spec: &RunSpec, done: &Done) -> Vec<(u32, String)> {
             Some((s.flow, flow.stacks(&s.record.stacks)))
         })
         .collect()
+}
+
+/// The server allows no more than a rate: what refuses packets at both ends is that, and no queue
+/// of theirs.
+fn held_by_the_server(flow: &mut FlowOutcome) {
+    let limited = &mut flow.totals.limited;
+    let refused = limited.of(Limit::LocalQueue);
+    *limited = limited
+        .since(LimitTimes::one(Limit::LocalQueue, refused))
+        .plus(LimitTimes::one(Limit::Rate, refused));
+}
+
+/// The time of a transfer was over before all of it had arrived.
+fn unfinished(spec: &RunSpec, outcome: &Outcome) -> Option<String> {
+    let finite = spec.flows.iter().map(|f| f.sender.transfer.is_some());
+    let open = finite.zip(&outcome.flows);
+    let open = open.filter(|(finite, flow)| *finite && flow.completed.is_none());
+    (open.count() > 0).then(|| "the time was over before all data had arrived".to_owned())
 }
 
 /// Nothing of a flow arrived, while control messages, which are shorter, did: a link on the way may

@@ -154,6 +154,11 @@ impl Way {
         }
     }
 
+    /// Addresses of the server.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
     /// Datagrams are to leave in bulk, and this system has no segmentation offload for UDP: they
     /// leave one by one.
     pub fn lacks_segmentation(&self) -> bool {

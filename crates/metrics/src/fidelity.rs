@@ -23,6 +23,7 @@ mod host;
 mod words;
 
 use fullpipe_run::Outcome;
+use fullpipe_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +133,7 @@ impl Fidelity {
     pub fn of(outcome: &Outcome) -> Option<Fidelity> {
         let f = outcome.fidelity.as_ref()?;
         let rtt = smallest_rtt(outcome);
-        let late = |span: fullpipe_units::Span| f.path_added.map(|_| span.as_millis_f64());
+        let late = |span: Span| f.path_added.map(|_| span.as_millis_f64());
         let path_added_ms = f.path_added.map(|span| span.as_millis_f64());
         let [near, far] = [&f.near, &f.far].map(HostFidelity::of);
         let bounds = match f.path_added {
@@ -203,12 +204,19 @@ fn part(value: f64, bound: f64) -> f64 {
     if bound > 0.0 { value / bound } else { 0.0 }
 }
 
-/// Of flows, short flows and probes, milliseconds.
+/// Of flows, short flows and probes, milliseconds. A warm-up fills queues, whose delay is no part
+/// of the path: where rows or answers of it are kept, they count.
 fn smallest_rtt(outcome: &Outcome) -> f64 {
     let flows = outcome.flows.iter().map(|f| &f.rtt);
     let short = outcome.arrivals.iter().map(|a| &a.rtt);
     let probes = outcome.answered().map(|c| &c.delay);
-    let all = flows.chain(short).chain(probes).filter_map(|rtt| rtt.min());
+    let measured = flows.chain(short).chain(probes).filter_map(|rtt| rtt.min());
+    let rows = outcome.flows.iter().filter_map(|f| f.series.rows.last());
+    let seen = rows.map(|row| row.min_rtt).filter(|rtt| *rtt < Span::MAX);
+    let answers = outcome.answered().flat_map(|c| &c.series);
+    let answers = answers.map(|(_, rtt)| *rtt);
+    let all = measured.chain(seen).chain(answers);
+    let all = all.filter(|rtt| *rtt > Span::ZERO);
     all.min().map_or(0.0, |rtt| rtt.as_millis_f64())
 }
 
@@ -256,7 +264,6 @@ const OVER_A_NETWORK: f64 = 5.0;
 #[cfg(test)]
 mod tests {
     use fullpipe_run::{HostLateness, Lateness};
-    use fullpipe_units::Span;
 
     use super::*;
     use crate::testing::{flow, outcome};
@@ -300,6 +307,35 @@ mod tests {
     fn hosts(rtt_ms: u64, near: HostLateness, far: HostLateness) -> Fidelity {
         let f = path(100, 0);
         judged(rtt_ms, fullpipe_run::Fidelity { near, far, ..f })
+    }
+
+    /// A queue that a warm-up has filled stays full: the path itself was seen before.
+    #[test]
+    fn the_round_trip_is_that_of_the_whole_run() {
+        let row = fullpipe_flow::TraceRow {
+            min_rtt: Span::from_millis(40),
+            ..fullpipe_flow::TraceRow::default()
+        };
+        let mut main = flow("a");
+        main.rtt.record(Span::from_millis(54));
+        main.series.rows.push(row);
+        let mut o = outcome(vec![main], 1, 0, 1);
+        o.fidelity = Some(path(10, 0));
+        let f = Fidelity::of(&o).unwrap();
+        assert_eq!(f.rtt_ms, 40.0);
+        // Datagrams that nobody answers have none.
+        let mut o = outcome(Vec::new(), 1, 0, 1);
+        o.fidelity = Some(path(10, 0));
+        let f = Fidelity {
+            near: Some(HostFidelity::default()),
+            ..Fidelity::of(&o).unwrap()
+        };
+        assert!(
+            f.sentence()
+                .contains("a round trip (RTT not measured) grew"),
+            "{}",
+            f.sentence()
+        );
     }
 
     #[test]

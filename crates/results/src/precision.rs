@@ -127,6 +127,7 @@ mod tests {
         let flow = |(i, samples): (usize, &&[Option<f64>])| FlowResult {
             name: format!("f{i}"),
             stack: "reno".into(),
+            delivered_bytes: None,
             metrics: Estimates::from([("goodput_mbps".to_owned(), Estimate::of(samples))]),
         };
         CaseResult {
@@ -149,6 +150,7 @@ mod tests {
             fidelity: None,
             partial: None,
             simulated_s: 1.0,
+            warmup_s: 0.0,
             delivered_packets: 1,
             wall_s: None,
             packets_per_s: None,

@@ -54,8 +54,8 @@ pub fn watch(shown: Shown, live: &Live, done: &AtomicBool) {
                 due += every;
             }
             match shown {
-                Shown::Line => draw(&line(&before, &now)),
-                Shown::Lines(_) => output::say(&line(&before, &now)),
+                Shown::Line => draw(&line(&before, &now, Resent::SoFar)),
+                Shown::Lines(_) => output::say(&line(&before, &now, Resent::Since)),
                 _ => {
                     // A reader that has gone away is noticed when the result is written.
                     let _ = output::data(&format!("{}\n", object(&before, &now)));
@@ -81,9 +81,18 @@ fn draw(line: &str) {
     let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
 }
 
+/// Which retransmissions a line counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resent {
+    /// All of the run: the line is always the same one.
+    SoFar,
+    /// Those since the line before.
+    Since,
+}
+
 /// `  4.5 s   941 Mbit/s   cwnd 1,250   rtt 80.2 ms   12 retransmits`, of all flows together; of
 /// flows in both directions `941 up, 388 down Mbit/s`.
-fn line(before: &Snapshot, now: &Snapshot) -> String {
+fn line(before: &Snapshot, now: &Snapshot, resent: Resent) -> String {
     let flows = &now.run.flows;
     let seconds = (now.at - before.at).as_secs_f64();
     let all = || now.flows.iter().zip(flows).enumerate();
@@ -127,7 +136,11 @@ fn line(before: &Snapshot, now: &Snapshot) -> String {
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         line += &format!("  rtt {} ms", number(mean, 3));
     }
-    let again: u64 = now.flows.iter().filter_map(|f| f.retransmits).sum();
+    let all_of = |at: &Snapshot| -> u64 { at.flows.iter().filter_map(|f| f.retransmits).sum() };
+    let again = match resent {
+        Resent::SoFar => all_of(now),
+        Resent::Since => all_of(now).saturating_sub(all_of(before)),
+    };
     if all().any(|(_, (f, _))| f.retransmits.is_some()) {
         let plural = if again == 1 { "" } else { "s" };
         line += &format!("  {} retransmit{plural}", number(again as f64, 1));
@@ -215,9 +228,12 @@ mod tests {
     fn the_line_says_what_happened_since_the_last() {
         let (a, b) = snapshots();
         assert_eq!(
-            line(&a, &b),
+            line(&a, &b, Resent::SoFar),
             "    2.0 s  20.0 Mbit/s  75.0 %  cwnd 1,250  rtt 80.0 ms  12 retransmits"
         );
+        // As the objects have it.
+        let since = line(&a, &b, Resent::Since);
+        assert!(since.ends_with("  9 retransmits"), "{since}");
     }
 
     #[test]
@@ -234,7 +250,7 @@ mod tests {
             ..LiveFlow::default()
         });
         b.run = Arc::new(run);
-        let line = line(&Snapshot::default(), &b);
+        let line = line(&Snapshot::default(), &b, Resent::Since);
         assert!(line.contains("15.0 up, 7.50 down Mbit/s"), "{line}");
     }
 
@@ -260,7 +276,7 @@ mod tests {
             delivered: 3000,
             ..LiveFlow::default()
         };
-        let line = line(&Snapshot::default(), &b);
+        let line = line(&Snapshot::default(), &b, Resent::Since);
         assert_eq!(line, "    2.0 s  15.0 Mbit/s  75.0 %");
         let object = object(&Snapshot::default(), &b);
         assert_eq!(object["flows"][0]["cwnd_segments"], Value::Null);

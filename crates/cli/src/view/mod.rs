@@ -94,12 +94,17 @@ fn spread(result: &RunResult) -> String {
     let partial = result.partial();
     let mut out = partial.map_or(String::new(), |why| format!("PARTIAL: {why}\n"));
     out += &match (few, many) {
+        // What another run over a network would bring, no seed decides.
+        (_, 0 | 1) if result.peer.is_some() => String::new(),
         (_, 0 | 1) => "1 seed: the spread between seeds is unknown\n".to_owned(),
         (a, b) if a == b => {
             format!("mean ± half width of its 95 % interval, over {a} seeds{SAME}\n")
         }
         (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds{SAME}\n"),
     };
+    if let Some(warmup) = warmup(result) {
+        out += &format!("{warmup}\n");
+    }
     if let Some(missed) = result.unsure() {
         out += &format!("{missed}\n");
     }
@@ -113,6 +118,20 @@ fn spread(result: &RunResult) -> String {
         out += &format!("NOT VALID: {untrue}\n");
     }
     out
+}
+
+/// What of the runs the table does not count.
+fn warmup(result: &RunResult) -> Option<String> {
+    let spans = || result.cases.iter().map(|c| c.warmup_s);
+    let (least, most) = (
+        spans().reduce(f64::min)?,
+        spans().reduce(f64::max).filter(|most| *most > 0.0)?,
+    );
+    let first = match least == most {
+        true => text::plain(most),
+        false => format!("{} to {}", text::plain(least), text::plain(most)),
+    };
+    Some(format!("the first {first} s are not counted (warm-up)"))
 }
 
 /// What a mean without an interval is, where there are several seeds.

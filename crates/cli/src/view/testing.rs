@@ -26,6 +26,7 @@ pub(crate) fn case(
         FlowResult {
             name: (*name).to_owned(),
             stack: (*stack).to_owned(),
+            delivered_bytes: None,
             metrics: metrics.map(|(k, v)| (k.to_owned(), v)).into(),
         }
     };
@@ -48,6 +49,7 @@ pub(crate) fn case(
         fidelity: None,
         partial: None,
         simulated_s: 60.0,
+        warmup_s: 0.0,
         delivered_packets: 1,
         wall_s: None,
         packets_per_s: None,
@@ -77,6 +79,8 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         kernel: None,
         brought: Vec::new(),
         peer: None,
+        began: None,
+        duration_s: None,
         quick: false,
         expectations: vec![
             judged(Some(85.25), [80.0, 90.0], true),

@@ -53,9 +53,9 @@ impl Fidelity {
         }
         if self.added_bound_ms > 0.0 && self.added_ms > self.added_bound_ms {
             faults.push(format!(
-                "{} was the latest: a round trip of {} ms grew by {} ms on average (bound {} ms)",
+                "{} was the latest: {} grew by {} ms on average (bound {} ms)",
                 self.latest(),
-                short(self.rtt_ms),
+                self.round_trip(),
                 short(self.added_ms),
                 short(self.added_bound_ms),
             ));
@@ -111,14 +111,22 @@ impl Fidelity {
             None => format!("{name} not known"),
         };
         format!(
-            "a round trip of {} ms grew by {} ms on average (bound {} ms): {}, {}, {}",
-            short(self.rtt_ms),
+            "{} grew by {} ms on average (bound {} ms): {}, {}, {}",
+            self.round_trip(),
             short(self.added_ms),
             short(self.added_bound_ms),
             part("near host", added(&self.near)),
             part("path", self.path_added_ms),
             part("far host", added(&self.far)),
         )
+    }
+
+    /// `a round trip of 80 ms`; datagrams that nobody answers measure none.
+    fn round_trip(&self) -> String {
+        match self.rtt_ms > 0.0 {
+            true => format!("a round trip of {} ms", short(self.rtt_ms)),
+            false => "a round trip (RTT not measured)".to_owned(),
+        }
     }
 
     /// The part of the test bed that added most to a round trip, in words.

@@ -6,7 +6,7 @@
 use fullpipe_run::{
     ArrivalOutcome, ArrivalSpec, CrossOutcome, CrossSpec, Outcome, RunSpec, Transfer,
 };
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use crate::number::ratio;
 
@@ -119,9 +119,20 @@ impl<'a> DatagramsView<'a> {
         self.to.saturating_since(self.from).as_secs_f64()
     }
 
-    /// The same, until the last datagram has arrived.
+    /// The same, until the last datagram has arrived. Over a network the clock of the host at which
+    /// they arrive is ahead by an unknown part of a round trip: there the shortest delay, which has
+    /// that part, does not count.
     pub fn seconds_of_arrival(&self) -> f64 {
-        let to = self.to.max(self.source.last_arrival);
+        let is_network = |f: &fullpipe_run::Fidelity| f.path_added.is_none();
+        let shortest = match self.outcome.fidelity.as_ref().is_some_and(is_network) {
+            true => self.source.delay.min().unwrap_or_default(),
+            false => Span::ZERO,
+        };
+        let last = self
+            .source
+            .last_arrival
+            .saturating_since(Time::ZERO + shortest);
+        let to = self.to.max(Time::ZERO + last);
         to.saturating_since(self.from).as_secs_f64()
     }
 

@@ -50,8 +50,12 @@ pub struct CaseResult {
     /// was measured until then. Absent where all runs are whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
-    /// Virtual time of one run, seconds.
+    /// Length of one run, seconds: of virtual time, or of real time where the path is real.
     pub simulated_s: f64,
+    /// Time at the begin of each run that rates, RTTs and windows do not count, seconds
+    /// (`[measure] warmup`); absent where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warmup_s: f64,
     /// Data packets that reached a receiver, all seeds together.
     pub delivered_packets: u64,
     /// Wall time of all its runs, seconds; absent in stored results and where every run was taken
@@ -63,6 +67,12 @@ pub struct CaseResult {
     pub packets_per_s: Option<f64>,
 }
 
+// By reference, as serde calls it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
 /// Result of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Flow")]
@@ -71,6 +81,10 @@ pub struct FlowResult {
     pub name: String,
     /// Canonical spelling of the stack; of one that changes, `reno, from 4.0 s cubic`.
     pub stack: String,
+    /// Payload that arrived since the flow's start, each byte once, of a run over a network; absent
+    /// in stored results, which have `delivered_segments`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_bytes: Option<u64>,
     /// By metric name (`rtt_ms.p95`, `var.w_max.last`).
     #[serde(flatten, with = "Members::<json::Flow>")]
     pub metrics: Estimates,
@@ -238,6 +252,7 @@ impl CaseResult {
         let flow = |g: &FlowGroup| FlowResult {
             name: g.name.clone(),
             stack: g.stack.clone(),
+            delivered_bytes: None,
             metrics: Estimates::new(),
         };
         let mut result = CaseResult {
@@ -254,6 +269,7 @@ impl CaseResult {
             fidelity: None,
             partial: None,
             simulated_s: 0.0,
+            warmup_s: case.warmup.as_secs_f64(),
             delivered_packets: 0,
             wall_s: None,
             packets_per_s: None,

@@ -224,6 +224,7 @@ mod tests {
         FlowResult {
             name: "main".into(),
             stack: "reno".into(),
+            delivered_bytes: None,
             metrics: metrics
                 .into_iter()
                 .map(|(k, v)| (k.to_owned(), v))

@@ -59,6 +59,13 @@ pub struct RunResult {
     /// says nothing about what was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// When it was begun (RFC 3339, UTC), of a run over a network; absent in stored results, which
+    /// are the same bytes whenever they are computed again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<String>,
+    /// How long that run lasted, seconds; absent like `began`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
     /// Run with what the scenario's `[quick]` sets; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
@@ -94,6 +101,8 @@ impl RunResult {
             kernel: None,
             brought: Vec::new(),
             peer: None,
+            began: None,
+            duration_s: None,
             quick: scenario.quick,
             cases,
             expectations,
@@ -148,6 +157,8 @@ impl RunResult {
                 scenario: &self.scenario,
                 ground: &self.ground,
                 peer: self.peer.as_deref(),
+                began: self.began.as_deref(),
+                duration_s: self.duration_s,
                 case,
                 expectations: judged.filter(|e| e.params == case.params).collect(),
             }
@@ -157,8 +168,10 @@ impl RunResult {
     /// The same without wall times: what a store keeps.
     pub fn without_times(&self) -> RunResult {
         let mut stored = self.clone();
+        (stored.began, stored.duration_s) = (None, None);
         for case in &mut stored.cases {
             (case.wall_s, case.packets_per_s) = (None, None);
+            case.flows.iter_mut().for_each(|f| f.delivered_bytes = None);
         }
         stored
     }
@@ -184,7 +197,7 @@ struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     fn new(result: &'a RunResult, cases: EachCase<'a>) -> Stored<'a> {
-        // Every field, so that a new one is not forgotten.
+        // Every field, so that a new one is not forgotten; when it was begun is not kept.
         let RunResult {
             fullpipe,
             scenario,
@@ -192,6 +205,8 @@ impl<'a> Stored<'a> {
             kernel,
             brought,
             peer,
+            began: _,
+            duration_s: _,
             quick,
             cases: _,
             expectations,
@@ -240,6 +255,12 @@ pub struct CaseLine<'a> {
     /// The other host of a path that was not the scenario's ([`RunResult::peer`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<&'a str>,
+    /// When the run over a network was begun ([`RunResult::began`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began: Option<&'a str>,
+    /// How long it lasted, seconds ([`RunResult::duration_s`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
     /// The case.
     #[serde(flatten)]
     pub case: &'a CaseResult,

@@ -276,6 +276,8 @@ impl<'a> Assembly<'a> {
             scenario: &self.scenario.name,
             ground: self.ground,
             peer: self.peer,
+            began: None,
+            duration_s: None,
             case,
             expectations,
         };

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 /// A flag cannot be read.
 pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure> {
     let mut d = Document::new("send", &about(args, host));
-    duration(&mut d, args)?;
+    duration(&mut d, args, rtt)?;
     path(&mut d, rtt);
     d.table("[measure]");
     d.text("interval", &interval(args)?, "--interval");
@@ -109,7 +109,18 @@ fn about(args: &Send, host: &str) -> String {
     }
 }
 
-fn duration(d: &mut Document, args: &Send) -> Result<(), Failure> {
+/// Of datagrams alone: how long the last ones may take, when none are sent any more.
+fn tail(rtt: Span) -> Span {
+    (rtt * 2).max(LEAST_TAIL)
+}
+
+fn duration(d: &mut Document, args: &Send, rtt: Span) -> Result<(), Failure> {
+    if args.only_traffic {
+        let time = span(args.time.as_deref().unwrap_or("10s"), "--time")?;
+        let all = time + tail(rtt);
+        d.text("duration", &format!("{}ns", all.as_nanos()), "--time");
+        return Ok(());
+    }
     let default = match (&args.size, args.request.and(args.count)) {
         (Some(_), _) => LONG.to_owned(),
         // The last one has as long as the one before, and two seconds.
@@ -193,6 +204,10 @@ fn traffic(d: &mut Document, args: &Send, index: usize, text: &str) -> Result<()
         d.text("direction", "reverse", "--reverse");
     }
     let mut rated = false;
+    // What is sent last arrives, too, and is not taken for lost.
+    if args.only_traffic && !all.iter().any(|p| p.starts_with("stop")) {
+        d.text("stop", args.time.as_deref().unwrap_or("10s"), "--time");
+    }
     for part in &all[1..] {
         let Some((key, value)) = part.split_once('=') else {
             let message = format!("--traffic: `{part}`: expected KEY=VALUE");
@@ -219,6 +234,8 @@ fn set(d: &mut Document, args: &Send) {
     }
 }
 
+/// Queues of a congested path hold datagrams longer than a short round trip.
+const LEAST_TAIL: Span = Span::from_millis(500);
 /// Of `--bidir`, the flow from there.
 const BACK: &str = "back";
 /// Of what is told while a run lasts.

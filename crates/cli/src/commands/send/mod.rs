@@ -89,11 +89,13 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     ground.takes_orders = args.control.is_some();
     let kept = args.history.as_deref().map(begin).transpose()?;
     let out = kept.as_deref().or(args.out.as_deref());
+    let begun = moment();
     let ran = watched(args, &scenario, &ground, &live, out);
     if let (Err(_), Some(run)) = (&ran, &kept) {
         History::cancel(run);
     }
-    let ran = ran?;
+    let mut ran = ran?;
+    dated(&mut ran.result, &scenario, &ground, begun);
     say_notes(args, &ground);
     let whole = say_proofs(args, &scenario, &ground)?;
     finish(args, &scenario, &ran, whole, kept.as_deref())
@@ -101,11 +103,34 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
 
 /// The directory of this run in the history `dir`.
 fn begin(dir: &Path) -> Result<PathBuf, Failure> {
+    History::begin(dir, moment())
+        .map_err(|e| Failure::io(format_args!("cannot write into {}", dir.display()), &e))
+}
+
+/// What monitoring takes beside the metrics: when it was, how long, and bytes by flow.
+fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: Moment) {
+    result.began = Some(begun.rfc3339());
+    let (Some(case), Some(of)) = (result.cases.first_mut(), scenario.cases.first()) else {
+        return;
+    };
+    result.duration_s = Some(case.simulated_s);
+    let mut spec = of.run_spec(0);
+    ground.fit(&mut spec);
+    for (flow, group) in case.flows.iter_mut().zip(of.flows.iter()) {
+        let delivered = flow.metrics.get("delivered_segments");
+        let segments = delivered.and_then(|estimate| estimate.mean);
+        let first = spec.flows.get(group.members.start);
+        let bytes = segments
+            .zip(first)
+            .map(|(n, f)| n * f64::from(f.sender.mss));
+        flow.delivered_bytes = bytes.map(|bytes| bytes as u64);
+    }
+}
+
+fn moment() -> Moment {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ms = since.map_or(0, |since| since.as_millis());
-    let now = Moment(u64::try_from(ms).unwrap_or(Moment::LAST.0));
-    History::begin(dir, now)
-        .map_err(|e| Failure::io(format_args!("cannot write into {}", dir.display()), &e))
+    Moment(u64::try_from(ms).unwrap_or(Moment::LAST.0))
 }
 
 /// The scenario that the flags ask for, over a path with this round trip.

@@ -38,7 +38,7 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
         output::data(&format!(
             "ping {name}: {} of {}\n",
             counted(args.count.get() as usize, "probe"),
-            args.size
+            size(&args.size)
         ))?;
     }
     let outcome = std::thread::scope(|scope| {
@@ -90,9 +90,17 @@ fn document(args: &Ping) -> Result<Document, Failure> {
     d.text("name", "ping", "");
     d.text("kind", "ping", "");
     d.text("interval", &args.interval, "--interval");
-    d.text("size", &args.size, "--size");
+    d.text("size", &size(&args.size), "--size");
     d.text("stop", &format!("{}ns", stop.as_nanos().max(1)), "--count");
     Ok(d)
+}
+
+/// A number alone counts bytes, as for ping(8).
+fn size(text: &str) -> String {
+    match !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{text}B"),
+        false => text.to_owned(),
+    }
 }
 
 /// Prints answers as they come.
@@ -228,6 +236,12 @@ mod tests {
             sorted,
             partial: None,
         }
+    }
+
+    #[test]
+    fn a_size_without_a_unit_is_in_bytes() {
+        assert_eq!((size("1400"), size("64B")), ("1400B".into(), "64B".into()));
+        assert_eq!(size("1kB"), "1kB");
     }
 
     #[test]
