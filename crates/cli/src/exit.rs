@@ -133,7 +133,11 @@ pub fn usage(error: &clap::Error) -> Exit {
             let text = text.replacen("\n\n", &format!("\n\n  hint: {hint}\n\n"), 1);
             text.replace("\n\n\n", "\n\n")
         }
-        None => text,
+        None => {
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines.retain(|line| !line.contains("as a value, use"));
+            lines.join("\n").replace("\n\n\n", "\n\n")
+        }
     };
     crate::output::say(text.trim_end());
     Exit::Usage
@@ -164,12 +168,22 @@ fn habit(error: &clap::Error) -> Option<String> {
                 _ => habit_at_ping(flag),
             }?
         }
+        (ErrorKind::UnknownArgument, "-c" | "--client") => {
+            "the client is a command: `fullpipe send HOST`"
+        }
+        (ErrorKind::UnknownArgument, "-s" | "--server") => {
+            "the server is a command: `fullpipe serve`"
+        }
         // The flags of a test from memory beside files.
         (ErrorKind::ArgumentConflict, "send") => {
             let both = [ContextKind::InvalidArg, ContextKind::PriorArg].map(named);
             let has = |flag: &str| both.iter().flatten().any(|name| name.starts_with(flag));
             match has("[FILE|TO]") {
-                true if has("--streams") => "a port follows the host: `HOST:PORT:NAME`",
+                true if has("--streams") => {
+                    "a copy uses one stream: leave out `-P` (a port follows the host: \
+                     `HOST:PORT:NAME`)"
+                }
+                true if has("--size") => "a copy sends whole files: leave out `-n`",
                 true if has("--reverse") => {
                     "directories need no flag; what comes from there is `fullpipe send HOST:NAME .`"
                 }
@@ -198,6 +212,16 @@ fn habit_at_send(flag: &str) -> Option<&'static str> {
         "d" | "dualtest" => "`--bidir`",
         "server" => "`fullpipe serve` is the server",
         "get-server-output" => "the result holds what both ends measured: `--format json`",
+        "V" => "`-v` says more; `--format json` has every number",
+        "1" | "one-off" | "s" => OF_A_SERVER,
+        "B" | "bind" | "bind-dev" => {
+            "there is none: the route to the host decides which of this host's addresses is used"
+        }
+        "F" | "file" => "files are copied: `fullpipe send FILE HOST:`",
+        "N" | "no-delay" => "there is none to switch off: no segment waits for more data (Nagle)",
+        "S" | "tos" | "dscp" => "there is none: packets leave with DSCP 0",
+        "T" | "title" => "there is none: `--history DIR` keeps each run under its time",
+        "connect-timeout" => "there is none: a host that does not answer is given up after 10 s",
         "f" => "rates are in Mbit/s; `--format json` is for programs",
         "r" | "recursive" | "a" | "archive" => {
             "directories need no flag: they are copied with all that is below them"
@@ -214,6 +238,7 @@ fn habit_at_serve(flag: &str) -> Option<&'static str> {
         "B" | "bind" => "`--listen ADDRESS`",
         "D" | "daemon" => "`fullpipe serve &`; docs/packages.md has it as a service of systemd",
         "J" | "json" => "`--log json`",
+        "1" | "one-off" => OF_A_SERVER,
         "4" => "`--listen 0.0.0.0`: IPv4 only",
         "6" => "`--listen '[::]'`, the default: IPv6, and IPv4 with it",
         _ => return None,
@@ -260,6 +285,10 @@ fn habit_at_observe(flag: &str) -> Option<&'static str> {
 fn habit_at_ping(flag: &str) -> Option<&'static str> {
     Some(match flag {
         "p" | "port" => "a port follows the host: `fullpipe ping HOST:7000`",
+        "f" | "flood" => "`--interval 10ms --count 1000` sends many; there is no flood",
+        "W" | "w" | "timeout" | "deadline" => {
+            "there is none: a probe without an answer 1 s after the last was sent is lost"
+        }
         "4" | "6" => OF_A_FAMILY,
         _ => return None,
     })
@@ -310,6 +339,9 @@ const OTHER_COMMANDS: &[(&[&str], &str)] = &[
     (&["info", "capabilities"], "doctor"),
     (&["response", "formula"], "law"),
 ];
+
+/// `-1`, which ends iperf3's server after a test.
+const OF_A_SERVER: &str = "there is none: `fullpipe serve` serves until Ctrl-C";
 
 /// `-4` and `-6` where another host is named.
 const OF_A_FAMILY: &str = "the address decides: give that of IPv4 or IPv6 for the name";

@@ -207,7 +207,10 @@ fn find(name: &str) -> Result<Registered, StackError> {
                 false => nearest(
                     name,
                     entries().flat_map(|e| iter::once(e.name).chain(e.aliases.iter().copied())),
-                ),
+                )
+                // By the name that is in the list of those known.
+                .and_then(|near| entries().find(|e| e.answers_to(near)))
+                .map(|e| e.name),
             },
             known: entries().map(|e| e.name).collect(),
         })

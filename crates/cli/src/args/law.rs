@@ -7,6 +7,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_units::{Rate, Span};
 
 use super::figure::Print;
+use super::parse::quantity;
 
 /// `fullpipe law`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -25,7 +26,7 @@ pub struct Law {
     pub rtt: Span,
 
     /// Rate of a path whose window is to be among them: rate x rtt in packets of mss + 52 bytes
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>)]
     pub rate: Option<Rate>,
 
     /// Segment size, bytes of payload

@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_observe::{Filter, Network};
 use fullpipe_units::Span;
 
-use super::parse::{interval, loopback};
+use super::parse::{interval, loopback, port, time};
 
 /// Which flows are looked at, and how often.
 #[derive(Clone, Debug, ClapArgs)]
@@ -18,7 +18,7 @@ pub struct Look {
     pub to: Vec<Network>,
 
     /// Only flows from or to this port; may be given several times
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub port: Vec<u16>,
 
     /// Also flows within this host
@@ -54,7 +54,7 @@ pub struct Observe {
     pub look: Look,
 
     /// Stop after this time [default: at Ctrl-C]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Span>,
 
     /// Name the processes that hold the flows; those of other users need root
@@ -94,7 +94,7 @@ pub struct Top {
     pub look: Look,
 
     /// Stop after this time [default: at q or Ctrl-C]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Span>,
 
     /// What the flows are sorted by

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use fullpipe_metrics::LOSS_TIME;
-use fullpipe_units::Span;
+use fullpipe_units::{ParseQuantityError, Span};
 
 /// A seed.
 pub fn seed(text: &str) -> Result<u64, String> {
@@ -18,9 +18,42 @@ pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "expected a whole number, at least 1".to_owned())
 }
 
+/// A quantity with its unit; where it has none, or another's, with what to write instead.
+pub(super) fn quantity<T: FromStr<Err = ParseQuantityError>>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|e: ParseQuantityError| hinted(&e, e.hint()))
+}
+
+/// A time. People who leave its unit out mean seconds.
+pub(super) fn time(text: &str) -> Result<Span, String> {
+    text.parse().map_err(|e: ParseQuantityError| {
+        let seconds = text.trim().parse::<f64>().is_ok_and(|s| s >= 0.0);
+        let hint = match seconds {
+            true => Some(format!("write `{}s`", text.trim())),
+            false => e.hint(),
+        };
+        hinted(&e, hint)
+    })
+}
+
+fn hinted(error: &ParseQuantityError, hint: Option<String>) -> String {
+    match hint {
+        Some(hint) => format!("{error}\n\n  hint: {hint}"),
+        None => error.to_string(),
+    }
+}
+
+/// A port, by its number.
+pub(super) fn port(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected the number of a port, 1 to 65535".to_owned()),
+        Ok(port) => Ok(port),
+    }
+}
+
 /// Time between two looks at flows.
 pub(super) fn interval(text: &str) -> Result<Span, String> {
-    let interval: Span = text.parse().map_err(|e| format!("{e}"))?;
+    let interval = time(text)?;
     match interval.as_secs_f64() {
         s if (0.01..=10.0).contains(&s) => Ok(interval),
         _ => Err("expected a time from 10ms to 10s".to_owned()),
@@ -29,7 +62,7 @@ pub(super) fn interval(text: &str) -> Result<Span, String> {
 
 /// Between two looks at a sender: 10 to 1000 a second.
 pub(super) fn between_looks(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|e| format!("{e}"))?;
+    let span = time(text)?;
     match (Span::from_millis(1)..=Span::from_millis(100)).contains(&span) {
         true => Ok(span),
         false => Err("1ms to 100ms, which is 1000 to 10 times a second".to_owned()),
@@ -106,7 +139,33 @@ fn fraction(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_units::Rate;
+
     use super::*;
+
+    #[test]
+    fn what_lacks_a_unit_is_told_how_it_is_written() {
+        let refused = quantity::<Rate>("1G").unwrap_err();
+        assert!(
+            refused.ends_with("\n\n  hint: write `1Gbit/s`"),
+            "{refused}"
+        );
+        for (text, hint) in [("60", "60s"), ("0.5", "0.5s")] {
+            let refused = time(text).unwrap_err();
+            assert!(
+                refused.ends_with(&format!("\n\n  hint: write `{hint}`")),
+                "{refused}"
+            );
+        }
+        assert_eq!(time("80ms"), Ok(Span::from_millis(80)));
+        let refused = interval("0.5").unwrap_err();
+        assert!(refused.contains("write `0.5s`"), "{refused}");
+        assert_eq!(port("443"), Ok(443));
+        for text in ["http", "0", "70000", ""] {
+            let refused = port(text).unwrap_err();
+            assert!(refused.contains("1 to 65535"), "{refused}");
+        }
+    }
 
     #[test]
     fn widths_on_paper() {

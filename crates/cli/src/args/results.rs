@@ -70,7 +70,7 @@ pub struct Export {
     pub source: PathBuf,
 
     /// Format of the export
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, alias = "format", value_enum, value_name = "FORMAT")]
     pub to: ExportFormat,
 
     /// Only this flow; qlog and xplot hold one

@@ -8,6 +8,7 @@ use fullpipe_net::session::PORT;
 use fullpipe_units::{Bytes, Rate, Span};
 
 use super::LiveFlags;
+use super::parse::{quantity, time};
 
 /// `fullpipe serve`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -42,15 +43,15 @@ pub struct Serve {
     pub new_key: Option<PathBuf>,
 
     /// Highest bit rate of a test in either direction, headers included [default: none]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>)]
     pub max_rate: Option<Rate>,
 
     /// Maximum duration of a test
-    #[arg(long, value_name = "TIME", default_value = "10min")]
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = time)]
     pub max_duration: Span,
 
     /// Maximum bytes of a test, both directions together [default: no limit]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::<Bytes>)]
     pub max_bytes: Option<Bytes>,
 
     /// Maximum number of tests at a time
@@ -71,7 +72,7 @@ pub struct Serve {
     pub max_window: u64,
 
     /// Maximum memory for the buffers of all tests together
-    #[arg(long, value_name = "SIZE", default_value = "1GB")]
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = quantity::<Bytes>)]
     pub max_memory: Bytes,
 
     /// Directory from which clients may fetch files and in which they may store files of up to
@@ -90,11 +91,11 @@ pub struct Serve {
 
     /// Maximum bytes on the disk of all partial files in DIR together [default: half of what is
     /// free at the start]
-    #[arg(long, value_name = "SIZE", requires = "files")]
+    #[arg(long, value_name = "SIZE", requires = "files", value_parser = quantity::<Bytes>)]
     pub max_partial: Option<Bytes>,
 
     /// How long running tests may continue after the first Ctrl-C or SIGTERM
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub grace: Span,
 
     /// How tests are watched

@@ -9,7 +9,7 @@ use fullpipe_observe::Network;
 use fullpipe_units::Span;
 
 use super::key_value;
-use super::parse::loopback;
+use super::parse::{loopback, port, time};
 
 /// Subcommands of `fullpipe tune` that need the kernel.
 #[derive(Clone, Debug, Subcommand)]
@@ -231,8 +231,9 @@ pub struct TunerSet {
     #[arg(value_name = "PATH|FLOW")]
     pub path: String,
 
-    /// Parameter of its stack and the new value, such as `a=6` or `max_ssthresh=200`
-    #[arg(value_name = "KEY=VALUE", required = true, value_parser = key_value)]
+    /// Parameter of its stack and the new value, such as `a=6` or `max_ssthresh=200`; several as
+    /// words or behind commas
+    #[arg(value_name = "KEY=VALUE", required = true, value_delimiter = ',', value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
     #[command(flatten)]
@@ -255,11 +256,11 @@ pub struct TunerWatch {
     pub to: Vec<Network>,
 
     /// Flows from or to this port, new ones too; may be given up to 8 times
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub port: Vec<u16>,
 
     /// Stop after this time [default: at Ctrl-C]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Span>,
 
     /// Also write a Parquet trace with a row per ACK; the file is there when the command ends
@@ -303,7 +304,7 @@ pub struct TunerInject {
     pub to: Option<Network>,
 
     /// Only flows from or to this port
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub port: Option<u16>,
 
     /// What is lost
@@ -328,7 +329,7 @@ pub struct TunerInject {
     pub bursts: Vec<f64>,
 
     /// How long, at most 10 minutes
-    #[arg(long, value_name = "TIME", required_unless_present = "clear")]
+    #[arg(long, value_name = "TIME", required_unless_present = "clear", value_parser = time)]
     pub duration: Option<Span>,
 
     /// Interface [default: the one that packets to `--to` leave by]
