@@ -25,6 +25,31 @@ pub struct Compiled {
     pub never_tune: Vec<RangeInclusive<u16>>,
 }
 
+impl Compiled {
+    /// Algorithms of the kernel that paths name and that are not among `available`, the words of
+    /// `tcp_available_congestion_control`: a sentence each. Without words nothing is known.
+    pub fn lacking(&self, available: &str) -> Vec<String> {
+        // Names of a tuner end their prefix with this sign, the kernel's own have none.
+        let own = available.split_whitespace();
+        let own: Vec<&str> = own.filter(|name| !name.contains('_')).collect();
+        let lacks = |rule: &Rule| match &rule.action {
+            Action::Kernel(name) if !own.is_empty() => {
+                let there = available.split_whitespace().any(|known| known == name);
+                (!there).then(|| {
+                    format!(
+                        "`path.{}`: the running kernel has no congestion control `{name}`; it has \
+                         {}; `modprobe tcp_{name}` loads its module, if there is one",
+                        rule.name,
+                        own.join(", ")
+                    )
+                })
+            }
+            _ => None,
+        };
+        self.rules.iter().filter_map(lacks).collect()
+    }
+}
+
 /// One path of the policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {

@@ -162,6 +162,11 @@ pub enum Via {
 
 const MINUTE: u64 = HOUR / 60;
 
+/// The keys of `[[path]]`.
+pub fn of_a_path() -> impl Iterator<Item = &'static str> {
+    PathKeys::KEYS.iter().map(|key| key.name)
+}
+
 /// Where a key that is unknown in one table may be at home.
 pub(crate) const SECTIONS: &[Section] = &[
     ("", Top::KEYS),

@@ -42,7 +42,7 @@ pub use compiled::{
     LAW_SCALABLE, LAW_TABLE, LAW_VEGAS, LAW_WESTWOOD, OnDaemonLoss, Params, Prefix, Row, Rule,
     Side, TABLE_ROWS,
 };
-pub use keys::Via;
+pub use keys::{Via, of_a_path};
 pub use laws::{Facts, Lowered, Refusal, lower};
 pub use matching::{Flow, Mismatch, Verdict};
 pub use measured::{Measured, Measurements};

@@ -92,6 +92,8 @@ impl From<JournalError> for DaemonError {
 
 pub(crate) const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
+/// The algorithms that the running kernel has.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// What was put on interfaces ([`crate::spread`]).
 const QUEUES: &str = "queues";
 /// What was measured of paths ([`crate::probing`]), readable by everybody.
@@ -407,6 +409,9 @@ impl Daemon {
     fn warnings(&self) -> Vec<String> {
         let warnings = self.policy.compiled.warnings.iter();
         let mut lines: Vec<String> = warnings.map(|w| format!("warning: {w}")).collect();
+        let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        let lacking = self.policy.compiled.lacking(&there).into_iter();
+        lines.extend(lacking.map(|w| format!("warning: {w}")));
         let limit = |name: &str| {
             let text = fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?;
             text.trim().parse::<u64>().ok()
@@ -707,7 +712,12 @@ fn reparametrized(
     let before = facts.stack.clone();
     let before = before.map_or_else(|| StackSpec::parse(&rule.stack), Ok);
     let stack = before.and_then(|stack| stack.changed(settings));
-    let stack = stack.map_err(|e| wrong(e.to_string()))?;
+    let stack = stack.map_err(|e| {
+        let hint = e
+            .hint()
+            .map_or(String::new(), |hint| format!("\nhint: {hint}"));
+        wrong(format!("{e}{hint}"))
+    })?;
     let window = |segments: u32| (segments > 0).then_some(f64::from(segments));
     let lowered = lower(
         &stack,
@@ -778,6 +788,14 @@ fn arm(name: &str, courses: &[&Course]) -> Value {
     })
 }
 
+/// Whether the kernel has an algorithm whose name begins so: it has as long as a flow runs it.
+fn has_names(prefix: &str) -> bool {
+    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
+    there
+        .split_whitespace()
+        .any(|name| name.starts_with(prefix))
+}
+
 /// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours, and
 /// those of its journal; queues of interfaces. What was changed since is left alone. Returns a line
 /// for each.
@@ -785,6 +803,11 @@ fn arm(name: &str, courses: &[&Course]) -> Value {
 /// # Errors
 /// A daemon runs, or the kernel refuses.
 pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, DaemonError> {
+    // No daemon was here, or its folder is gone: whether flows have names of ours is looked at
+    // before one is made.
+    if !state.exists() && !has_names(prefix) {
+        return Ok(Vec::new());
+    }
     let _lock = lock(state, DYING)?;
     let queues = state.join(QUEUES);
     let mut lines = spread::take_off(&queues, &scope)

@@ -346,3 +346,28 @@ fn a_law_that_gives_way_is_not_called_aggressive() {
     );
     assert_eq!(of("hstcp-lp"), "");
 }
+
+/// A name that the kernel does not have is told with those that it has.
+#[test]
+fn an_algorithm_that_the_kernel_lacks_is_named() {
+    let lacking = |name: &str, there: &str| {
+        let policy = path(&format!("kernel = \"{name}\""));
+        policy.compiled.lacking(there)
+    };
+    assert_eq!(
+        lacking("nope", "reno cubic fp_aimd\n"),
+        [
+            "`path.a`: the running kernel has no congestion control `nope`; it has reno, cubic; \
+             `modprobe tcp_nope` loads its module, if there is one"
+        ]
+    );
+    assert!(lacking("cubic", "reno cubic").is_empty());
+    // A kernel that does not say what it has is not doubted.
+    assert!(lacking("nope", "").is_empty());
+    assert!(
+        path("stack = \"reno\"")
+            .compiled
+            .lacking("cubic")
+            .is_empty()
+    );
+}

@@ -137,7 +137,7 @@ pub(super) fn returns<K: Kernel>(
                     returned.push((seen.key(), order.algorithm.clone()));
                     format!("{} again", order.algorithm)
                 }
-                Some(e) => format!("{}: refused, error {}", order.algorithm, -e),
+                Some(e) => format!("{}: {}", order.algorithm, super::refusal(e)),
                 None => "has ended".to_owned(),
             };
             let line: &mut String = said.entry(seen.key()).or_default();

@@ -25,6 +25,17 @@ use crate::kernel::{Counters, Kernel, KernelError, Seen};
 use crate::layout::{Control, Event, Listing, Order, OrderAction};
 use crate::sockets::Resize;
 
+/// The kernel's refusal of an order, by its negative error number.
+fn refusal(error: i32) -> String {
+    let number = -error;
+    let why = match number {
+        nix::libc::ENOENT => " (no such algorithm, or its module is not loaded)",
+        nix::libc::EPERM | nix::libc::EACCES => " (not permitted)",
+        _ => "",
+    };
+    format!("refused, error {number}{why}")
+}
+
 /// Why the tuner cannot do it.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
@@ -551,7 +562,7 @@ impl<K: Kernel> Tuner<K> {
             };
             self.log.push(match done {
                 0 => format!("{label}: {}", d.why),
-                e => format!("{label}: {}: refused, error {}", d.why, -e),
+                e => format!("{label}: {}: {}", d.why, refusal(e)),
             });
             let order = d.order.clone().unwrap_or_default();
             let known = Known {

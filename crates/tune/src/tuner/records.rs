@@ -41,7 +41,7 @@ impl<K: Kernel> Tuner<K> {
         self.log.push(match (o.flow.control, o.done) {
             (true, _) => format!("{label}: new, rule {name}: kept for comparison"),
             (_, 0) => format!("{label}: new, rule {name} ({stack}), was {}", o.flow.before),
-            (_, e) => format!("{label}: new, rule {name}: refused, error {}", -e),
+            (_, e) => format!("{label}: new, rule {name}: {}", super::refusal(e)),
         });
         if o.flow.control {
             return None;

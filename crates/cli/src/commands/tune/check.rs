@@ -4,6 +4,7 @@ use fullpipe_policy::{Action, PathFacts, Policy, Rule};
 use fullpipe_scenario::Diagnostics;
 use serde_json::{Value, json};
 
+use super::lacking::kernel_lacks;
 use super::measured::known;
 use crate::args::TuneCheck;
 use crate::commands::check::counted;
@@ -18,12 +19,14 @@ pub fn check(args: &TuneCheck) -> Result<Exit, Failure> {
     }
     match &read {
         Ok(policy) => {
-            for warning in &policy.compiled.warnings {
+            let lacking = kernel_lacks(&policy.compiled);
+            for warning in policy.compiled.warnings.iter().chain(&lacking) {
                 output::warning(warning);
             }
             if !args.json {
                 let paths = counted(policy.paths.len() + policy.waiting.len(), "path");
-                let warnings = counted(policy.compiled.warnings.len(), "warning");
+                let warnings = policy.compiled.warnings.len() + lacking.len();
+                let warnings = counted(warnings, "warning");
                 let file = args.policy.display();
                 output::data(&format!("{file}: ok: {paths}, {warnings}\n"))?;
             }
@@ -62,7 +65,9 @@ fn as_json(args: &TuneCheck, read: &Result<Policy, Diagnostics>) -> Value {
         Ok(policy) => {
             let pairs = policy.compiled.rules.iter().zip(&policy.paths);
             let paths = pairs.map(|(rule, facts)| path_json(rule, facts)).collect();
-            (policy.compiled.warnings.clone(), paths)
+            let mut warnings = policy.compiled.warnings.clone();
+            warnings.extend(kernel_lacks(&policy.compiled));
+            (warnings, paths)
         }
         Err(_) => (Vec::new(), Vec::<Value>::new()),
     };

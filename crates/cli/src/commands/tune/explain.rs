@@ -395,7 +395,7 @@ fn laws_text(out: &mut String, laws: &Laws) {
         &["window", "segments"][..],
         &["a", "seg/RTT"],
         &["b", ""],
-        &["recovery", "s"],
+        &["climb", "s"],
         &["loss rate", ""],
         &["Reno", "flows"],
         &["CUBIC", "Reno flows"],

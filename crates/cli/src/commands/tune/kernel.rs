@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser as _;
+use fullpipe_cc::registry::entries;
 use fullpipe_doctor::Finding;
 use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
-use fullpipe_policy::{Policy, Source};
+use fullpipe_policy::{Policy, Source, of_a_path};
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
 use fullpipe_tune::groups;
@@ -26,6 +27,7 @@ use fullpipe_tune::trial;
 use fullpipe_tune::tuner::PATIENCE;
 use serde_json::{Value, json};
 
+use super::lacking::kernel_lacks;
 use super::{arms, inject, measured, parameters, watch};
 use crate::args::TunerVerb;
 use crate::args::{
@@ -99,9 +101,18 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
                 arms::text(&compared)
             })?;
         }
-        TunerVerb::Adopt(state) => order(state, "adopt")?,
-        TunerVerb::Off(state) => order(state, "off")?,
-        TunerVerb::On(state) => order(state, "on")?,
+        TunerVerb::Adopt(state) => {
+            order(state, "adopt")?;
+            output::say("adopted: running flows have their path");
+        }
+        TunerVerb::Off(state) => {
+            order(state, "off")?;
+            output::say("off: all flows run Reno; `fullpipe tune on` takes it back");
+        }
+        TunerVerb::On(state) => {
+            order(state, "on")?;
+            output::say("on: flows run the law of their path again");
+        }
         TunerVerb::Release(args) => {
             let request = json!({ "verb": "release", "flow": args.flow });
             let answer = say(&args.state, request)?;
@@ -121,6 +132,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
             })?;
         }
         TunerVerb::Set(args) => {
+            of_the_stack(&args.set)?;
             let set: serde_json::Map<String, Value> = args
                 .set
                 .iter()
@@ -143,12 +155,29 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         }
         TunerVerb::Revert(args) => {
             let reverted = daemon::revert(&args.state.state, &args.prefix, scope(args));
-            for line in reverted.map_err(failure)? {
+            let lines = reverted.map_err(failure)?;
+            if lines.is_empty() {
+                output::say("nothing to take back");
+            }
+            for line in lines {
                 output::data(&format!("{line}\n"))?;
             }
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Refuses keys of a path, which `set` cannot change: they are the file's.
+fn of_the_stack(set: &[(String, String)]) -> Result<(), Failure> {
+    let of_law = |key: &str| entries().any(|e| e.params.iter().any(|p| p.name == key));
+    let of_file = |key: &str| of_a_path().any(|known| known == key) && !of_law(key);
+    let Some((key, _)) = set.iter().find(|(key, _)| of_file(key)) else {
+        return Ok(());
+    };
+    let message = format!("`{key}` is a key of the policy, and no parameter of a stack");
+    Err(Failure::new(Exit::Usage, message)
+        .hint("edit the policy, then `fullpipe tune apply`")
+        .hint("`fullpipe tune get` lists the parameters of each path's stack"))
 }
 
 /// What would change, by the daemon's policy or by another one.
@@ -163,6 +192,9 @@ fn planned(args: &TunerPlan) -> Result<Value, Failure> {
         let text = wrong.to_string();
         Failure::new(Exit::Usage, text.trim_start_matches("error: "))
     })?;
+    for lacking in kernel_lacks(&policy.compiled) {
+        output::warning(&lacking);
+    }
     let sources = Source::all(file).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
     let sources = sources
         .iter()
@@ -182,7 +214,7 @@ fn planned(args: &TunerPlan) -> Result<Value, Failure> {
             let message = "only root and the tuner's own user may have a policy compared";
             Err(Failure::new(Exit::Environment, message))
         }
-        Err(e) => Err(Failure::new(Exit::Usage, e.to_string())),
+        Err(e) => Err(refused(&e.to_string())),
     }
 }
 
@@ -328,15 +360,24 @@ fn failure(error: DaemonError) -> Failure {
 }
 
 /// Asks the daemon.
-fn say(state: &TunerState, request: Value) -> Result<Value, Failure> {
+pub(super) fn say(state: &TunerState, request: Value) -> Result<Value, Failure> {
     let socket = state.state.join(SOCKET);
     ask(&socket, &request).map_err(|e| match is_nobody(&e) {
         true => {
             let message = format!("no tuner listens at {}", socket.display());
             Failure::new(Exit::Environment, message).hint("`fullpipe tune run POLICY` starts it")
         }
-        false => Failure::new(Exit::Usage, e.to_string()),
+        false => refused(&e.to_string()),
     })
+}
+
+/// The daemon's refusal: its faults have labels of their own, and a remedy may follow.
+fn refused(why: &str) -> Failure {
+    let why = why.trim_start_matches("error: ");
+    match why.split_once("\nhint: ") {
+        Some((what, hint)) => Failure::new(Exit::Usage, what).hint(hint),
+        None => Failure::new(Exit::Usage, why),
+    }
 }
 
 fn line(answer: &Value) -> String {

@@ -10,6 +10,7 @@ mod forecast;
 mod inject;
 #[cfg_attr(not(feature = "tune"), path = "without.rs")]
 mod kernel;
+mod lacking;
 mod measured;
 mod probe;
 mod simulated;

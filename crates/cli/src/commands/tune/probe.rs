@@ -1,15 +1,19 @@
 //! `fullpipe tune probe`: what a path is, measured over UDP.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fullpipe_grounds::Peer;
+use fullpipe_observe::tcp_info::UNACKED;
+use fullpipe_observe::{Socket, SocketDiag};
 use fullpipe_policy::Measured;
 use fullpipe_run::{FlowOutcome, Ground, Outcome};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Bytes, Rate, Span};
 
 use crate::args::{PeerFlags, TunerProbe};
+use crate::commands::check::counted;
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
 use crate::table::number;
@@ -36,7 +40,16 @@ fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, F
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
-    let ground = Peer::new(peer::way(server, flags)?, &STOP);
+    let way = peer::way(server, flags)?;
+    let beside = own_flows(way.addresses());
+    if beside > 0 {
+        let flows = counted(beside, "TCP flow");
+        output::warning(&format!(
+            "this host has {flows} with data on the way to {server}: what they take, the probe does not \
+             find"
+        ));
+    }
+    let ground = Peer::new(way, &STOP);
     // The path is what it is; a scenario has to name one.
     let text = format!(
         "name = \"probe\"\nduration = \"{time}\"\n[path]\nrate = \"100Gbit/s\"\nrtt = \
@@ -55,6 +68,20 @@ fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, F
         Failure::new(Exit::Environment, format!("nothing arrived at {server}"))
             .hint("give it more time: `--time 20s`")
     })
+}
+
+/// Connections of this host to one of these addresses that have data on the way.
+fn own_flows(to: &[SocketAddr]) -> usize {
+    let all = SocketDiag::open().and_then(|mut diag| diag.connections());
+    let is_there = |socket: &Socket| {
+        let ip = socket.remote.ip().to_canonical();
+        to.iter().any(|address| address.ip().to_canonical() == ip)
+    };
+    // Where the kernel does not show them there is nothing to say.
+    let all = all.unwrap_or_default().into_iter();
+    let busy = |socket: &Socket| socket.info.count(&UNACKED) > 0;
+    all.filter(|socket| is_there(socket) && busy(socket))
+        .count()
 }
 
 /// Grain of the arrivals.

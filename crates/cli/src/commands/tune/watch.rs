@@ -17,6 +17,7 @@ use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
 
 use super::super::observe::trace::{Sample, Traced};
+use super::kernel::say;
 use crate::args::{TunerWatch, WatchFormat};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -25,6 +26,7 @@ use crate::output;
 pub fn watch(args: &TunerWatch) -> Result<(), Failure> {
     let filter = filter(args)?;
     let named = named(args)?;
+    are_there(args)?;
     let mut watch = Watch::begin(filter.as_ref()).map_err(|e| {
         Failure::new(Exit::Environment, e.to_string())
             .hint("it takes CAP_BPF and CAP_PERFMON; `fullpipe tune doctor` tries them")
@@ -91,6 +93,27 @@ fn unwritten(args: &TunerWatch, error: &TraceError) -> Failure {
     let file = args.trace.as_deref().unwrap_or(Path::new(""));
     let message = format!("cannot write the trace {}: {error}", file.display());
     Failure::new(Exit::Environment, message)
+}
+
+/// Refuses a path that the daemon's policy has not: nothing would ever come of it.
+fn are_there(args: &TunerWatch) -> Result<(), Failure> {
+    if args.path.is_empty() {
+        return Ok(());
+    }
+    let status = say(&args.state, json!({ "verb": "status" }))?;
+    let rules = status["rules"].as_array().into_iter().flatten();
+    let known: Vec<&str> = rules.filter_map(|rule| rule["name"].as_str()).collect();
+    match args
+        .path
+        .iter()
+        .find(|path| !known.contains(&path.as_str()))
+    {
+        None => Ok(()),
+        Some(path) => {
+            let message = format!("no path `{path}`; there are: {}", known.join(", "));
+            Err(Failure::new(Exit::Usage, message))
+        }
+    }
 }
 
 /// Flows that are chosen by address and port.

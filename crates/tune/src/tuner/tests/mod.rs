@@ -186,7 +186,10 @@ fn an_order_that_is_refused_is_in_the_journal_and_not_given_again() {
     let mut tuner = fake.tuner();
     tuner.apply(policy([kernels("dctcp")])).unwrap();
     assert_eq!(written(&fake), [(7, true)]);
-    let refused = format!("refused, error {}", -ENOENT);
+    let refused = format!(
+        "refused, error {} (no such algorithm, or its module is not loaded)",
+        -ENOENT
+    );
     assert!(tuner.take_log()[0].ends_with(&refused));
     tuner.settle().unwrap();
     assert_eq!(fake.orders(), []);
