@@ -9,7 +9,7 @@ use std::path::Path;
 
 use fullpipe_emulate::emulation::EmulationError;
 use fullpipe_emulate::household::Household;
-use fullpipe_emulate::namespace::{HostSide, Side, TUN_REMEDY};
+use fullpipe_emulate::namespace::{HostSide, Side};
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::queues::Drain;
 use fullpipe_emulate::stage;
@@ -48,7 +48,7 @@ pub fn examine() -> Vec<Finding> {
                 links.put_drain("lo", 1, 1, Drain::TRIAL)
             }));
         }
-        Err(e) => findings.push(Finding::no(HOST, &e).remedy(TUN_REMEDY)),
+        Err(e) => findings.push(Finding::no(HOST, &e).remedy(e.hint())),
     }
     findings.push(by_netem());
     findings

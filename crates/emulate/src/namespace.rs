@@ -56,8 +56,12 @@ pub struct CongestionControl {
 }
 
 /// What opens the TUN device to this user, where it is missing or closed.
-pub const TUN_REMEDY: &str =
-    "sudo modprobe tun && sudo chmod 666 /dev/net/tun; in a container: --device /dev/net/tun";
+pub const TUN_REMEDY: &str = "sudo modprobe tun; in a container: --device /dev/net/tun; where \
+                              users may not open it: sudo chmod 666 /dev/net/tun";
+
+/// What is said of a namespace of a name whose device somebody has.
+const TAKEN: &str = "the device fullpipe0 of that namespace is another program's: one emulator at \
+                     a time has it";
 
 /// Where ip-netns(8) keeps namespaces by name.
 const NAMED: &str = "/run/netns";
@@ -114,7 +118,10 @@ impl HostSide {
                 .offload(true)
                 .enable(false)
                 .build_sync()
-                .map_err(|e| HostError::new("a TUN device (/dev/net/tun)", e))?;
+                .map_err(|e| match e.raw_os_error() {
+                    Some(nix::libc::EBUSY) => HostError::new(TAKEN, e),
+                    _ => HostError::new("a TUN device (/dev/net/tun)", e),
+                })?;
             let merges_datagrams = tun.udp_gso();
             tun.set_nonblocking(true)
                 .and_then(|()| set_up(side, pairs, mtu))
@@ -210,6 +217,20 @@ pub struct HostError {
 }
 
 impl HostError {
+    /// A remedy, for a `hint:` line.
+    pub fn hint(&self) -> &'static str {
+        match (self.what, self.error.raw_os_error()) {
+            (what, _) if what.ends_with("of that name") => {
+                "`ip netns list` shows the names that there are"
+            }
+            (TAKEN, _) => "end the other one, or name another namespace (`--near-namespace`)",
+            (_, Some(nix::libc::EACCES | nix::libc::EPERM)) => {
+                "run as root, or open the device to users: sudo chmod 666 /dev/net/tun"
+            }
+            _ => TUN_REMEDY,
+        }
+    }
+
     pub(crate) fn new(what: &'static str, error: io::Error) -> Self {
         Self { what, error }
     }

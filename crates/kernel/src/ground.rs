@@ -778,6 +778,10 @@ fn environment(error: EmulationError) -> GroundError {
     match error {
         EmulationError::Violation(v) => v.into(),
         EmulationError::Thread => GroundError::Fault(error.to_string()),
+        EmulationError::Host(host) => GroundError::Environment {
+            what: host.to_string(),
+            hint: host.hint().to_owned(),
+        },
         other => GroundError::Environment {
             what: other.to_string(),
             hint: TUN_REMEDY.to_owned(),

@@ -190,9 +190,20 @@ fn table(parts: &[Part]) -> String {
         text += "\n";
     }
     let findings = || parts.iter().flat_map(|p| &p.findings);
-    for finding in findings().filter(|f| f.remedy.is_some()) {
-        let remedy = finding.remedy.as_deref().unwrap_or_default();
-        text += &format!("{}: {remedy}\n", finding.name);
+    // A remedy of several findings stands once.
+    let mut remedies: Vec<(String, Vec<&str>)> = Vec::new();
+    let capabilities = capabilities(parts);
+    for finding in findings() {
+        let Some(remedy) = remedy(finding, &capabilities) else {
+            continue;
+        };
+        match remedies.iter_mut().find(|(known, _)| *known == remedy) {
+            Some((_, names)) => names.push(finding.name.as_str()),
+            None => remedies.push((remedy, vec![finding.name.as_str()])),
+        }
+    }
+    for (remedy, names) in remedies {
+        text += &format!("{}: {remedy}\n", names.join(", "));
     }
     let count = |state| findings().filter(|f| f.state == state).count();
     let (no, limited) = (count(State::No), count(State::Limited));
@@ -200,7 +211,46 @@ fn table(parts: &[Part]) -> String {
     text + &format!("{whole} there, {limited} limited, {no} lacking\n")
 }
 
+/// How a remedy begins that gives the program capabilities, and how these end. The command replaces
+/// what the file had: two of them would undo each other.
+const GRANT: (&str, &str) = ("sudo setcap ", "+ep ");
+
+/// Capabilities that findings ask for, all together.
+fn capabilities(parts: &[Part]) -> Vec<&str> {
+    let findings = parts.iter().flat_map(|p| &p.findings);
+    let granted = findings.filter_map(|f| granted(f.remedy.as_deref()?));
+    let mut all: Vec<&str> = Vec::new();
+    for name in granted.flat_map(|(names, _)| names.split(',')) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// The capabilities of such a remedy, and what follows them.
+fn granted(remedy: &str) -> Option<(&str, &str)> {
+    remedy.strip_prefix(GRANT.0)?.split_once(GRANT.1)
+}
+
+/// What mends a finding; of capabilities, with all that others lack.
+fn remedy(finding: &Finding, capabilities: &[&str]) -> Option<String> {
+    let remedy = finding.remedy.as_deref()?;
+    let Some((own, rest)) = granted(remedy) else {
+        return Some(remedy.to_owned());
+    };
+    let all = capabilities.join(",");
+    // What else would do is that for all of them: to be root.
+    let (program, other) = rest.split_once(", or ").unwrap_or((rest, ""));
+    let other = match own.split(',').count() == capabilities.len() && !other.is_empty() {
+        true => format!(", or {other}"),
+        false => ", or run as root".to_owned(),
+    };
+    Some(format!("{}{all}{}{program}{other}", GRANT.0, GRANT.1))
+}
+
 fn json(parts: &[Part]) -> String {
+    let capabilities = capabilities(parts);
     let of = |part: &Part| -> Vec<Value> {
         let findings = part.findings.iter();
         let objects = findings.map(|finding| {
@@ -209,7 +259,7 @@ fn json(parts: &[Part]) -> String {
                 "name": finding.name,
                 "state": finding.state.word(),
                 "found": finding.found,
-                "remedy": finding.remedy,
+                "remedy": remedy(finding, &capabilities),
             })
         });
         objects.collect()
@@ -222,6 +272,44 @@ fn json(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each command alone would take away what the other gave.
+    #[test]
+    fn capabilities_are_granted_by_one_command() {
+        let no = |name: &str, remedy: &str| Finding::no(name, "refused").remedy(remedy);
+        let three = "sudo setcap cap_net_admin,cap_perfmon,cap_bpf+ep \"$(command -v fullpipe)\", \
+                     or run as root";
+        let part = |word, findings| Part {
+            word,
+            purpose: word,
+            findings,
+        };
+        let parts = [
+            part(
+                "time",
+                vec![no(
+                    "real-time priority",
+                    "sudo setcap cap_sys_nice+ep \"$(command -v fullpipe)\", or `ulimit -r 10`",
+                )],
+            ),
+            part("bpf", vec![no("maps", three), no("algorithms", three)]),
+            part("hosts", vec![no("tun", "sudo modprobe tun")]),
+        ];
+        let text = table(&parts);
+        let remedies: Vec<&str> = text.lines().filter(|l| l.contains("sudo ")).collect();
+        assert_eq!(
+            remedies,
+            [
+                "real-time priority, maps, algorithms: sudo setcap cap_sys_nice,cap_net_admin,\
+                 cap_perfmon,cap_bpf+ep \"$(command -v fullpipe)\", or run as root",
+                "tun: sudo modprobe tun",
+            ]
+        );
+        // By itself it keeps what else would do.
+        let alone = table(&parts[..1]);
+        assert!(alone.contains("cap_sys_nice+ep"), "{alone}");
+        assert!(alone.contains("or `ulimit -r 10`"), "{alone}");
+    }
 
     #[test]
     fn a_run_s_messages_become_a_finding() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fullpipe_emulate::emulation::{EmulationError, LoopConfig};
 use fullpipe_emulate::household::Member;
-use fullpipe_emulate::namespace::{Side, TUN_REMEDY};
+use fullpipe_emulate::namespace::Side;
 use fullpipe_emulate::netem::Shape;
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::signals::{Ended, Signals};
@@ -312,10 +312,7 @@ fn failed(error: &EmulationError) -> Failure {
     };
     let failure = Failure::new(exit, error.to_string());
     match error {
-        EmulationError::Host(host) if host.what.ends_with("of that name") => {
-            failure.hint("`ip netns list` shows the names that there are")
-        }
-        EmulationError::Host(_) => failure.hint(TUN_REMEDY),
+        EmulationError::Host(host) => failure.hint(host.hint()),
         EmulationError::Refused(refused) => failure.hint(refused.remedy),
         EmulationError::Lacking(lacking) => failure.hint(lacking.remedy()),
         EmulationError::Household(_) => {
