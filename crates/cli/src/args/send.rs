@@ -270,8 +270,9 @@ pub struct Ping {
 pub const SEND_ABOUT: &str = "\
 Send to, or receive from, a host that runs `fullpipe serve`.
 
-With one argument data goes from memory to memory, for a time or up to a size. The result has the \
-form of `run`: the same metrics under the same names and, with `--out`, the same directory. Every key \
+With one argument data goes from memory to memory, for a time or up to a size, over fullpipe's own \
+transport (UDP); `fullpipe run --ground kernel --peer HOST` measures the kernels' TCP. The result has \
+the form of `run`: the same metrics under the same names and, with `--out`, the same directory. Every key \
 of a scenario's [[flow]] can be set. On a terminal a line shows the progress; `--format ndjson` \
 prints an object per interval, then the result. The path is not fullpipe's, and the hosts are part \
 of what is measured: a result whose test bed is NOT VALID says so and ends with exit code 0.

@@ -121,6 +121,9 @@ const SEGMENTS: u32 = 64;
 const ROOM: usize = 128 << 10;
 /// Calls before the next flow has its turn.
 const TURNS: usize = 16;
+/// How much earlier than this host the other one may end a run, beside a round trip: a start that
+/// was sent again, and threads that wake up late.
+const AT_THE_END: Span = Span::from_millis(500);
 /// Between two looks at a sender: a twentieth of the round-trip time within these bounds.
 const LOOKS: u64 = 20;
 const SHORTEST: Span = Span::from_millis(1);
@@ -275,6 +278,8 @@ impl<'a> Flows<'a> {
                         shaper.spend(wire);
                     }
                 }
+                // The clock of the far host is ahead: it ends first, and closes what it receives.
+                Err(e) if is_the_end(&e, clock.now() + flow.rtt_now(), spec.duration) => flow.cut(),
                 Err(e) => flow.fail(&e),
             }
         }
@@ -327,6 +332,16 @@ impl<'a> Flows<'a> {
     }
 }
 
+/// The other host has closed a connection because the run is over there; `now` is by its clock at
+/// the latest.
+fn is_the_end(error: &io::Error, now: Time, duration: Span) -> bool {
+    let is_closed = matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    );
+    is_closed && now + AT_THE_END >= Time::ZERO + duration
+}
+
 impl<'a> Flow<'a> {
     fn new(f: &'a FlowSpec, sends: bool, spec: &RunSpec) -> Self {
         let transfer = f.sender.transfer.map(|n| n * u64::from(f.sender.mss));
@@ -361,6 +376,11 @@ impl<'a> Flow<'a> {
         if let Err(e) = step(self) {
             self.fail(&e);
         }
+    }
+
+    /// As it was seen last; zero before.
+    fn rtt_now(&self) -> Span {
+        Span::from_micros(self.last.count(&RTT))
     }
 
     fn fail(&mut self, error: &io::Error) {
@@ -673,4 +693,21 @@ const STAMPS: u32 = 12;
 
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The far host's clock is ahead: what it closes at its end is no failure, earlier it is one.
+    #[test]
+    fn a_connection_that_ends_with_the_run_has_not_failed() {
+        let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let (run, soon) = (Span::from_secs(10), at(9_600));
+        assert!(is_the_end(&closed, soon, run));
+        assert!(!is_the_end(&closed, at(9_400), run));
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert!(!is_the_end(&refused, soon, run));
+    }
 }
