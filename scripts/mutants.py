@@ -10,7 +10,8 @@
                                                the page, of what was tried: with --law only its rows
 
 Works on a copy of the crates `units`, `cc` and `flow`; the working tree is not touched. Exit status: 0 if every mutant was
-caught, 1 if one survived or did not apply, 2 if the tests fail without any mutant.
+caught, 1 if one survived or did not apply or there is none of a law, 2 if a law is unknown or the tests fail without any
+mutant.
 """
 
 import argparse
@@ -311,12 +312,22 @@ def main():
     if args.kind:
         mutants = [m for m in mutants if m[0] == args.kind]
     if args.law:
+        unknown = sorted(set(args.law) - known_names())
+        if unknown:
+            print(f"no law or start-up of {SOURCE}: {', '.join(unknown)}", file=sys.stderr)
+            return 2
+        tested = {name for m in mutants for name in m[4].split(", ")}
+        without = [law for law in args.law if law not in tested]
+        if without:
+            print(f"no mutant of {', '.join(without)}: add rows to {sys.argv[0]}", file=sys.stderr)
+            return 1
         mutants = [m for m in mutants if set(m[4].split(", ")) & set(args.law)]
     copy_workspace(work)
     if args.check:
         stale = [m for m in mutants if locate(work, m[1], m[2]) is None]
         for m in stale:
             print(f"does not apply: {m[1]}: {m[2]}")
+        print(f"{len(mutants)} mutants, {len(stale)} do not apply")
         return 1 if stale else 0
     failed = run_tests(work, args)
     if failed:
@@ -333,6 +344,14 @@ def main():
     if args.markdown:
         write_markdown(pathlib.Path(args.markdown), rows)
     return 1 if bad else 0
+
+
+def known_names():
+    """Names that an entry of the registry has, and laws of which a mutant is about a part."""
+    named = {name for m in DECREASE + INCREASE + MODEL for name in m[3].split(", ")}
+    for path in (ROOT / SOURCE).rglob("*.rs"):
+        named |= set(re.findall(r'\bname: "([a-z0-9+-]+)"', path.read_text()))
+    return named
 
 
 def parse_arguments():
