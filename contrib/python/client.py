@@ -8,6 +8,8 @@
     client.py HOST[:PORT] store DIRECTORY NAME
     client.py HOST[:PORT] fetch NAME DIRECTORY
 
+Before or behind the command: --key FILE, --identity HEX, --encrypt.
+
 It prints one JSON object. It needs the packages `cryptography` and `blake3`.
 """
 
@@ -238,29 +240,34 @@ def fetch(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("server")
-    parser.add_argument("--key", help="key file")
-    parser.add_argument("--identity", help="identity of the server")
-    parser.add_argument("--encrypt", action="store_true")
+    # Known to every command, too, where they must not reset what stands before it.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--key", metavar="FILE", help="key file")
+    common.add_argument("--identity", metavar="HEX", help="identity of the server")
+    common.add_argument("--encrypt", action="store_true", help="encrypt the data, too")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[common]
+    )
+    parser.add_argument("server", metavar="HOST[:PORT]")
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("test")
+    command = commands.add_parser("test", parents=[common])
     command.add_argument("--reverse", action="store_true")
     command.add_argument("--size", type=int)
     command.add_argument("--time", type=float, default=5.0)
     command.set_defaults(run=test)
-    command = commands.add_parser("ping")
+    command = commands.add_parser("ping", parents=[common])
     command.add_argument("--count", type=int, default=10)
     command.set_defaults(run=ping)
     for name, does, fields in (
         ("put", put, ("file", "name")), ("get", get, ("name", "file")),
         ("store", store, ("directory", "name")), ("fetch", fetch, ("name", "directory")),
     ):
-        command = commands.add_parser(name)
+        command = commands.add_parser(name, parents=[common])
         for field in fields:
             command.add_argument(field)
         command.set_defaults(run=does)
-    args = parser.parse_args()
+    args = argparse.Namespace(key=None, identity=None, encrypt=False)
+    parser.parse_args(namespace=args)
     try:
         print(json.dumps(args.run(args)))
     except (Refused, Gone) as error:

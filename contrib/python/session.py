@@ -20,6 +20,21 @@ ENDS = [
 ]
 
 
+# docs/wire.md, the reasons of a REFUSE.
+REASONS = {
+    1: "authentication failed: another key, only one side has one, or meant for another server",
+    3: "a session was opened with this cookie before",
+    4: "busy",
+    5: "busy for this address",
+    6: "a kind of test or an option that the server does not have",
+    7: "the request is too long",
+    8: "shutting down",
+    10: "data is not to be encrypted, but the server runs encrypted tests only",
+    11: "this host opens sessions faster than the server remembers their cookies",
+    12: "the server speaks another version",
+}
+
+
 class Refused(Exception):
     """The server says no."""
 
@@ -122,7 +137,8 @@ class Session:
             reason, most = struct.unpack(">BI", answer)
             if reason == 2:
                 return False
-            raise Refused(f"reason {reason} ({most})")
+            words = REASONS.get(reason, "a reason that this client does not know")
+            raise Refused(f"{words} (reason {reason}{f', {most}' if most else ''})")
         (self.id,) = struct.unpack(">Q", answer)
         self.up, self.down = handshake.split()
         self.server = server
