@@ -383,8 +383,26 @@ local function judge(tvb)
     return kind.check(tvb)
 end
 
-function fullpipe.dissector(tvb, pinfo, root)
-    pinfo.cols.protocol = "fullpipe"
+-- With segmentation offload a packet of a capture on loopback, or of the sending host, is a train:
+-- datagrams of one session, all of one length but the last, which may be shorter. The length is
+-- where version and session come again; 0 if this is a single datagram. The random session tells it
+-- from payload.
+local function train_of(tvb)
+    local len = tvb:captured_len()
+    if len < 2 * HEADER then return 0 end
+    local session = tvb:raw(4, 8)
+    if session == string.rep("\0", 8) then return 0 end
+    local at = string.find(tvb:raw(0, len), session, HEADER + 5, true)
+    local step = at and at - 5 or 0
+    if step < NUMBERED then return 0 end
+    for from = step, len - HEADER, step do
+        local version = math.floor(tvb:range(from, 1):uint() / 16)
+        if version ~= VERSION or tvb:raw(from + 4, 8) ~= session then return 0 end
+    end
+    return step
+end
+
+local function dissect_one(tvb, pinfo, root)
     local tree = root:add(fullpipe, tvb:range())
     local why, text = judge(tvb)
     if tvb:captured_len() >= HEADER then
@@ -408,10 +426,26 @@ function fullpipe.dissector(tvb, pinfo, root)
     return tvb:reported_len()
 end
 
+function fullpipe.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "fullpipe"
+    local step, len = train_of(tvb), tvb:captured_len()
+    if step == 0 then return dissect_one(tvb, pinfo, root) end
+    local count = 0
+    for from = 0, len - 1, step do
+        count = count + 1
+        local part = tvb:range(from, math.min(step, len - from))
+        dissect_one(part:tvb("Datagram " .. count), pinfo, root)
+    end
+    pinfo.cols.info = string.format("train of %d datagrams, Len=%d each", count, step)
+    return tvb:reported_len()
+end
+
 -- Only what is valid to the last bit is claimed, and a conversation that was recognised once stays
 -- ours.
 local function recognise(tvb, pinfo, root)
-    if tvb:captured_len() < HEADER or judge(tvb) then return false end
+    if tvb:captured_len() < HEADER then return false end
+    local step = train_of(tvb)
+    if judge(step == 0 and tvb or tvb:range(0, step):tvb()) then return false end
     fullpipe.dissector(tvb, pinfo, root)
     pinfo.conversation = fullpipe
     return true

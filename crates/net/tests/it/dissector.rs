@@ -201,6 +201,40 @@ fn tshark_recognises_datagrams_by_their_content() {
     assert!(rows.iter().all(|row| !row[0].is_empty()));
 }
 
+/// What segmentation offload leaves of several datagrams in a capture on loopback, the last one
+/// shorter or not.
+#[test]
+fn tshark_splits_trains() {
+    if skip() {
+        return;
+    }
+    let file = vectors();
+    let of = |list_name: &str, name: &str| {
+        let vector = list(&file, list_name).iter().find(|v| text(v, "name") == name);
+        bytes(text(vector.unwrap(), "hex"))
+    };
+    let (data, ack) = (of("valid", "data"), of("valid", "ack"));
+    let cut = &data[..data.len() - 1];
+    let trains = [
+        [&data[..], &data, &data].concat(),
+        [&data[..], &data, cut].concat(),
+        [&ack[..], &ack, &ack].concat(),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let fields = ["fullpipe.kind", "fullpipe.malformed"];
+    for port in [PORT, OTHER_PORT] {
+        let capture = write(dir.path(), &trains, port);
+        let kinds: Vec<_> = tshark(&capture, &fields);
+        assert_eq!(kinds, [["8,8,8", ""], ["8,8,8", ""], ["9,9,9", ""]]);
+    }
+    // A train whose last datagram is an ACK with a byte too few.
+    let broken = [[&ack[..], &ack[..ack.len() - 1]].concat()];
+    let capture = write(dir.path(), &broken, PORT);
+    let rows = tshark(&capture, &["fullpipe.truncated"]);
+    assert_eq!(rows.len(), 1);
+    assert!(!rows[0][0].is_empty(), "{rows:?}");
+}
+
 /// A value as tshark prints it.
 fn expected(fields: &Value, key: &str) -> String {
     let (key, half) = match key.split_once('.') {
