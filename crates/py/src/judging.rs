@@ -64,7 +64,7 @@ pub fn compared(
     threshold: f64,
     thresholds: BTreeMap<String, f64>,
     names: Vec<String>,
-    (agreement, with_flagged): (Option<bool>, bool),
+    agreement_and_flagged: (Option<bool>, bool),
 ) -> PyResult<String> {
     for name in names.iter().chain(thresholds.keys()) {
         if metrics::scope_of(name).is_none() {
@@ -73,6 +73,7 @@ pub fn compared(
             return Err(ScenarioError::new_err(what));
         }
     }
+    let (agreement, with_flagged) = agreement_and_flagged;
     let options = compare::Options {
         threshold,
         thresholds,

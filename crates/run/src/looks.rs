@@ -3,7 +3,7 @@
 //!
 //! A look is kept as the time since the one before, a mask of the numbers that changed, and by how
 //! much each did, all of them in as few bytes as they need (LEB128, signs folded into the lowest
-//! bit): some 50 bytes of the 490 that 61 numbers take.
+//! bit): 20 to 50 bytes of the 490 that 61 numbers take.
 
 use fullpipe_units::{Span, Time};
 

@@ -210,7 +210,9 @@ fn tshark_splits_trains() {
     }
     let file = vectors();
     let of = |list_name: &str, name: &str| {
-        let vector = list(&file, list_name).iter().find(|v| text(v, "name") == name);
+        let vector = list(&file, list_name)
+            .iter()
+            .find(|v| text(v, "name") == name);
         bytes(text(vector.unwrap(), "hex"))
     };
     let (data, ack) = (of("valid", "data"), of("valid", "ack"));

@@ -290,6 +290,7 @@ mod tests {
             rows: vec![row("loss_events"), row("timeouts")],
             distances: Vec::new(),
             missing: Vec::new(),
+            left_out: Vec::new(),
             view: View::Agreement,
             single: false,
             agree,
