@@ -32,5 +32,6 @@ mod send;
 mod serve;
 mod server;
 mod streams;
+mod transfers;
 mod tune;
 mod unprivileged;
