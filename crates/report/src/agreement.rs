@@ -79,6 +79,13 @@ const COMPARED: &str = "compare.html";
 fn page(dir: &Path, found: &Agreement) -> String {
     let title = format!("Do they agree? {}", text(&found.scenario));
     let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n{INTRODUCTION}");
+    if let Some(stack) = &found.own_is {
+        let _ = writeln!(
+            out,
+            "<p>{} in place of own-linux on every ground but linux.</p>",
+            text(stack)
+        );
+    }
     for (pair, ground) in found.pairs.iter().zip(&found.grounds[1..]) {
         out += &self::pair(pair);
         for svg in drawn(&dir.join(pictures(ground))) {

@@ -142,3 +142,16 @@ fn symbol(component: &str, name: &str) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::StackSpec;
+
+    #[test]
+    fn symbols_of_papers_are_known() {
+        for (stack, wanted) in [("aimd(a=2)", "`increase`"), ("aimd(b=0.3)", "`decrease`")] {
+            let hint = StackSpec::parse(stack).unwrap_err().hint().unwrap();
+            assert!(hint.contains(wanted), "{stack}: {hint}");
+        }
+    }
+}

@@ -110,7 +110,8 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let borrowed: Vec<&dyn Ground> = grounds.iter().map(|g| &**g).collect();
     let found = study(&scenario, &borrowed, &switches, &options, &said);
     progress.finish();
-    let found = found?;
+    let mut found = found?;
+    found.own_is = stands_in.map(ToString::to_string);
     if !args.quiet {
         let notes: Vec<String> = grounds.iter().flat_map(|ground| ground.notes()).collect();
         let new = |i: &usize| !notes[..*i].contains(&notes[*i]);
@@ -224,7 +225,11 @@ fn pictures(args: &Agree, found: &Agreement) -> Result<(), Failure> {
 
 fn text(found: &Agreement) -> String {
     let pairs: Vec<String> = found.pairs.iter().map(pair).collect();
-    pairs.join("\n")
+    let own = match &found.own_is {
+        Some(stack) => format!("`{stack}` in place of `own-linux` on every ground but linux\n"),
+        None => String::new(),
+    };
+    own + &pairs.join("\n")
 }
 
 fn beyond(comparison: &Comparison) -> impl Iterator<Item = &Row> {

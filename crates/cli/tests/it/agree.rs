@@ -105,6 +105,7 @@ fn a_stack_stands_in_for_the_own_module() {
     let ended = agree(&["--own-is", "reno", "--no-causes", "--format", "json"]);
     assert!(ended.code < 2, "{}", ended.stderr);
     let json: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    assert_eq!(json["own_is"], "reno");
     let conclusion = &json["pairs"][0]["conclusion"];
     assert_eq!(conclusion["unexercised"].as_array().map(Vec::len), Some(1));
     let page = std::fs::read_to_string(dir.join("o/agreement.html")).unwrap();

@@ -463,3 +463,31 @@ fn a_scenario_comes_from_standard_input() {
         ended.stderr
     );
 }
+
+/// Beside the cases stands how many seeds there are, not how many there were at first; what is
+/// held against another case is called a difference or a ratio, with four digits.
+#[test]
+fn seeds_by_precision_and_differences_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "name = \"sure\"\nduration = \"4s\"\nseeds = 2\n[path]\nrate = \"10Mbit/s\"\n\
+                rtt = \"40ms\"\nloss = 0.003\n[[flow]]\nstack = \"reno\"\n[matrix]\n\
+                \"path.buffer\" = [\"0.5BDP\", \"2BDP\"]\n[measure]\nprecision = \"0.01%\"\n\
+                max_seeds = 4\n[[expect]]\nmetric = \"goodput_mbps\"\n\
+                where = { \"path.buffer\" = \"0.5BDP\" }\n\
+                agrees_with = { \"path.buffer\" = \"2BDP\" }\nsource = \"s\"\n";
+    write(dir.path(), "sure.toml", text);
+    let ended = fullpipe(dir.path(), &["run", "sure.toml", "-q"]);
+    assert!(ended.code < 2, "{}", ended.stderr);
+    let out = &ended.stdout;
+    assert!(out.contains("2 cases, 4 seeds, by precision"), "{out}");
+    assert!(
+        out.contains("goodput_mbps: difference from path.buffer = 2BDP"),
+        "{out}"
+    );
+    let accepted = out.lines().find(|l| l.contains("difference from")).unwrap();
+    let digits = |word: &str| word.chars().filter(char::is_ascii_digit).count();
+    assert!(
+        accepted.split(' ').all(|word| digits(word) <= 5),
+        "{accepted}"
+    );
+}

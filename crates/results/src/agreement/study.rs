@@ -25,6 +25,9 @@ pub struct Agreement {
     pub scenario: String,
     /// The grounds; the others are held against the first.
     pub grounds: Vec<String>,
+    /// Stack that the grounds other than `linux` ran in place of `own-linux`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_is: Option<String>,
     /// Each of the others with the first.
     pub pairs: Vec<PairAgreement>,
     /// Every pair agrees in every case that was compared, and there is one.
@@ -291,6 +294,7 @@ pub fn agree(
         fullpipe: env!("CARGO_PKG_VERSION").to_owned(),
         scenario: scenario.name.clone(),
         grounds: grounds.iter().map(|g| g.name().to_owned()).collect(),
+        own_is: None,
         agree: pairs
             .iter()
             .all(|p| p.comparison.agree && !p.comparison.rows.is_empty()),
