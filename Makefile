@@ -30,6 +30,7 @@ test: ## Run every test that this machine can run
 	$(CARGO) test --workspace --exclude fullpipe-tune --locked; fi
 	web/check.sh
 	crates/py/check.sh
+	$(CARGO) test --quiet --locked --manifest-path examples/quinn/Cargo.toml
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.

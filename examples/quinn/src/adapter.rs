@@ -2,22 +2,67 @@
 //!
 //! quinn counts bytes, fullpipe segments: one segment is one datagram of the path's MTU. What quinn
 //! does not tell keeps its default in the event: no SACK, no delivery rate, no one-way delay. quinn
-//! paces by the window, so that a stack's own pacing rate is not used.
+//! paces by the window and applies the window at once, so that a stack that needs more is refused
+//! ([`Unfit`]).
+//!
+//! `Controller` wants an ACK's losses between `on_delivery` and `on_ack`. quinn detects them after
+//! its `on_end_acks`, and asks for the window without a call that ends the ACK; both events are
+//! therefore reported there, and the ACK that shows a loss grows the window before the reduction.
+//! quinn's own controllers count in the same order.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fullpipe_cc::{
-    AckEvent, CongestionEvent, CongestionKind, Controller as _, Phase, RestartEvent, RtoEvent,
-    Setup, Stack, StackSpec,
+    AckEvent, Base, CongestionEvent, CongestionKind, Controller as _, Phase, RestartEvent,
+    RtoEvent, Setup, Stack, StackSpec,
 };
 use fullpipe_units::Time;
 use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
 
 /// The same stack for every connection.
-pub struct Factory(pub StackSpec);
+pub struct Factory(StackSpec);
+
+impl Factory {
+    /// A factory of `spec`.
+    ///
+    /// # Errors
+    /// [`Unfit`] for a stack that needs what quinn's interface does not have.
+    pub fn new(spec: StackSpec) -> Result<Self, Unfit> {
+        let stack = spec.controller(Setup::default());
+        let why = if stack.reads_rate() {
+            "reads delivery rates, which quinn does not measure"
+        } else if stack.sets_rate() {
+            "sets a pacing rate, which quinn does not take"
+        } else if stack.owns_window() {
+            "sets the window during recovery, which quinn does not report"
+        } else {
+            return Ok(Self(spec));
+        };
+        Err(Unfit {
+            stack: spec.to_string(),
+            why,
+        })
+    }
+}
+
+/// Why a stack cannot run under quinn.
+#[derive(Debug)]
+pub struct Unfit {
+    stack: String,
+    why: &'static str,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.stack, self.why)
+    }
+}
+
+impl std::error::Error for Unfit {}
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
@@ -25,6 +70,7 @@ impl ControllerFactory for Factory {
         setup.initial_window = self.0.initial_window().unwrap_or(setup.initial_window);
         setup.mss = mtu.into();
         setup.slow_start_limit = f64::INFINITY; // paced: RFC 9406 section 4.2
+        setup.base = Base::Cwnd; // RFC 9002 appendix B.6
         Box::new(Adapter {
             stack: self.0.controller(setup),
             initial: setup.initial_window,
@@ -35,6 +81,8 @@ impl ControllerFactory for Factory {
             recovery: None,
             round_ends: 0,
             last_sent: 0,
+            last_sent_at: now,
+            silent: false,
         })
     }
 }
@@ -58,17 +106,37 @@ struct Adapter {
     /// Packet numbers that end the round, and sent last.
     round_ends: u64,
     last_sent: u64,
+    /// Departure of the packet sent last: what a pause is counted from.
+    last_sent_at: Instant,
+    /// Nothing was in flight after the last ACK, and nothing has left since.
+    silent: bool,
 }
 
 impl Adapter {
     fn time(&self, now: Instant) -> Time {
         Time::from(now - self.origin)
     }
+
+    /// `segments` in bytes, never less than the minimum window (RFC 9002 section 7.2).
+    fn bytes_of(&self, segments: f64) -> u64 {
+        ((segments * self.mtu as f64) as u64).max(MIN_WINDOW * self.mtu)
+    }
 }
 
+/// Datagrams of the smallest window (RFC 9002 section 7.2, `kMinimumWindow`).
+const MIN_WINDOW: u64 = 2;
+
 impl Controller for Adapter {
-    fn on_sent(&mut self, _now: Instant, _bytes: u64, packet: u64) {
-        self.last_sent = packet;
+    // quinn reports datagrams of ACKs alone here, too, so that a pause may seem to end early.
+    fn on_sent(&mut self, now: Instant, _bytes: u64, packet: u64) {
+        if std::mem::take(&mut self.silent) {
+            let mut ev = RestartEvent::new(self.time(now));
+            (ev.idle, ev.srtt) = ((now - self.last_sent_at).into(), self.ack.srtt);
+            (ev.snd_una, ev.snd_nxt) = (self.ack.delivered, self.ack.delivered);
+            ev.app_limited = true;
+            self.stack.on_restart(&ev);
+        }
+        (self.last_sent, self.last_sent_at) = (packet, now);
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
@@ -94,6 +162,7 @@ impl Controller for Adapter {
         ev.advanced = ev.acked > 0;
         self.bytes %= self.mtu;
         ev.flight = flight / self.mtu;
+        self.silent = flight == 0;
         ev.prior_flight = ev.flight + ev.acked;
         ev.delivered += ev.acked;
         (ev.snd_una, ev.snd_nxt) = (ev.delivered, ev.delivered + ev.flight);
@@ -116,9 +185,6 @@ impl Controller for Adapter {
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         let at = self.time(now);
         self.ack.lost += lost.div_ceil(self.mtu);
-        if persistent {
-            self.stack.on_rto(&RtoEvent::new(at, self.ack.prior_flight));
-        }
         if self.recovery.is_none_or(|began| sent > began) {
             self.recovery = Some(now);
             let kind = if lost > 0 {
@@ -130,6 +196,14 @@ impl Controller for Adapter {
             (ev.lost, ev.srtt, ev.min_rtt) = (self.ack.lost, self.ack.srtt, self.ack.min_rtt);
             self.stack.on_congestion(&ev);
         }
+        if persistent {
+            // RFC 9002 section 7.6.2 and appendix B.8: the threshold is that of the loss, the
+            // window the smallest, and what is sent from now on is in no recovery.
+            let mut ev = RtoEvent::new(at, self.ack.flight);
+            (ev.first, ev.srtt, ev.min_rtt) = (false, self.ack.srtt, self.ack.min_rtt);
+            self.stack.on_rto(&ev);
+            self.recovery = None;
+        }
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
@@ -139,14 +213,14 @@ impl Controller for Adapter {
     }
 
     fn window(&self) -> u64 {
-        self.stack.window() as u64 * self.mtu
+        self.bytes_of(self.stack.window().floor())
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.window();
-        let ssthresh = self.stack.ssthresh() * self.mtu as f64;
-        metrics.ssthresh = ssthresh.is_finite().then_some(ssthresh as u64);
+        let ssthresh = self.stack.ssthresh();
+        metrics.ssthresh = ssthresh.is_finite().then(|| self.bytes_of(ssthresh));
         metrics
     }
 
@@ -155,10 +229,98 @@ impl Controller for Adapter {
     }
 
     fn initial_window(&self) -> u64 {
-        (self.initial * self.mtu as f64) as u64
+        self.bytes_of(self.initial)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use quinn::congestion::{CubicConfig, NewRenoConfig};
+
+    use super::*;
+
+    const MTU: u16 = 1200;
+    /// 64 datagrams, in bytes.
+    const INITIAL: u64 = 64 * MTU as u64;
+
+    fn ours(stack: &str, now: Instant) -> Box<dyn Controller> {
+        let spec = StackSpec::parse(&format!("{stack}+burst(iw=64)")).unwrap();
+        let mut cc = Arc::new(Factory::new(spec).unwrap()).build(now, MTU);
+        assert_eq!(cc.initial_window(), INITIAL);
+        cc.on_end_acks(now, INITIAL, false, None);
+        cc
+    }
+
+    /// Window and threshold after a loss that shows persistent congestion.
+    fn persistent(mut cc: Box<dyn Controller>, now: Instant) -> (u64, u64) {
+        let ms = Duration::from_millis(1);
+        cc.on_congestion_event(now + 900 * ms, now + 600 * ms, true, 4800);
+        let metrics = cc.metrics();
+        (metrics.congestion_window, metrics.ssthresh.unwrap())
+    }
+
+    /// RFC 9002 appendix B.8: one reduction, then the smallest window. quinn's NewReno does the
+    /// same; its CUBIC reduces the threshold a second time.
+    #[test]
+    fn persistent_congestion_reduces_once() {
+        let now = Instant::now();
+        let mut config = NewRenoConfig::default();
+        config.initial_window(INITIAL);
+        let theirs = persistent(Arc::new(config).build(now, MTU), now);
+        assert_eq!(theirs, (2400, 38_400));
+        assert_eq!(persistent(ours("reno", now), now), theirs);
+
+        let mut config = CubicConfig::default();
+        config.initial_window(INITIAL);
+        let theirs = persistent(Arc::new(config).build(now, MTU), now);
+        assert_eq!(theirs, (2400, 37_632));
+        assert_eq!(persistent(ours("cubic", now), now), (2400, 53_760));
+        // A kernel module counts whole segments.
+        assert_eq!(persistent(ours("cubic-linux", now), now).0, 2400);
+    }
+
+    /// RFC 9002 appendix B.8 sets `congestion_recovery_start_time` to zero.
+    #[test]
+    fn persistent_congestion_ends_recovery() {
+        let now = Instant::now();
+        let at = |ms| now + Duration::from_millis(ms);
+        let mut cc = ours("reno", now);
+        cc.on_congestion_event(at(100), at(50), false, 1200);
+        assert_eq!(cc.window(), INITIAL / 2);
+        cc.on_congestion_event(at(101), at(60), false, 1200);
+        assert_eq!(cc.window(), INITIAL / 2, "the same window of data");
+        cc.on_congestion_event(at(900), at(90), true, 1200);
+        let metrics = cc.metrics();
+        assert_eq!(metrics.congestion_window, 2400);
+        assert_eq!(metrics.ssthresh, Some(INITIAL / 2));
+        cc.on_congestion_event(at(901), at(95), false, 1200);
+        assert_eq!(cc.metrics().ssthresh, Some(2400), "a new episode");
+    }
+
+    #[test]
+    fn what_quinn_cannot_serve_is_refused() {
+        for stack in ["bbr", "bbr-linux", "udt"] {
+            let spec = StackSpec::parse(stack).unwrap();
+            let why = Factory::new(spec).err().expect(stack).to_string();
+            assert!(why.starts_with(&format!("`{stack}` reads")), "{why}");
+        }
+        for stack in [
+            "cubic",
+            "cubic-linux",
+            "htcp",
+            "ledbat",
+            "highspeed+limited",
+        ] {
+            assert!(
+                Factory::new(StackSpec::parse(stack).unwrap()).is_ok(),
+                "{stack}"
+            );
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! The arguments are the stack and the megabytes; without them `cubic` and 100.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,12 +19,53 @@ mod adapter;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
-    let mut args = std::env::args().skip(1);
-    let stack: StackSpec = args.next().as_deref().unwrap_or("cubic").parse()?;
-    let megabytes: u64 = args.next().map_or(Ok(100), |text| text.parse())?;
+const USAGE: &str = "usage: fullpipe-quinn [STACK [MEGABYTES]]   (default: cubic 100)";
 
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "-h" || arg == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let (stack, megabytes) = match asked(&args) {
+        Ok(asked) => asked,
+        Err(why) => {
+            eprintln!("error: {why}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match transfer(stack, megabytes).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The stack and the megabytes of the command line.
+fn asked(args: &[String]) -> Result<(StackSpec, u64), String> {
+    let stack = args.first().map_or("cubic", String::as_str);
+    let stack = StackSpec::parse(stack).map_err(|e| match e.hint() {
+        Some(hint) => format!("{e}\nhint: {hint}"),
+        None => e.to_string(),
+    })?;
+    let megabytes = match args.get(1) {
+        Some(text) => text
+            .parse()
+            .map_err(|_| format!("`{text}` is no whole number of megabytes"))?,
+        None => 100,
+    };
+    match args.get(2) {
+        Some(more) => Err(format!("`{more}` is one argument too many")),
+        None => Ok((stack, megabytes)),
+    }
+}
+
+/// Sends `megabytes` from one endpoint to another and prints what came of it.
+async fn transfer(stack: StackSpec, megabytes: u64) -> Result<(), Failure> {
+    let factory = adapter::Factory::new(stack.clone())?;
     let key = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let certificate = CertificateDer::from(key.cert);
     let secret = PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
@@ -37,7 +79,7 @@ async fn main() -> Result<(), Failure> {
     roots.add(certificate)?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     let mut transport = TransportConfig::default();
-    transport.congestion_controller_factory(Arc::new(adapter::Factory(stack.clone())));
+    transport.congestion_controller_factory(Arc::new(factory));
     config.transport_config(Arc::new(transport));
     let client = Endpoint::client(local)?;
     let connection = client.connect_with(config, to, "localhost")?.await?;
