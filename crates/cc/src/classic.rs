@@ -21,8 +21,8 @@ use core::mem;
 use fullpipe_units::Time;
 
 use crate::controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RtoEvent,
-    TakeOver,
+    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RestartEvent,
+    RtoEvent, TakeOver,
 };
 
 /// Window and threshold, real-valued segments.
@@ -60,25 +60,26 @@ pub enum Base {
     Cwnd,
 }
 
-/// What the endpoint fixes for a controller when the flow is made.
+/// What the endpoint fixes for a controller when the flow is made. Values out of their range are a
+/// mistake of the endpoint, which debug builds refuse with a panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Initial window, segments.
+    /// Initial window, segments: finite, at least 1.
     pub initial_window: f64,
-    /// Upper clamp of the window, segments; infinite for none.
+    /// Upper clamp of the window, segments, at least 1; infinite for none.
     pub max_window: f64,
     /// Unit in which ACKs are counted: segments, or one per ACK.
     pub count: Count,
-    /// `L`: most segments one ACK may add in slow start (RFC 3465 2.2: 2; infinite when paced, RFC
-    /// 9406 4.2).
+    /// `L`: most segments one ACK may add in slow start, above 0 (RFC 3465 2.2: 2; infinite when
+    /// paced, RFC 9406 4.2).
     pub slow_start_limit: f64,
     /// Base of a decrease: the window, or the smaller of window and flight.
     pub base: Base,
-    /// Segment size, bytes of payload.
+    /// Segment size, bytes of payload, above 0.
     pub mss: u32,
     /// The sender paces.
     pub paced: bool,
-    /// Ticks per second of the clock that kernel modules read (Linux `CONFIG_HZ`).
+    /// Ticks per second of the clock that kernel modules read, above 0 (Linux `CONFIG_HZ`).
     pub hz: u32,
     /// The peer acknowledges selectively: more than one loss per round is seen.
     pub selective_acks: bool,
@@ -100,6 +101,18 @@ impl Default for Setup {
             selective_acks: true,
             seed: 0,
         }
+    }
+}
+
+impl Setup {
+    /// True if every value is in its range.
+    pub fn is_valid(&self) -> bool {
+        self.initial_window.is_finite()
+            && self.initial_window >= 1.0
+            && self.max_window >= 1.0
+            && self.slow_start_limit > 0.0
+            && self.mss > 0
+            && self.hz > 0
     }
 }
 
@@ -172,8 +185,12 @@ pub trait WindowLaw: Clone {
     /// The law's state has just been restored from the snapshot of a spurious reduction.
     fn on_undo(&mut self, _win: &mut Window, _now: Time) {}
 
-    /// The flow restarts after idle time.
+    /// Window validation changed the window after idle or application-limited time.
     fn on_idle(&mut self, _ev: &IdleEvent) {}
+
+    /// A segment leaves and nothing was in flight, perhaps after [`WindowLaw::on_idle`] at the same
+    /// time: a law whose growth depends on time leaves out the pause, once.
+    fn on_restart(&mut self, _ev: &RestartEvent) {}
 
     /// The segment size changed: windows that the law remembers are multiplied by `ratio` (old over
     /// new).
@@ -275,6 +292,7 @@ struct Saved<S, W> {
 impl<S: StartUp, W: WindowLaw> Classic<S, W> {
     /// A controller at the start of a connection. `ecn_keep` is ABE's kept fraction, if wanted.
     pub fn new(start: S, mut law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
+        debug_assert!(setup.is_valid(), "{setup:?}");
         law.set_up(&setup);
         let ssth = if law.has_slow_start() {
             f64::INFINITY
@@ -399,6 +417,10 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         self.frame.clamp();
     }
 
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.law.on_restart(ev);
+    }
+
     fn exit_start_up(&mut self, _now: Time) {
         let win = &mut self.frame.win;
         win.ssth = win.ssth.min(win.w);
@@ -406,6 +428,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
+        debug_assert!(ratio > 0.0 && ratio.is_finite(), "{ratio}");
         self.frame.win.w *= ratio;
         self.frame.win.ssth *= ratio;
         self.frame.start.on_mss_change(ratio);
@@ -467,6 +490,41 @@ mod tests {
     use crate::gentle::GENTLE;
     use crate::rounds::{ack, loss};
     use crate::startup::limited::LIMITED;
+
+    #[test]
+    fn a_set_up_out_of_range_is_not_valid() {
+        assert!(Setup::default().is_valid());
+        for initial_window in [f64::NAN, f64::INFINITY, -5.0, 0.0] {
+            let setup = Setup {
+                initial_window,
+                ..Setup::default()
+            };
+            assert!(!setup.is_valid(), "{initial_window}");
+        }
+        let setup = |max_window, slow_start_limit, mss, hz| Setup {
+            max_window,
+            slow_start_limit,
+            mss,
+            hz,
+            ..Setup::default()
+        };
+        assert!(setup(f64::INFINITY, f64::INFINITY, 1, 1).is_valid());
+        assert!(!setup(0.5, 2.0, 1448, 250).is_valid());
+        assert!(!setup(f64::NAN, 2.0, 1448, 250).is_valid());
+        assert!(!setup(100.0, 0.0, 1448, 250).is_valid());
+        assert!(!setup(100.0, 2.0, 0, 250).is_valid());
+        assert!(!setup(100.0, 2.0, 1448, 0).is_valid());
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "inf")]
+    fn a_segment_of_no_bytes_is_a_mistake() {
+        let law = GENTLE.make(&[]).unwrap();
+        let start = LIMITED.make(&[]).unwrap();
+        let mut cc = Classic::new(start, law, None, Setup::default());
+        cc.on_mss_change(f64::INFINITY);
+    }
 
     #[test]
     fn any_start_up_runs_with_any_law() {

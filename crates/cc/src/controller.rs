@@ -18,8 +18,7 @@
 //! assert_eq!(ev.delivered_now(), 2);
 //! ```
 //!
-//! Order inside one ACK (the sender keeps it): scoreboard and delivered count, RTT and rate sample,
-//! undo checks, loss detection, at most one [`CongestionEvent`], then [`Controller::on_ack`].
+//! The order of calls is in the documentation of [`Controller`].
 
 use fullpipe_units::{Rate, Span, Time};
 
@@ -31,6 +30,22 @@ pub const MOST_VARIABLES: usize = 10;
 /// The interface between the endpoint and a congestion-control algorithm.
 ///
 /// All methods are infallible and free of allocation. Windows are in segments.
+///
+/// Order of the calls:
+///
+/// 1. [`set_up`](Controller::set_up), where the controller was built without its [`Setup`].
+/// 2. [`on_established`](Controller::on_established), when the handshake is done.
+/// 3. [`on_idle`](Controller::on_idle) where window validation lowers the window, then
+///    [`on_restart`](Controller::on_restart), whenever a segment leaves and nothing was in flight,
+///    the first one included.
+/// 4. For each ACK, after scoreboard, delivered count, RTT and rate sample:
+///    [`on_delivery`](Controller::on_delivery); [`on_undo`](Controller::on_undo) if it shows that
+///    a reduction was spurious; [`on_recovery_exit`](Controller::on_recovery_exit) if it ends a
+///    recovery; [`on_lost`](Controller::on_lost) for each segment that it shows to be lost; at most
+///    one [`on_congestion`](Controller::on_congestion); [`on_ack`](Controller::on_ack).
+/// 5. Between ACKs, when it happens: [`on_rto`](Controller::on_rto), `on_lost` before it;
+///    `on_congestion` for a local drop; [`cap_window`](Controller::cap_window);
+///    [`on_mss_change`](Controller::on_mss_change).
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait Controller {
     /// What the endpoint fixes, before everything else, for a controller that was built without it.
@@ -62,7 +77,9 @@ pub trait Controller {
     /// handshake.
     fn on_established(&mut self, _ev: &RestartEvent) {}
 
-    /// A segment leaves and nothing was in flight.
+    /// A segment leaves and nothing was in flight. Growth that depends on time leaves out
+    /// [`RestartEvent::idle`] (RFC 9438 section 5.8), once where [`Controller::on_idle`] reported
+    /// the same pause. A kernel module does what the kernel's does.
     fn on_restart(&mut self, _ev: &RestartEvent) {}
 
     /// Recovery ended: everything sent before the congestion event has been acknowledged.
@@ -72,14 +89,15 @@ pub trait Controller {
     /// reduction holds.
     fn on_undo(&mut self, now: Time);
 
-    /// The sender's window validation changed the window after idle or application-limited time.
+    /// The sender's window validation changed the window after idle or application-limited time. An
+    /// endpoint without window validation need not call it.
     fn on_idle(&mut self, ev: &IdleEvent);
 
     /// Leave start-up without a reduction: `ssthresh` becomes the present window (policy
     /// `exit-slow-start` of a local drop).
     fn exit_start_up(&mut self, now: Time);
 
-    /// The sender's segment size changed; `ratio` is old over new.
+    /// The sender's segment size changed; `ratio` is old over new, finite and above 0.
     fn on_mss_change(&mut self, ratio: f64);
 
     /// The endpoint's cap of the window is this from now on, segments; infinite for none. An

@@ -12,10 +12,10 @@
 //! first window (`K = 0`). Mark: as a loss. Undo: epoch and `W_max` come back. Idle and
 //! application-limited time does not count in the epoch. A new segment size starts a new epoch.
 
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RestartEvent, RtoEvent};
 use crate::entry::Entry;
 use crate::params::ParamSpec;
 
@@ -118,6 +118,17 @@ impl Cubic {
         }
     }
 
+    /// Leaves `idle` out of the epoch (RFC 9438 section 5.8).
+    #[cold]
+    fn pause(&mut self, now: Time, idle: Span) {
+        // ACKs and calls that came in during the pause have shifted the epoch already.
+        let pause = idle.min(now.saturating_since(self.last));
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += pause;
+        }
+        self.last = now;
+    }
+
     fn remember(&mut self, w: f64) {
         let converge = self.params.fast_convergence && w < self.w_max;
         self.w_max = if converge {
@@ -176,12 +187,11 @@ impl WindowLaw for Cubic {
     }
 
     fn on_idle(&mut self, ev: &IdleEvent) {
-        // ACKs that came in during the pause have shifted the epoch already.
-        let pause = ev.idle.min(ev.now.saturating_since(self.last));
-        if let Some(epoch) = &mut self.epoch {
-            epoch.start += pause;
-        }
-        self.last = ev.now;
+        self.pause(ev.now, ev.idle);
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.pause(ev.now, ev.idle);
     }
 
     fn on_mss_change(&mut self, ratio: f64) {

@@ -37,7 +37,7 @@ use fullpipe_units::Time;
 #[cfg(feature = "registry")]
 use crate::{
     classic::{Frame, Setup, Window, ambassador_impl_WindowLaw},
-    controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent},
+    controller::{AckEvent, CongestionEvent, IdleEvent, RestartEvent, RtoEvent},
     params::Params,
     startup::{Start, StartUp},
 };

@@ -67,6 +67,7 @@ impl Socket {
 
     /// At the start of a connection.
     pub fn new(setup: Setup) -> Self {
+        debug_assert!(setup.is_valid(), "{setup:?}");
         let clamp = whole(setup.max_window);
         Self {
             cwnd: (setup.initial_window as u32).clamp(1, clamp.max(1)),

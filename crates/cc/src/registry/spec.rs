@@ -343,6 +343,18 @@ mod tests {
         found
     }
 
+    /// The nearest name may be another name of one that is listed.
+    #[test]
+    fn the_name_that_was_meant_is_among_the_known_ones() {
+        for (typed, hint, listed) in [
+            ("bbr2", "did you mean `bbr3`?", " bbr (or bbr3),"),
+            ("Cubic", "did you mean `cubic`?", " cubic,"),
+        ] {
+            let said = StackSpec::parse(typed).unwrap_err().hint().unwrap();
+            assert!(said.starts_with(hint) && said.contains(listed), "{said}");
+        }
+    }
+
     #[test]
     fn a_model_based_controller_has_its_place_in_a_stack() {
         let spec = StackSpec::parse("bbr3(min_pipe_cwnd=5)+burst").unwrap();

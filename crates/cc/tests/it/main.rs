@@ -1,6 +1,7 @@
 //! Integration tests of the controllers.
 
 mod contributing;
+mod idle;
 mod laws;
 mod model;
 mod modules;

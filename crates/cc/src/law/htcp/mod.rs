@@ -23,7 +23,7 @@ use fullpipe_units::{Span, Time};
 pub use params::{HTCP, HtcpParams};
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RestartEvent, RtoEvent};
 use learning::Throughput;
 
 /// H-TCP.
@@ -38,6 +38,8 @@ pub struct Htcp {
     /// The throughput was steady over the last two epochs.
     steady: bool,
     throughput: Throughput,
+    /// Pauses up to here are out of the clock.
+    paused: Time,
 }
 
 impl Htcp {
@@ -58,6 +60,7 @@ impl Htcp {
             beta: params.beta_min,
             steady: false,
             throughput,
+            paused: Time::ZERO,
         }
     }
 
@@ -71,6 +74,18 @@ impl Htcp {
     fn alpha(&self, now: Time) -> f64 {
         self.params
             .alpha(self.delta(now).as_secs_f64(), self.beta, self.min_rtt)
+    }
+
+    /// Leaves `idle` out of the increase's clock, and what the flow did not use of the path out of
+    /// its throughput.
+    #[cold]
+    fn pause(&mut self, now: Time, idle: Span) {
+        let pause = idle.min(now.saturating_since(self.paused));
+        if let Some(since) = &mut self.since {
+            *since = (*since + pause).min(now);
+        }
+        self.paused = now;
+        (self.throughput.count, self.throughput.from) = (0, now);
     }
 
     fn reduce(&mut self, base: f64, now: Time) -> f64 {
@@ -123,10 +138,11 @@ impl WindowLaw for Htcp {
     }
 
     fn on_idle(&mut self, ev: &IdleEvent) {
-        if let Some(since) = &mut self.since {
-            *since = (*since + ev.idle).min(ev.now);
-        }
-        (self.throughput.count, self.throughput.from) = (0, ev.now);
+        self.pause(ev.now, ev.idle);
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.pause(ev.now, ev.idle);
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
