@@ -47,7 +47,8 @@ impl Between {
 
     /// A row, and a new beginning.
     pub fn row(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) -> TraceRow {
-        let probes = sender.counts().probes;
+        // One that is due leaves at this instant: its event is not to wait for the next ACK.
+        let probes = sender.counts().probes + u64::from(sender.probe_is_due());
         let (row, before) = (TraceRow::of(now, self.flow, sender), &self.before);
         let events = self
             .events

@@ -134,8 +134,9 @@ pub struct RecoveryConfig {
     /// Default: [`Reduction::Prr`]; `2003`: [`Reduction::Immediate`]; `linux`:
     /// [`Reduction::PrrWindow`].
     pub reduction: Reduction,
-    /// Tail loss probes (RFC 8985 section 7). They need [`Detector::Rack`]; their wait is set by
-    /// [`TimerConfig::max_ack_delay`] and [`TimerConfig::probe_margin`].
+    /// Tail loss probes (RFC 8985 section 7). They need [`Detector::Rack`], in Linux SACK alone
+    /// ([`RecoveryConfig::may_probe`]); their wait is set by [`TimerConfig::max_ack_delay`] and
+    /// [`TimerConfig::probe_margin`].
     ///
     /// Default: true; `2003`: false.
     pub tlp: bool,
@@ -480,6 +481,18 @@ impl ArtificialLoss {
     /// True if no rule is set.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl RecoveryConfig {
+    /// Tail loss probes can be sent: with RACK (RFC 8985 section 7.1), and with any SACK where the
+    /// reduction is Linux' (`tcp_schedule_loss_probe` asks `tcp_is_sack`, not for RACK).
+    pub fn may_probe(&self) -> bool {
+        match self.detector {
+            Detector::Rack => true,
+            Detector::Sack => self.reduction == Reduction::PrrWindow,
+            Detector::NewReno => false,
+        }
     }
 }
 

@@ -408,6 +408,11 @@ impl<C: Controller> Sender<C> {
         self.record.counts()
     }
 
+    /// A tail loss probe leaves with the next poll.
+    pub fn probe_is_due(&self) -> bool {
+        self.recovery.probe_is_due()
+    }
+
     /// Reductions, timeouts and undos since the last call.
     pub fn drain_log(&mut self) -> impl Iterator<Item = Episode> + '_ {
         self.record.drain()

@@ -667,6 +667,27 @@ fn timers_end_on_ticks() {
     assert_eq!(wheel.s.next_timeout(), ms(310.0));
 }
 
+/// `tcp_schedule_loss_probe` asks for SACK, not for RACK; RFC 8985 section 7.1 wants RACK.
+#[test]
+fn sack_alone_is_enough_for_a_tail_loss_probe() {
+    let tail = |detector, reduction| {
+        let mut h = Host::new(
+            linux().with(|c| {
+                c.transfer = Some(10);
+                c.recovery.detector = detector;
+                c.recovery.reduction = reduction;
+            }),
+            10.0,
+        );
+        h.ack_at(100.0, &ack(9, 0.0));
+        h.wait(5000.0);
+        (h.s.counts().probes, h.s.counts().timeouts > 0)
+    };
+    assert_eq!(tail(Detector::Sack, Reduction::PrrWindow).0, 1);
+    assert_eq!(tail(Detector::Sack, Reduction::Prr), (0, true));
+    assert_eq!(tail(Detector::NewReno, Reduction::PrrWindow), (0, true));
+}
+
 /// The preset leaves a plain transfer as it is: everything arrives in order and nothing is sent
 /// twice.
 #[test]

@@ -86,7 +86,9 @@ keys! {
                 };
             }
         ], true, "proportional rate reduction (RFC 9937)";
-        tlp: flag [=> sender.recovery.tlp], true, "tail loss probe (RFC 8985)";
+        tlp: flag [=> sender.recovery.tlp], true,
+            "tail loss probe (RFC 8985) with `recovery` `rack`; preset `linux` probes with `sack` \
+             too, as the kernel does";
         frto: flag [=> sender.recovery.frto], true, "forward RTO recovery (RFC 5682)";
         frto_by: word(SpuriousRule) [=> sender.recovery.frto_by], "linux",
             "whose forward RTO recovery";

@@ -32,7 +32,11 @@ const fn need(key: Key, acts: fn(&Situation<'_>) -> bool, needs: &'static str) -
 }
 
 const NEEDS: &[Need] = &[
-    need(Transport::tlp, rack, RACK),
+    need(
+        Transport::tlp,
+        |s| s.ends.sender.recovery.may_probe(),
+        "`recovery = \"rack\"`, or `\"sack\"` and the `prr` of preset `linux`",
+    ),
     need(Transport::lost_retransmission, rack, RACK),
     need(Transport::recover_from_loss, rack, RACK),
     need(Transport::loss_window, rack, RACK),

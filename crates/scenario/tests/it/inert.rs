@@ -64,11 +64,14 @@ const fn row(
 const BOTH: [&str; 2] = ["true", "false"];
 const RULES: [&str; 2] = ["\"rfc\"", "\"linux\""];
 const NO_RACK: &[&str] = &["recovery = \"sack\"", "recovery = \"newreno\""];
+const NO_PROBE: &[&str] = &["recovery = \"sack\"\nprr = false", "recovery = \"newreno\""];
 const NEWRENO: &[&str] = &["recovery = \"newreno\""];
 const AT_ONCE: &[&str] = &["delayed_ack = false"];
 
-const ROWS: [Row; 16] = [
-    row("tlp", BOTH, NO_RACK, "recovery = \"rack\""),
+const ROWS: [Row; 17] = [
+    row("tlp", BOTH, NO_PROBE, "recovery = \"rack\""),
+    // Linux asks for SACK, not for RACK.
+    row("tlp", BOTH, NO_PROBE, "recovery = \"sack\""),
     row(
         "lost_retransmission",
         ["\"reduce\"", "\"ignore\""],

@@ -134,7 +134,7 @@ impl Recovery {
             frto_until: 0,
             rack: Rack::new(cfg.reordering_by),
             newreno: NewReno::new(cfg.reordering_by),
-            probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
+            probe: TailProbe::new(cfg.tlp && cfg.may_probe()),
             rescue_after: u64::MAX,
             limited_sent: 0,
             fast_retransmit: false,
