@@ -113,7 +113,9 @@ fn events() -> Value {
         json!({ "header": header }),
         json!({ "frames": frames, "raw": raw }),
     );
-    let lost = object(json!({ "header": header }), json!({}));
+    let by = json!({ "enum": ["reordering_threshold", "time_threshold", "pto_expired"] });
+    let lost = object(json!({ "header": header }), json!({ "trigger": by }));
+    let dropped = object(json!({ "header": header }), json!({}));
     let port = json!({ "type": "integer", "minimum": 0, "maximum": 65_535 });
     let started = object(
         json!({ "src_ip": text(), "dst_ip": text() }),
@@ -127,7 +129,11 @@ fn events() -> Value {
             "pacing_rate": uint(),
         }),
     );
-    let state = object(json!({ "new": text() }), json!({ "old": text() }));
+    // The states that the schema names for New Reno.
+    let word = json!({ "enum": [
+        "slow_start", "congestion_avoidance", "application_limited", "recovery",
+    ] });
+    let state = object(json!({ "new": word }), json!({ "old": word }));
     let ours = object(
         json!({ "retransmits": uint(), "loss_events": uint() }),
         json!({}),
@@ -139,7 +145,7 @@ fn events() -> Value {
         event("recovery:packet_lost", lost.clone()),
         event("recovery:metrics_updated", metrics),
         event("recovery:congestion_state_updated", state),
-        event("fullpipe:packet_dropped", lost),
+        event("fullpipe:packet_dropped", dropped),
     ];
     for name in [
         "loss_event",
@@ -147,6 +153,7 @@ fn events() -> Value {
         "undo",
         "start_up_exit",
         "lost_retransmission",
+        "probe",
     ] {
         all.push(event(&format!("fullpipe:{name}"), ours.clone()));
     }
@@ -166,9 +173,58 @@ fn records(file: &Path) -> Vec<Value> {
     records.collect()
 }
 
+/// The capture of flow `main` of a scenario.
+fn captured(text: &str) -> Vec<Value> {
+    let scenario = Scenario::parse(text, "captured.toml", &Overrides::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        out: Some(dir.path()),
+        captures: Captures {
+            pcap: false,
+            qlog: true,
+        },
+        ..Options::default()
+    };
+    run_on(&scenario, &options, &fullpipe_sim::run).unwrap();
+    records(&dir.path().join("captures/case-0000-seed1-flow0-main.sqlog"))
+}
+
+/// The last segment is lost: a tail loss probe is on the record where it leaves, not where it is
+/// answered, and declares nothing lost.
+#[test]
+fn a_tail_loss_probe_is_recorded_when_it_leaves() {
+    let records = captured(
+        r#"
+        name = "tail"
+        duration = "5s"
+        [path]
+        rate = "5Mbit/s"
+        rtt = "40ms"
+        buffer = "200 packets"
+        [[flow]]
+        name = "main"
+        stack = "cubic"
+        preset = "linux"
+        recovery = "sack"
+        size = "100 segments"
+        drop = { segment = 99 }
+        [measure]
+        trace = "full"
+    "#,
+    );
+    let named = |name: &str| records.iter().position(|r| r["name"] == name);
+    let again = records.iter().position(|r| r["retransmission"] == true);
+    let (probe, again) = (named("fullpipe:probe").unwrap(), again.unwrap());
+    assert!(probe < again);
+    assert_eq!(records[probe]["time"], records[again]["time"]);
+    assert_eq!(named("recovery:packet_lost"), None);
+    assert_eq!(named("fullpipe:timeout"), None);
+}
+
 #[test]
 fn a_capture_is_of_version_0_3() {
-    let text = r#"
+    let records = captured(
+        r#"
         name = "lossy"
         duration = "3s"
         [path]
@@ -181,19 +237,8 @@ fn a_capture_is_of_version_0_3() {
         stack = "cubic"
         [measure]
         trace = "full"
-    "#;
-    let scenario = Scenario::parse(text, "lossy.toml", &Overrides::default()).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options {
-        out: Some(dir.path()),
-        captures: Captures {
-            pcap: false,
-            qlog: true,
-        },
-        ..Options::default()
-    };
-    run_on(&scenario, &options, &fullpipe_sim::run).unwrap();
-    let records = records(&dir.path().join("captures/case-0000-seed1-flow0-main.sqlog"));
+    "#,
+    );
     let (head, rest) = records.split_first().unwrap();
     let header = validator(&header());
     let errors: Vec<String> = header.iter_errors(head).map(|e| e.to_string()).collect();

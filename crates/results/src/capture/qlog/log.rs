@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use fullpipe_flow::{Ack, Segment, TraceRow};
+use fullpipe_cc::Phase;
+use fullpipe_flow::{Ack, Detector, Segment, TraceRow};
 use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_units::Time;
 use serde::Serialize;
@@ -25,6 +26,9 @@ pub(super) struct Log<'a> {
     /// Copies of segments that are not acknowledged, by segment number, oldest first.
     waiting: BTreeMap<u64, Vec<Copy>>,
     metrics: Metrics,
+    detector: Option<Detector>,
+    /// The sender's state, as the latest row of the series has it.
+    phase: Option<Phase>,
 }
 
 /// One transmission.
@@ -53,7 +57,15 @@ impl<'a> Log<'a> {
             largest: 0,
             waiting: BTreeMap::new(),
             metrics: Metrics::default(),
+            detector: None,
+            phase: None,
         }
+    }
+
+    /// Losses are found in this way.
+    pub(super) fn detected_by(mut self, detector: Detector) -> Self {
+        self.detector = Some(detector);
+        self
     }
 }
 
@@ -123,8 +135,9 @@ impl Log<'_> {
             stamp: s.stamp,
             fate: Fate::InFlight,
         });
-        if let Some(n) = before {
-            self.event(at, "recovery:packet_lost", Lost::of(n))?;
+        if let Some(n) = before.filter(|_| !self.only_probes()) {
+            let lost = Lost::by(n, self.trigger());
+            self.event(at, "recovery:packet_lost", lost)?;
         }
         let frame = Frame::Stream {
             stream_id: 0,
@@ -146,6 +159,21 @@ impl Log<'_> {
             retransmission: s.retransmission,
         };
         record(self.out, &event)
+    }
+
+    /// What is sent again now repairs no loss: it is a tail loss probe, of which RFC 9002 section
+    /// 6.2 says that it marks nothing lost.
+    fn only_probes(&self) -> bool {
+        matches!(self.phase, Some(Phase::Open | Phase::Disorder | Phase::Cwr))
+    }
+
+    /// How a loss was found that is repaired now, if the series tells the sender's state.
+    fn trigger(&self) -> Option<&'static str> {
+        Some(match (self.phase?, self.detector?) {
+            (Phase::Loss, _) => "pto_expired",
+            (_, Detector::Rack) => "time_threshold",
+            (_, Detector::Sack | Detector::NewReno) => "reordering_threshold",
+        })
     }
 
     /// The path has decided about a copy; its packet number.
@@ -212,6 +240,7 @@ impl Log<'_> {
     }
 
     pub(super) fn metrics(&mut self, row: &TraceRow) -> io::Result<()> {
+        self.phase = Some(row.phase);
         let rtt = row.rtt.as_millis_f64();
         let srtt = row.srtt.as_millis_f64();
         let bytes = |segments: f64| {

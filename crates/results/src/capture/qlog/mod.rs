@@ -10,8 +10,13 @@
 //!   arrived, as the path knows it, not as the sender guesses it. An ACK that brings nothing new
 //!   repeats the largest number so far.
 //! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy
-//!   before is taken to be lost. What the path really dropped is `fullpipe:packet_dropped`, an
-//!   event of our own.
+//!   before is taken to be lost; `trigger` says by what, where the series has the sender's state. A
+//!   tail loss probe declares nothing lost. What the path really dropped is
+//!   `fullpipe:packet_dropped`, an event of our own.
+//! - States have the names that the schema gives for New Reno: `slow_start`,
+//!   `congestion_avoidance`, `recovery`, the last for a reduction after a mark, too. A timeout is
+//!   `fullpipe:timeout`.
+//! - At one instant what arrived comes first, then what it did to the sender, then what was sent.
 //! - `recovery:congestion_state_updated` and `recovery:metrics_updated` come from the run's time
 //!   series, as dense as the scenario's `trace` asks for; only what changed is repeated. Windows
 //!   in bytes of payload, times in milliseconds, `pacing_rate` in bit/s.
@@ -26,8 +31,9 @@ mod record;
 
 use std::io::{self, Write};
 
+use fullpipe_cc::Phase;
 use fullpipe_flow::{Events, TraceRow};
-use fullpipe_run::{CaptureRow, FlowSpec, Series};
+use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec, Series};
 use fullpipe_trace::{FlowMeta, Trace};
 use fullpipe_units::Span;
 use serde_json::{Value, json};
@@ -56,15 +62,19 @@ pub struct Subject<'a> {
 /// If `out` refuses.
 pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) -> io::Result<()> {
     record(out, &header(subject))?;
-    let mut log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
+    let detector = subject.flow.sender.recovery.detector;
+    let log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
+    let mut log = log.detected_by(detector);
     let (metrics, mut series) = (&subject.series.rows, 0);
     let mut told = Told::default();
     let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
     let mut first = true;
     for row in of_flow {
-        // Metrics of an instant follow what happened in it.
-        while series < metrics.len() && metrics[series].time < row.at {
-            told.row(&mut log, &metrics[series])?;
+        // The sender's state follows what arrived at an instant, and comes before what was sent.
+        let sends = matches!(row.event, CaptureEvent::SegmentSent(_)) && !first;
+        let is_due = |m: &&TraceRow| m.time < row.at || (sends && m.time == row.at);
+        while let Some(state) = metrics.get(series).filter(is_due) {
+            told.row(&mut log, state)?;
             series += 1;
         }
         if std::mem::take(&mut first) {
@@ -92,7 +102,7 @@ impl Told {
                 log.event(row.time, name, data)?;
             }
         }
-        let new = row.phase_name();
+        let new = state(row);
         if self.phase != Some(new) {
             // The first phase has none before it.
             let data = match self.phase.replace(new) {
@@ -102,6 +112,15 @@ impl Told {
             log.event(row.time, "recovery:congestion_state_updated", data)?;
         }
         log.metrics(row)
+    }
+}
+
+/// The state in the words of the schema (quic-events-04, section 7.3).
+fn state(row: &TraceRow) -> &'static str {
+    match row.phase {
+        Phase::Recovery | Phase::Cwr => "recovery",
+        _ if row.start_up => "slow_start",
+        _ => "congestion_avoidance",
     }
 }
 
@@ -182,7 +201,6 @@ fn preamble(title: &str, name: &str, description: &str) -> Value {
 mod tests {
     use super::*;
     use crate::capture::testing::{ack, ack_row, dropped, flow, received, segment, sent};
-    use fullpipe_cc::Phase;
     use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
     use fullpipe_units::Time;
 
@@ -274,6 +292,61 @@ mod tests {
         assert_eq!(log[6]["data"]["raw"]["length"], 64, "one block");
     }
 
+    /// Segment 0 is sent again at 300 ms, where the sender's state is `phase` by then.
+    fn sent_again(phase: Phase, events: Events) -> Vec<(String, Value)> {
+        let again = Segment {
+            retransmission: true,
+            ..segment(0, ms(300))
+        };
+        let rows = [sent(0, ms(0), segment(0, ms(0))), sent(0, ms(300), again)];
+        let row = |at, phase, events| TraceRow {
+            time: ms(at),
+            phase,
+            events,
+            ..TraceRow::default()
+        };
+        let series = Series {
+            rows: vec![row(0, Phase::Open, Events::NONE), row(300, phase, events)],
+            ..Series::default()
+        };
+        let of_then = |e: &Value| e["time"] == 300.0;
+        let log = logged(&rows, &series).into_iter().filter(of_then);
+        log.map(|e| {
+            (
+                e["name"].as_str().unwrap().to_owned(),
+                e["data"]["trigger"].clone(),
+            )
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_cause_comes_before_its_effects_and_says_which_it_is() {
+        let plain = |name: &str| (name.to_owned(), Value::Null);
+        assert_eq!(
+            sent_again(Phase::Loss, Events::TIMEOUT),
+            [
+                plain("fullpipe:timeout"),
+                ("recovery:packet_lost".to_owned(), json!("pto_expired")),
+                plain("transport:packet_sent"),
+            ]
+        );
+        let found = sent_again(Phase::Recovery, Events::LOSS);
+        assert_eq!(found[1], plain("recovery:congestion_state_updated"));
+        assert_eq!(
+            found[2],
+            ("recovery:packet_lost".to_owned(), json!("time_threshold"))
+        );
+    }
+
+    /// RFC 9002 section 6.2.
+    #[test]
+    fn a_tail_loss_probe_declares_nothing_lost() {
+        let events: Vec<_> = sent_again(Phase::Open, Events::PROBE);
+        let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["fullpipe:probe", "transport:packet_sent"]);
+    }
+
     #[test]
     fn metrics_are_in_the_units_of_the_schema_and_only_what_changed() {
         let later = |at| TraceRow {
@@ -299,7 +372,7 @@ mod tests {
         assert_eq!(log[1]["name"], "recovery:congestion_state_updated");
         assert_eq!(
             log[1]["data"],
-            json!({ "new": "start-up" }),
+            json!({ "new": "slow_start" }),
             "nothing before the first"
         );
         assert_eq!(

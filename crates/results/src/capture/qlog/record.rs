@@ -111,13 +111,21 @@ impl Metrics {
 #[derive(Serialize)]
 pub(super) struct Lost {
     header: PacketHeader,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<&'static str>,
 }
 
 impl Lost {
     /// The packet of this number.
     pub(super) fn of(packet_number: u64) -> Lost {
+        Lost::by(packet_number, None)
+    }
+
+    /// The same, found to be lost by this `trigger` of the schema.
+    pub(super) fn by(packet_number: u64, trigger: Option<&'static str>) -> Lost {
         Lost {
             header: PacketHeader::short(packet_number),
+            trigger,
         }
     }
 }
