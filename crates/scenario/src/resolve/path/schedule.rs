@@ -88,6 +88,11 @@ impl ElementResolver<'_> {
             if let Some(outage) = entry.outage {
                 change.rate = Some(Rate::from_bits_per_sec(0));
                 dark = at + outage;
+                let end = duration.map(|duration| Time::ZERO + duration);
+                if end.is_some_and(|end| at < end && dark > end) {
+                    let message = "the run ends before this does";
+                    entry.warn(findings, &Keys::outage, message);
+                }
                 changes.push(change);
                 changes.push(Change {
                     at: dark,

@@ -245,6 +245,22 @@ fn a_path_disturbs_packets() {
     assert!(spec(1).links[0].reorder.is_some());
 }
 
+/// The run of the file lasts 60 s.
+#[test]
+fn an_outage_beyond_the_end_is_remarked_on() {
+    let said = |at: &str, outage: &str| {
+        let schedule = format!("schedule = {{ at = \"{at}\", outage = \"{outage}\" }}\n");
+        let warnings = read(&format!("{HEAD}{schedule}{FLOW}")).warnings;
+        warnings
+            .iter()
+            .map(|w| w.message.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(said("50s", "10s"), [""; 0]);
+    assert_eq!(said("50s", "11s"), ["the run ends before this does"]);
+    assert_eq!(said("60s", "1s").len(), 1, "nothing of it happens");
+}
+
 #[test]
 fn a_schedule_changes_the_bottleneck() {
     let spec = spec(&format!(
