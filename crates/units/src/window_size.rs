@@ -48,7 +48,7 @@ static WINDOW: Expected = Expected {
     accepted: &[
         "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "segments", "BDP",
     ],
-    bare: ["MB", "segments"],
+    bare: ["segments", "segments"],
     bare_is_plain: false,
     example: "8MB",
     reads: |text| text.parse::<WindowSize>().is_ok(),

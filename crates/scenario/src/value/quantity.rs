@@ -14,8 +14,9 @@ use crate::document::{Data, shorten};
 impl Reader<'_> {
     /// At least `least` bits per second.
     pub(super) fn rate(&mut self, least: u64, item: Item<'_>) -> Option<Value> {
-        let rate = self.quantity::<Rate>(item)?;
-        if !(least..=MAX_RATE).contains(&rate.as_bits_per_sec()) {
+        let fits = |rate: &Rate| (least..=MAX_RATE).contains(&rate.as_bits_per_sec());
+        let rate = self.quantity_of::<Rate>(item, fits)?;
+        if !fits(&rate) {
             let message = format!("a rate from {least}bit/s to 100Tbit/s is expected");
             return self.unfit(item, message);
         }
@@ -24,7 +25,8 @@ impl Reader<'_> {
 
     /// A time; `range` in nanoseconds.
     pub(super) fn span(&mut self, range: RangeInclusive<u64>, item: Item<'_>) -> Option<Value> {
-        let span = self.quantity::<Span>(item)?;
+        let fits = |span: &Span| range.contains(&span.as_nanos());
+        let span = self.quantity_of::<Span>(item, fits)?;
         if range.contains(&span.as_nanos()) {
             return Some(Value::Span(span));
         }
@@ -37,9 +39,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn segments(&mut self, range: RangeInclusive<u64>, item: Item<'_>) -> Option<Value> {
-        let segments = self.quantity::<Segments>(item)?.0;
         let (min, max) = range.into_inner();
-        if segments < min as f64 || segments > max as f64 || segments.fract() != 0.0 {
+        let fits = |&Segments(n): &Segments| n >= min as f64 && n <= max as f64 && n.fract() == 0.0;
+        let segments = self.quantity_of::<Segments>(item, fits)?.0;
+        if !fits(&Segments(segments)) {
             let message = format!("{min} to {max} whole segments are expected");
             return self.unfit(item, message);
         }
@@ -67,6 +70,15 @@ impl Reader<'_> {
         &mut self,
         item: Item<'_>,
     ) -> Option<T> {
+        self.quantity_of(item, |_| true)
+    }
+
+    /// A number with a unit; the hint proposes none that does not fit.
+    fn quantity_of<T: FromStr<Err = ParseQuantityError>>(
+        &mut self,
+        item: Item<'_>,
+        fits: impl Fn(&T) -> bool,
+    ) -> Option<T> {
         let text = match &item.node.data {
             Data::Text(text) => text.as_str(),
             Data::Integer(_) | Data::Float(_) => self.sources.text(item.node.at),
@@ -83,6 +95,13 @@ impl Reader<'_> {
                     _ => None,
                 };
                 let (message, hint) = quantity_fault(&error, better);
+                let refused = proposed(hint.as_deref())
+                    .and_then(|text| text.parse::<T>().ok())
+                    .is_some_and(|value| !fits(&value));
+                let hint = match refused {
+                    true => Some(format!("write for example {}", item.example)),
+                    false => hint,
+                };
                 self.refuse(item.node.at, item.key, message, hint);
                 None
             }
@@ -143,6 +162,12 @@ fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String
         message,
         hint.map(|hint| format!("{hint} (units: {})", error.accepted.join(" "))),
     )
+}
+
+/// The quantity that a hint proposes: `write "80ms" (units: ...)`.
+fn proposed(hint: Option<&str>) -> Option<&str> {
+    let (text, _) = hint?.strip_prefix("write \"")?.split_once('"')?;
+    Some(text)
 }
 
 /// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt

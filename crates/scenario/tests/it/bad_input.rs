@@ -121,6 +121,18 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     ("unknown key, nothing near", "flow+", "xyzzy = 1"),
     (
+        "unknown key, another word, not the nearest",
+        "path+",
+        "mss = 1400",
+    ),
+    ("a drop by packets", "flow+", "drop = { packet = 3 }"),
+    (
+        "a bare number that no unit would make fit",
+        "flow+",
+        "initial_window = 0",
+    ),
+    ("a bare window", "flow+", "window = 100"),
+    (
         "a link of a path that is wrong",
         "path",
         "[path]\nrate = \"622Mbps\"\nrtt = \"80ms\"\n[[expect]]\nmetric = \"utilization\"\nat_least = 0.5",
