@@ -1,5 +1,6 @@
 //! `fullpipe linux`.
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::Instant;
 
@@ -74,6 +75,8 @@ fn list() -> Result<Exit, Failure> {
     let all = Product::all();
     if all.is_empty() {
         output::say("no kernel has been built: `fullpipe linux build`");
+    } else if io::stdout().is_terminal() {
+        output::data("kernel\trelease\tclock\tmodule\n")?;
     }
     for (name, product) in all {
         let module = product.module.as_deref().unwrap_or("-");
