@@ -18,6 +18,14 @@ impl Range {
     /// No segment.
     pub const EMPTY: Self = Self { start: 0, end: 0 };
 
+    /// One segment.
+    pub fn one(seq: u64) -> Self {
+        Self {
+            start: seq,
+            end: seq + 1,
+        }
+    }
+
     /// Number of segments.
     pub fn len(&self) -> u64 {
         self.end - self.start
@@ -129,6 +137,14 @@ impl RangeSet {
                 range
             }
         }
+    }
+
+    /// Adds `seq` if it follows the highest range; true if it does.
+    #[inline]
+    pub fn extend_last(&mut self, seq: u64) -> bool {
+        let last = self.ranges[self.gone..].last_mut();
+        let last = last.filter(|r| r.end == seq);
+        last.map(|r| r.end += 1).is_some()
     }
 
     /// Adds a range above all others. Before the slice grows, the places of those that are no more
@@ -265,6 +281,13 @@ mod tests {
                 let at_end = set.new_at_end(Range { start, end: all.end });
                 let top = set.last().map_or(0, |r| r.start);
                 prop_assert_eq!(at_end.is_some(), start >= top);
+                let follows = set.last().is_some_and(|r| r.end == start);
+                let [mut longer, mut one_more] = [(); 2].map(|()| set.clone());
+                prop_assert_eq!(longer.extend_last(start), follows);
+                if follows {
+                    one_more.insert(Range::one(start), |_| {});
+                }
+                prop_assert_eq!(longer.held(), one_more.held());
                 let held = set.insert(Range { start, end: all.end }, |r| {
                     added.extend(r.start..r.end);
                 });

@@ -9,11 +9,14 @@
 //! is ([`Receiver::set_room`]) and asks now and then whether the sender must be told of more
 //! ([`Receiver::update_window`]). The window's end never moves back.
 
+use std::sync::Arc;
+
 use fullpipe_units::{Span, Time};
 
 use crate::clock::TimerClock;
 use crate::config::{AckCompression, ReceiveWindowConfig, ReceiverConfig};
 use crate::ranges::{Range, RangeSet};
+use crate::recent::Recent;
 use crate::segment::{Ack, SackBlocks, Segment};
 
 /// Receiver of one flow. Feed it segments and timer expiries; it answers with ACKs.
@@ -32,10 +35,14 @@ pub struct Receiver {
     ece: bool,
     /// ACKs carry the one-way delay.
     measures_one_way: bool,
+    clock: TimerClock,
+    cfg: Arc<ReceiverConfig>,
     deadline: Time,
     /// When the merged ACKs leave.
     merge_until: Time,
     echo: Time,
+    /// One-way delay of the segment whose stamp is echoed.
+    one_way: Span,
     counts: ReceiverCounts,
     highest: u64,
     /// Window in force, segments (Linux `rcv_wnd`, as `rcv_ssthresh` bounds it).
@@ -52,19 +59,14 @@ pub struct Receiver {
     rcv_wnd_right_edge: u64,
     /// One past the last segment that the last ACK admitted.
     last_advertised: u64,
-    clock: TimerClock,
-    cfg: ReceiverConfig,
-    /// The ranges of `ahead` reported last, most recent first, and those of them that have been
-    /// acknowledged since: these begin below `next`.
-    recent: [Range; 4],
+    /// The ranges of `ahead` reported last.
+    recent: Recent,
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
     /// The SYN's arrival, then the RTT that the first data shows.
     opened: Option<Time>,
     rtt: Option<Span>,
     last_arrival: Time,
-    /// One-way delay of the segment whose stamp is echoed.
-    one_way: Span,
     /// The last duplicate, until an ACK reports it.
     duplicate: Range,
 }
@@ -95,10 +97,13 @@ fn is_older(stamp: Time, than: Time) -> bool {
 
 impl Receiver {
     /// A receiver before the connection opens.
-    pub fn new(mut cfg: ReceiverConfig) -> Self {
+    pub fn new(cfg: impl Into<Arc<ReceiverConfig>>) -> Self {
+        let mut cfg = cfg.into();
         if let (true, Some(max)) = (cfg.acks.quick > 0, cfg.window.max) {
-            let half = u32::try_from(max.div_ceil(2)).unwrap_or(u32::MAX);
-            cfg.acks.every = cfg.acks.every.min(half.max(1));
+            let half = u32::try_from(max.div_ceil(2)).unwrap_or(u32::MAX).max(1);
+            if cfg.acks.every > half {
+                Arc::make_mut(&mut cfg).acks.every = half;
+            }
         }
         let max_rcv_wnd = cfg.window.max.unwrap_or(u64::MAX);
         let first = cfg.window.first.unwrap_or(max_rcv_wnd);
@@ -113,7 +118,7 @@ impl Receiver {
             cfg,
             next: 0,
             ahead: RangeSet::default(),
-            recent: [Range::EMPTY; 4],
+            recent: Recent::new(),
             pending: 0,
             deadline: Time::MAX,
             echo: Time::ZERO,
@@ -193,10 +198,7 @@ impl Receiver {
         if segment.seq == self.next && self.ahead.is_empty() {
             return self.in_order(now, segment);
         }
-        // A copy of what comes from elsewhere: the plain ACK keeps out of its memory.
-        Some(Ack {
-            ..self.irregular(now, segment.seq, segment.stamp, segment.retransmission)?
-        })
+        self.irregular(now, segment.seq, segment.stamp, segment.retransmission)
     }
 
     #[cold]
@@ -234,12 +236,7 @@ impl Receiver {
         let known = seq < self.next;
         if known {
             self.quick = self.quick_again();
-        }
-        if known {
-            self.duplicate = Range {
-                start: seq,
-                end: seq + 1,
-            };
+            self.duplicate = Range::one(seq);
         }
         self.ack_with_blocks(now)
     }
@@ -309,12 +306,14 @@ impl Receiver {
             self.counts.out_of_order += 1;
         }
         self.highest = self.highest.max(seq);
-        let alone = Range {
-            start: seq,
-            end: seq + 1,
-        };
+        let alone = Range::one(seq);
         let mut overdue = None;
-        if seq < self.next {
+        if self.reports_whole() && self.recent.end() == seq && self.ahead.extend_last(seq) {
+            // Behind a hole almost everything follows the newest block.
+            self.counts.delivered += 1;
+            self.grow_window();
+            self.recent.extend();
+        } else if seq < self.next {
             self.counts.duplicates += 1;
             self.duplicate = alone;
             self.quick = self.quick_again();
@@ -332,7 +331,7 @@ impl Receiver {
             self.duplicate = alone;
             if !self.cfg.sack.whole {
                 overdue = self.make_block_room(now, seq);
-                self.recall(alone);
+                self.recent.recall(alone, self.next);
             }
         } else {
             self.counts.delivered += 1;
@@ -353,13 +352,15 @@ impl Receiver {
                 }
                 self.ahead.trim_below(self.next);
                 self.pending += (self.next - before) as u32;
-                self.unread = self.counts.delivered - before;
+                if self.cfg.window.buffer.is_some() {
+                    self.unread = self.counts.delivered - before;
+                }
             } else {
                 overdue = self.make_block_room(now, seq);
                 let block = self.ahead.insert(alone, |_| {});
                 match self.cfg.sack.whole {
-                    true => self.remember(block),
-                    false => self.recall(alone),
+                    true => self.recent.remember(block),
+                    false => self.recent.recall(alone, self.next),
                 }
             }
         }
@@ -371,12 +372,16 @@ impl Receiver {
             self.merge(now, rule);
             return overdue;
         }
-        Some(self.ack_with_blocks(now))
+        Some(self.ack_and_report(now))
+    }
+
+    fn reports_whole(&self) -> bool {
+        self.cfg.sack.enabled && self.cfg.sack.whole
     }
 
     /// What waits must be reported before a newer block takes its place (`tcp_sack_new_ofo_skb`).
     fn make_block_room(&mut self, now: Time, seq: u64) -> Option<Ack> {
-        let is_due = self.merged > 0 && self.block_slot(seq) >= UNREPORTED_BLOCKS;
+        let is_due = self.merged > 0 && self.recent.slot(seq, self.next) >= UNREPORTED_BLOCKS;
         is_due.then(|| self.ack_with_blocks(now))
     }
 
@@ -403,60 +408,6 @@ impl Receiver {
         }
     }
 
-    /// How many blocks were reported since the one that `seq` extends, or all of them if it begins
-    /// a new one.
-    fn block_slot(&self, seq: u64) -> usize {
-        let touches = |r: Range| r.start <= seq + 1 && seq <= r.end;
-        let mut blocks = self.blocks();
-        blocks
-            .position(touches)
-            .unwrap_or_else(|| self.blocks().count())
-    }
-
-    /// `block` holds the newest segment, and what was reported of it before.
-    fn remember(&mut self, block: Range) {
-        // The slot of what it covers moves to the front; otherwise the oldest falls off.
-        let mut from = self.recent.len() - 1;
-        for (i, r) in self.recent.iter_mut().enumerate().rev() {
-            if block.start <= r.start && r.end <= block.end {
-                *r = Range::EMPTY;
-                from = i;
-            }
-        }
-        for i in (0..from).rev() {
-            self.recent[i + 1] = self.recent[i];
-        }
-        self.recent[0] = block;
-    }
-
-    /// As [`Receiver::remember`], of what is remembered alone: the segment joins the blocks that it
-    /// touches, or is one of its own. What has been acknowledged takes no slot (`tcp_sack_remove`).
-    fn recall(&mut self, alone: Range) {
-        let mut block = alone;
-        let mut recent = [Range::EMPTY; 4];
-        let mut used = 1;
-        for r in self.recent {
-            if r.start <= self.next {
-                continue;
-            }
-            if r.start <= alone.end && alone.start <= r.end {
-                block.start = block.start.min(r.start);
-                block.end = block.end.max(r.end);
-            } else if used < recent.len() {
-                recent[used] = r;
-                used += 1;
-            }
-        }
-        recent[0] = block;
-        self.recent = recent;
-    }
-
-    /// What was reported and is not acknowledged, most recent first.
-    fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
-        let recent = self.recent.iter().copied();
-        recent.filter(|r| r.start > self.next)
-    }
-
     /// The duplicate comes first (RFC 2883), then what was received out of order.
     #[inline]
     fn report(&mut self, ack: &mut Ack) {
@@ -471,10 +422,8 @@ impl Receiver {
         if self.ahead.is_empty() {
             return;
         }
-        let room = self.cfg.sack.blocks.min(4).saturating_sub(ack.sacks.len());
-        for block in self.blocks().take(room) {
-            ack.sacks.push(block);
-        }
+        let most = self.cfg.sack.blocks.min(4);
+        self.recent.report(self.next, most, &mut ack.sacks);
     }
 
     fn note_ecn(&mut self, segment: &Segment) {
@@ -488,6 +437,11 @@ impl Receiver {
 
     /// The ACK that is due, and what was received out of order.
     fn ack_with_blocks(&mut self, now: Time) -> Ack {
+        self.ack_and_report(now)
+    }
+
+    #[inline(always)]
+    fn ack_and_report(&mut self, now: Time) -> Ack {
         let mut ack = self.ack(now);
         self.report(&mut ack);
         ack

@@ -46,6 +46,12 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
+    /// No block.
+    pub const NONE: Self = Self {
+        blocks: [(0, 0); 4],
+        len: 0,
+    };
+
     /// Appends a block; silently full after four, as the option field is.
     pub fn push(&mut self, r: Range) {
         if (self.len as usize) < self.blocks.len() {

@@ -179,7 +179,9 @@ impl SenderRecorder {
             self.rtt.record(sender.rtt().latest());
         }
         let w = sender.cwnd();
-        self.window_area += self.window * (now - self.window_since).as_nanos() as f64;
+        // Signed, which is one instruction.
+        let lasted = (now - self.window_since).as_nanos() as i64;
+        self.window_area += self.window * lasted as f64;
         self.window_since = now;
         if w >= self.cap && self.window < self.cap {
             self.note_cap(now, w);
@@ -342,13 +344,20 @@ impl SenderRecorder {
 
 /// What is remembered at a flow's receiver: segments per interval.
 #[derive(Clone, Debug)]
-#[repr(C)] // every arrival looks at the first
 pub struct ArrivalRecorder {
     interval_end: Time,
-    interval: Span,
-    at_interval: ReceiverCounts,
-    delivered_per_interval: Vec<u64>,
-    arrived_per_interval: Vec<u64>,
+    /// In a place of its own: every arrival reads the other.
+    closed: Box<Intervals>,
+}
+
+/// The intervals that have ended.
+#[derive(Clone, Debug)]
+struct Intervals {
+    /// Length of one.
+    length: Span,
+    /// What was counted when the last one ended.
+    counts: ReceiverCounts,
+    record: ArrivalRecord,
 }
 
 /// Segments per interval since time zero; the last interval may be shorter.
@@ -364,11 +373,12 @@ impl ArrivalRecorder {
     /// With samples as wide as `interval`.
     pub fn new(interval: Span) -> Self {
         Self {
-            interval,
             interval_end: Time::ZERO + interval,
-            at_interval: ReceiverCounts::default(),
-            delivered_per_interval: Vec::new(),
-            arrived_per_interval: Vec::new(),
+            closed: Box::new(Intervals {
+                length: interval,
+                counts: ReceiverCounts::default(),
+                record: ArrivalRecord::default(),
+            }),
         }
     }
 
@@ -383,35 +393,34 @@ impl ArrivalRecorder {
     #[cold]
     fn close_intervals(&mut self, now: Time, counts: &ReceiverCounts) {
         while now >= self.interval_end {
-            self.push_interval(counts);
-            self.interval_end += self.interval;
+            self.closed.push(counts);
+            self.interval_end += self.closed.length;
         }
-    }
-
-    fn push_interval(&mut self, counts: &ReceiverCounts) {
-        self.delivered_per_interval
-            .push(counts.delivered - self.at_interval.delivered);
-        self.arrived_per_interval
-            .push(counts.arrived - self.at_interval.arrived);
-        self.at_interval = *counts;
     }
 
     /// The run ends: closes the open interval.
     pub fn finish(mut self, end: Time, counts: &ReceiverCounts) -> ArrivalRecord {
         self.close_intervals(end, counts);
-        if end > self.interval_end - self.interval {
-            self.push_interval(counts);
+        let closed = &mut self.closed;
+        if end > self.interval_end - closed.length {
+            closed.push(counts);
         } else if let (Some(delivered), Some(arrived)) = (
-            self.delivered_per_interval.last_mut(),
-            self.arrived_per_interval.last_mut(),
+            closed.record.delivered.last_mut(),
+            closed.record.arrived.last_mut(),
         ) {
             // What came at the end itself belongs to the last whole interval.
-            *delivered += counts.delivered - self.at_interval.delivered;
-            *arrived += counts.arrived - self.at_interval.arrived;
+            *delivered += counts.delivered - closed.counts.delivered;
+            *arrived += counts.arrived - closed.counts.arrived;
         }
-        ArrivalRecord {
-            delivered: self.delivered_per_interval,
-            arrived: self.arrived_per_interval,
-        }
+        self.closed.record
+    }
+}
+
+impl Intervals {
+    fn push(&mut self, counts: &ReceiverCounts) {
+        let (delivered, arrived) = (&mut self.record.delivered, &mut self.record.arrived);
+        delivered.push(counts.delivered - self.counts.delivered);
+        arrived.push(counts.arrived - self.counts.arrived);
+        self.counts = *counts;
     }
 }

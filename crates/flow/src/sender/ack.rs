@@ -27,13 +27,38 @@ impl<C: Controller> Sender<C> {
     /// An ACK arrived. Poll for segments afterwards.
     #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Ack) {
+        if let Some(opening) = self.accept(now, ack) {
+            self.copied_ack(now, *ack, opening);
+        }
+    }
+
+    /// Takes copies, so that a caller need not have the plain ACK in memory.
+    #[cold]
+    #[inline(never)]
+    fn copied_ack(&mut self, now: Time, ack: Ack, opening: Opening) {
+        self.irregular_ack(now, &ack, &opening);
+    }
+
+    /// The same for an ACK that is in memory and hardly ever plain.
+    #[inline(never)]
+    pub fn handle_ack_apart(&mut self, now: Time, ack: &Ack) {
+        if let Some(opening) = self.accept(now, ack) {
+            self.irregular_ack(now, ack, &opening);
+        }
+    }
+
+    /// Takes in an ACK up to where it matters what is unusual of it: that is left to
+    /// [`Sender::irregular_ack`].
+    #[inline(always)]
+    fn accept(&mut self, now: Time, ack: &Ack) -> Option<Opening> {
         if ack.syn {
-            return self.established(now, ack);
+            self.established(now, ack.echo, ack.window_end);
+            return None;
         }
         let una = self.board.una();
         // An ACK for data never sent, or one overtaken by a later ACK that says nothing new.
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
-            return;
+            return None;
         }
         if self.writes.is_due(una, self.budget.window()) {
             // Since the ACK before: what that let out left first (`tcp_data_snd_check`).
@@ -49,9 +74,9 @@ impl<C: Controller> Sender<C> {
         };
         if ack.cum > una && self.is_plain(ack) {
             self.plain_ack(now, ack, &opening);
-        } else {
-            self.irregular_ack(now, *ack, opening);
+            return None;
         }
+        Some(opening)
     }
 
     /// Nothing to look at but the cumulative number.
@@ -69,11 +94,12 @@ impl<C: Controller> Sender<C> {
         let d = self.board.ack_clean(ack.cum);
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
-        if let Some((seq, newest)) = &d.newest {
-            self.recovery.on_plain_ack(now, (*seq, newest));
+        // Copies, here too.
+        if let Some((seq, newest)) = d.newest {
+            self.recovery.on_plain_ack(now, seq, newest.xmit);
             if self.recovery.awaits_delivery() {
                 let deliveries = self.delivery.delivered();
-                self.recovery.note_delivery(newest, deliveries);
+                self.recovery.note_delivery(newest.delivered, deliveries);
             }
         }
         self.conclude(opening, &mut event);
@@ -81,12 +107,8 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Any other ACK: duplicates, SACK blocks, ACKs during a recovery.
-    ///
-    /// Takes copies, so that a caller need not have the plain ACK in memory.
-    #[cold]
     #[inline(never)]
-    fn irregular_ack(&mut self, now: Time, ack: Ack, opening: Opening) {
-        let (ack, opening) = (&ack, &opening);
+    fn irregular_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
         let advanced = ack.cum > opening.una;
         if self.writes.is_on() {
             // What the SACKs of the ACK before made room for.
@@ -97,11 +119,7 @@ impl<C: Controller> Sender<C> {
         let scoreboard = self.board.sacked_out() > 0;
         let echo = self.echo(ack, advanced);
         let trust = Trust::new(self.cfg.recovery.reordering_by, now, echo, self.rtt.min());
-        let mut d = Delivered {
-            trusted: trust.acked,
-            trusted_sack: trust.sacked,
-            ..Delivered::default()
-        };
+        let mut d = Delivered::trusting(trust.acked, trust.sacked);
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);

@@ -1,10 +1,13 @@
 //! Another controller takes over while the flow runs, or caps move.
 
+use std::sync::Arc;
+
 use fullpipe_cc::{Controller, Stack, TakeOver};
 use fullpipe_units::Time;
 
 use super::Sender;
 use crate::change::{Ceiling, Change};
+use crate::config::SenderConfig;
 use crate::episode::EpisodeKind;
 
 impl Sender<Stack> {
@@ -16,11 +19,12 @@ impl Sender<Stack> {
         let before = self.cc.window();
         match change.rate {
             Some(Ceiling::At(rate)) => {
-                self.cfg.pacing.max = Some(rate);
-                self.cfg.pacing.gains.get_or_insert_default();
+                let pacing = &mut Arc::make_mut(&mut self.cfg).pacing;
+                pacing.max = Some(rate);
+                pacing.gains.get_or_insert_default();
             }
             Some(Ceiling::Off) => {
-                self.cfg.pacing.max = None;
+                Arc::make_mut(&mut self.cfg).pacing.max = None;
                 self.pacer.cap(false);
             }
             None => {}
@@ -29,9 +33,9 @@ impl Sender<Stack> {
             self.set_cap(most);
         }
         if let Some(stack) = &change.stack {
-            let (cfg, mut setup) = self.cfg.clone().with_stack(stack);
+            let (cfg, mut setup) = SenderConfig::clone(&self.cfg).with_stack(stack);
             setup.seed = seed;
-            self.cfg.pacing.gains = cfg.pacing.gains;
+            Arc::make_mut(&mut self.cfg).pacing.gains = cfg.pacing.gains;
             self.hand_over(now, stack.controller(setup));
         }
         self.refresh_budget();
@@ -45,7 +49,7 @@ impl Sender<Stack> {
     }
 
     fn set_cap(&mut self, most: f64) {
-        self.cfg.window.max = most;
+        Arc::make_mut(&mut self.cfg).window.max = most;
         self.budget.cap(most);
         self.cc.cap_window(most);
     }

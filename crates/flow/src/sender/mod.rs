@@ -34,17 +34,20 @@ mod transmit;
 mod usage;
 mod validation;
 
+use std::sync::Arc;
+
 use fullpipe_cc::{Controller, IdleEvent, InitialSending, Phase, RestartEvent, Stack};
 use fullpipe_units::{Span, Time};
 
 pub use counts::SenderCounts;
 pub use recovery::{Prr, PrrAck};
 pub use rtt::RttEstimator;
+pub use transmit::Allowance;
 
 use crate::config::{Detector, LocalDrop, SenderConfig, SpuriousRule, TimerGrain};
 use crate::episode::{Episode, EpisodeKind};
 use crate::limit::{Chronograph, Limit, LimitTimes};
-use crate::segment::{Ack, Segment};
+use crate::segment::Segment;
 use artificial::Artificial;
 use budget::Budget;
 use connection::{Connection, Syn};
@@ -76,31 +79,32 @@ pub struct Sender<C = Stack> {
     limits: Limits,
     budget: Budget,
     pacer: Pacer,
-    writes: SendBuffer,
     usage: Usage,
     chronograph: Chronograph,
     timers: Timers,
     last_sent: Time,
     delivery: Delivery,
+    artificial: Option<Box<Artificial>>,
+    one_way: Option<Box<OneWay>>,
+    ecn: Ecn,
+    cfg: Arc<SenderConfig>,
+    rtt: RttEstimator,
+    recovery: Recovery,
     record: Record,
     board: Scoreboard,
-    rtt: RttEstimator,
+    writes: SendBuffer,
+    cc: C,
     small_queue: SmallQueue,
     /// Pacing rate of window and RTT at the last ACK, bit/s of payload, where it is fixed then.
     fixed_rate: f64,
-    artificial: Option<Box<Artificial>>,
-    ecn: Ecn,
-    one_way: Option<OneWay>,
-    recovery: Recovery,
-    cc: C,
     validation: WindowValidation,
     limited: LimitTimes,
-    cfg: SenderConfig,
 }
 
 impl<C: Controller> Sender<C> {
     /// A sender before its start. `seed` feeds the random rule of artificial loss, nothing else.
-    pub fn new(cfg: SenderConfig, cc: C, seed: u64) -> Self {
+    pub fn new(cfg: impl Into<Arc<SenderConfig>>, cc: C, seed: u64) -> Self {
+        let cfg = cfg.into();
         let mut board = Scoreboard::default();
         let reads_rate = cfg.changeable || cc.reads_rate();
         if reads_rate {
@@ -117,7 +121,7 @@ impl<C: Controller> Sender<C> {
                 TimerGrain::Wheel => RttEstimator::new(cfg.rto).with_ticks(cfg.timers.hz),
             },
             delivery: Delivery::new(reads_rate),
-            one_way: ((cfg.changeable || cc.reads_owd()) && cfg.timestamps).then(OneWay::default),
+            one_way: ((cfg.changeable || cc.reads_owd()) && cfg.timestamps).then(Box::default),
             recovery: Recovery::new(&cfg.recovery),
             timers: Timers::new(&cfg.timers),
             persist: Persist::new(),
@@ -169,12 +173,15 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// The SYN was answered by `ack`.
-    fn established(&mut self, now: Time, ack: &Ack) {
+    /// The SYN was answered by an ACK that echoes a stamp and advertises a window.
+    ///
+    /// Takes what it needs, so that a caller need not have the ACK in memory.
+    #[cold]
+    fn established(&mut self, now: Time, echo: Time, window_end: u64) {
         let Some(syn) = self.connection.syn() else {
             return; // a late copy: its window is out of date
         };
-        self.limits.open(ack.window_end);
+        self.limits.open(window_end);
         self.connection.open();
         if self.cfg.handshake_ack {
             self.connection.owe_ack();
@@ -189,7 +196,7 @@ impl<C: Controller> Sender<C> {
                 self.pacer.spread(now, iw, spacing.gap);
             }
         } else {
-            self.answer_lost_syn(now, syn, ack);
+            self.answer_lost_syn(now, syn, echo);
         }
         self.open_controller(now);
     }
@@ -209,10 +216,10 @@ impl<C: Controller> Sender<C> {
     /// two were sent again and the first one is not what was answered (`tcp_init_transfer`,
     /// `tcp_try_undo_spurious_syn`).
     #[cold]
-    fn answer_lost_syn(&mut self, now: Time, syn: Syn, ack: &Ack) {
+    fn answer_lost_syn(&mut self, now: Time, syn: Syn, echo: Time) {
         let by_linux = self.cfg.recovery.undo_by == SpuriousRule::Linux;
         let ms = |span: Span| span.as_nanos() / 1_000_000;
-        let echo = (by_linux && self.cfg.timestamps).then_some(ack.echo);
+        let echo = (by_linux && self.cfg.timestamps).then_some(echo);
         match echo {
             Some(echo) => {
                 let rtt = ms(now.saturating_since(echo)).max(1);

@@ -113,18 +113,23 @@ impl Rfc6298 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn update(&mut self, sample: &RttUpdate) -> Estimate {
         let r = sample.oldest.as_nanos();
-        let round = self.round(sample);
         if self.acks.srtt == 0 {
+            self.round(sample);
             return self.restart(Smoothed::first(r));
         }
         self.acks.next(r);
-        if round {
+        if self.has_rounds() && self.round(sample) {
             self.rounds.next(r);
         }
         self.estimate()
+    }
+
+    #[inline]
+    fn has_rounds(&self) -> bool {
+        self.round_end != u64::MAX
     }
 
     /// Whether the sample ends a round trip; the next one begins.
@@ -150,7 +155,7 @@ impl Rfc6298 {
 
     fn restart(&mut self, from: Smoothed) -> Estimate {
         self.acks = from;
-        if self.round_end != u64::MAX {
+        if self.has_rounds() {
             self.rounds = from;
         }
         self.estimate()
@@ -158,7 +163,10 @@ impl Rfc6298 {
 
     #[inline]
     fn estimate(&self) -> Estimate {
-        let rto = self.acks.rto(self.g).max(self.rounds.rto(self.g));
+        let mut rto = self.acks.rto(self.g);
+        if self.has_rounds() {
+            rto = rto.max(self.rounds.rto(self.g));
+        }
         Estimate {
             srtt: Span::from_nanos(self.acks.srtt),
             rttvar: Span::from_nanos(self.acks.rttvar),
@@ -358,11 +366,16 @@ impl RttEstimator {
     }
 
     /// Timeout with its backoff applied.
-    #[inline]
+    #[inline(always)]
     pub fn rto(&self) -> Span {
-        if self.backoff == 0 {
-            return self.base_rto();
+        match self.backoff {
+            0 => self.base_rto(),
+            _ => self.backed_off(),
         }
+    }
+
+    #[cold]
+    fn backed_off(&self) -> Span {
         let tick = self.tick.as_nanos().max(1);
         let base = self.base_rto().as_nanos().div_ceil(tick) * tick;
         let doubled = base.saturating_mul(1 << self.backoff.min(32));

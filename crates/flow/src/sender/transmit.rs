@@ -13,30 +13,68 @@ use crate::config::PacerRule;
 use crate::limit::Limit;
 use crate::segment::Segment;
 
+/// What a sender may send without being asked before every segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// So many new segments, one or more: each is taken with [`Sender::send_more`].
+    New(u64),
+    /// Nothing, the window is full: [`Sender::note_full_window`] ends the turn.
+    Full,
+    /// [`Sender::poll_again`] knows.
+    Ask,
+}
+
 impl<C: Controller> Sender<C> {
     /// The next segment to put on the wire now, or `None` until an ACK or a timeout.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        let pipe = self.board.pipe();
-        if pipe > 0 && self.only_window_limits() {
-            if pipe < self.budget.window() {
-                if self.board.lost_out() == 0 && self.board.nxt() < self.limits.end() {
-                    return Some(self.send_new(now, pipe));
-                }
-            } else if !self.recovery.owes_fast_retransmit() {
-                self.note_window_limit(now);
-                return None;
+        match self.allowance() {
+            Allowance::New(_) => Some(self.send_more(now)),
+            Allowance::Full => {
+                self.note_full_window(now);
+                None
             }
+            // A copy of what comes from elsewhere: a new segment keeps out of its memory.
+            Allowance::Ask => Some(Segment {
+                ..self.poll_again(now)?
+            }),
         }
-        // A copy of what comes from elsewhere: a new segment keeps out of its memory.
-        Some(Segment {
-            ..self.poll_again(now)?
-        })
     }
 
-    /// Neither new data in an open window nor a full one.
+    /// What may leave now, for a host that need not ask before every segment.
+    #[inline(always)]
+    pub fn allowance(&self) -> Allowance {
+        let pipe = self.board.pipe();
+        if pipe > 0 && self.only_window_limits() {
+            let window = self.budget.window();
+            if pipe < window {
+                let data = self.limits.end().saturating_sub(self.board.nxt());
+                if self.board.lost_out() == 0 && data > 0 {
+                    return Allowance::New(data.min(window - pipe));
+                }
+            } else if !self.recovery.owes_fast_retransmit() {
+                return Allowance::Full;
+            }
+        }
+        Allowance::Ask
+    }
+
+    /// The next of the segments that [`Allowance::New`] admits.
+    #[inline(always)]
+    pub fn send_more(&mut self, now: Time) -> Segment {
+        self.send_in_flight(now, self.board.pipe())
+    }
+
+    /// The window is full ([`Allowance::Full`]), and the host asks no more until an ACK or a
+    /// timeout.
+    #[inline(always)]
+    pub fn note_full_window(&mut self, now: Time) {
+        self.note_window_limit(now);
+    }
+
+    /// What [`Sender::poll_transmit`] returns where it is to be asked ([`Allowance::Ask`]).
     #[inline(never)]
-    fn poll_again(&mut self, now: Time) -> Option<Segment> {
+    pub fn poll_again(&mut self, now: Time) -> Option<Segment> {
         let pipe = self.board.pipe();
         let free = pipe > 0 && self.only_window_limits() && pipe < self.budget.window();
         if free && self.board.lost_out() > 0 {
@@ -251,6 +289,12 @@ impl<C: Controller> Sender<C> {
         if pipe == 0 {
             self.after_idle(now);
         }
+        self.send_in_flight(now, pipe)
+    }
+
+    /// A new segment leaves behind others.
+    #[inline(always)]
+    fn send_in_flight(&mut self, now: Time, pipe: u64) -> Segment {
         let delivery = &mut self.delivery;
         let (una, nxt) = (self.board.una(), self.board.nxt());
         let out = Outstanding {

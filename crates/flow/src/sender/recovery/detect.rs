@@ -63,10 +63,10 @@ impl Recovery {
         let mut losses = Losses::default();
         let limit = board.nxt();
         let pending = board.mark_lost_originals(limit, false, &mut losses.originals, |seq, s| {
-            rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now
+            rack.is_before(s.xmit, seq) && rack.lost_at(s.xmit, window) <= now
         });
         let pending_retrans = board.mark_lost_retransmissions(|seq, s| {
-            let lost = rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now;
+            let lost = rack.is_before(s.xmit, seq) && rack.lost_at(s.xmit, window) <= now;
             match s.xmit >= reduced_at && !s.is_exonerated() {
                 true => losses.retransmissions += u64::from(lost),
                 false => losses.older += u64::from(lost),
@@ -76,7 +76,7 @@ impl Recovery {
         // Segments sent before the newest delivery are suspects; the timer waits for the last.
         let newest = rack.newest();
         let again = pending_retrans.is_some_and(|xmit| xmit <= newest.0);
-        let last = match again || pending.is_some_and(|first| first < newest) {
+        let last = match again || pending.is_some_and(|(xmit, seq)| rack.is_before(xmit, seq)) {
             true => board.last_suspect(newest, again),
             false => None,
         };

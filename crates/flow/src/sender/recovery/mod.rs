@@ -35,16 +35,26 @@ use probe::TailProbe;
 use rack::Rack;
 use undo::UndoMark;
 
-/// State of loss recovery.
+/// State of loss recovery. What every ACK touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Recovery {
-    cfg: RecoveryConfig,
+    probe: TailProbe,
     phase: Phase,
+    /// The fast retransmit has yet to leave, whatever the window (RFC 5681 section 3.2 step 3, RFC
+    /// 6675 section 5 step 4.3; PRR sees to that by itself), or that of a timeout (RFC 6298 section
+    /// 5.4).
+    fast_retransmit: bool,
+    /// Until the next ACK nothing is judged lost or resent.
+    doubtful: bool,
+    frto: Frto,
+    cfg: RecoveryConfig,
+    prr: Option<Prr>,
+    rack: Rack,
     /// Data below this number was sent when the present reduction began (RFC 6675 RecoveryPoint).
     point: u64,
     /// When it began: a lost retransmission that left before is part of it.
     reduced_at: Time,
-    prr: Option<Prr>,
     undo: Option<UndoMark>,
     /// When the first retransmission left of the present recovery, or since nothing that was resent
     /// is outstanding (Linux `retrans_stamp`).
@@ -57,25 +67,16 @@ pub(super) struct Recovery {
     /// A segment that was never resent arrived twice: DSACKs of this connection prove nothing (RFC
     /// 3708 section 3, condition D).
     network_duplicates: bool,
-    /// Until the next ACK nothing is judged lost or resent.
-    doubtful: bool,
-    frto: Frto,
     /// What the last timeout took is given back; it matters as long as the phase stays.
     undone_in_loss: bool,
     /// Of all segments the one before which F-RTO lets them leave.
     frto_until: u64,
-    rack: Rack,
     newreno: NewReno,
-    probe: TailProbe,
     /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it;
     /// [`u64::MAX`] when used.
     rescue_after: u64,
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
-    /// The fast retransmit has yet to leave, whatever the window (RFC 5681 section 3.2 step 3, RFC
-    /// 6675 section 5 step 4.3; PRR sees to that by itself), or that of a timeout (RFC 6298 section
-    /// 5.4).
-    fast_retransmit: bool,
     /// Timeouts since the last ACK that advanced.
     expiries: u32,
 }
@@ -260,11 +261,11 @@ impl Recovery {
 
     // ACKs.
 
-    /// A plain cumulative ACK; `newest` is the most recently sent segment that it delivered.
+    /// A plain cumulative ACK; `seq` is the most recently sent segment that it delivered.
     #[inline]
-    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent)) {
+    pub(super) fn on_plain_ack(&mut self, now: Time, seq: u64, xmit: Time) {
         if self.cfg.detector == Detector::Rack {
-            self.rack.advance(now, newest.0, newest.1);
+            self.rack.advance(now, seq, xmit);
         }
     }
 
@@ -274,11 +275,12 @@ impl Recovery {
         self.rack.awaits_delivery()
     }
 
-    /// Linux (`tcp_rack_update_reo_wnd`): every ACK that delivers something, with the newest of it.
+    /// Linux (`tcp_rack_update_reo_wnd`): every ACK that delivers something, `deliveries` in all;
+    /// `delivered` are the low bits of how many there were when the newest of it left.
     #[cold]
-    pub(super) fn note_delivery(&mut self, newest: &Sent, deliveries: u64) {
+    pub(super) fn note_delivery(&mut self, delivered: u32, deliveries: u64) {
         if self.cfg.reordering_by == SpuriousRule::Linux {
-            let since = (deliveries as u32).wrapping_sub(newest.delivered);
+            let since = (deliveries as u32).wrapping_sub(delivered);
             let prior = deliveries - u64::from(since);
             self.rack.on_delivery(prior, deliveries);
         }
@@ -301,13 +303,13 @@ impl Recovery {
             // One that is no retransmission needs no trust, and of a clean window nothing else is
             // known. By Linux the others were judged one by one.
             let by = self.cfg.reordering_by;
-            let trust = Trust::new(by, ir.now, ir.echo, min_rtt);
             let is_certain = |sent: &Sent| {
-                !sent.retransmitted() || (by == SpuriousRule::Rfc && sent.xmit <= trust.acked)
+                let trusted = || Trust::new(by, ir.now, ir.echo, min_rtt).acked;
+                !sent.retransmitted() || (by == SpuriousRule::Rfc && sent.xmit <= trusted())
             };
             let newest = d.newest.filter(|(_, sent)| is_certain(sent));
-            if let Some((seq, newest)) = newest.or(d.certain) {
-                self.rack.advance(ir.now, seq, &newest);
+            if let Some((seq, newest)) = newest.or_else(|| d.certain()) {
+                self.rack.advance(ir.now, seq, newest.xmit);
                 if by == SpuriousRule::Linux
                     && let Some(xmit) = d.processed_last()
                 {
@@ -344,7 +346,7 @@ impl Recovery {
             }
             SpuriousRule::Linux => {
                 if let Some((_, newest)) = ir.delivered.newest {
-                    self.note_delivery(&newest, ir.deliveries);
+                    self.note_delivery(newest.delivered, ir.deliveries);
                 }
             }
         }

@@ -4,31 +4,32 @@
 use fullpipe_units::{Span, Time};
 
 use crate::config::SpuriousRule;
-use crate::sender::scoreboard::Sent;
+use crate::sender::scoreboard::order;
 
-/// State of RACK that is not in the scoreboard.
+/// State of RACK that is not in the scoreboard. What every ACK touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Rack {
-    by: SpuriousRule,
     xmit: Time,
     seq: u64,
     rtt: Span,
-    reordering_seen: bool,
-    mult: u64,
-    persist: u32,
-    /// The last ACK widened the window.
-    widened: bool,
-    /// `snd_nxt` when the window last widened for a DSACK: once per round.
-    dsack_round: Option<u64>,
-    /// The next delivery may change the window ([`Rack::on_delivery`]).
-    awaits_delivery: bool,
+    by: SpuriousRule,
     /// A segment was delivered, or a reduction undone, since the last look for losses (Linux
     /// `rack.advanced`).
     news: bool,
-    /// Linux `reordering`, segments: the largest distance over which one was overtaken, at least 3.
-    distance: u64,
+    /// The next delivery may change the window ([`Rack::on_delivery`]).
+    awaits_delivery: bool,
+    reordering_seen: bool,
+    /// The last ACK widened the window.
+    widened: bool,
     /// A DSACK has yet to widen the window (Linux `dsack_seen`).
     dsack_waits: bool,
+    persist: u32,
+    mult: u64,
+    /// `snd_nxt` when the window last widened for a DSACK: once per round.
+    dsack_round: Option<u64>,
+    /// Linux `reordering`, segments: the largest distance over which one was overtaken, at least 3.
+    distance: u64,
     /// Deliveries when the window last widened (Linux `last_delivered`).
     widened_at: u64,
 }
@@ -59,11 +60,11 @@ impl Rack {
 
     /// Step 2: the newest sent segment that this ACK delivered, ambiguous retransmissions aside.
     #[inline]
-    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent) {
+    pub fn advance(&mut self, now: Time, seq: u64, xmit: Time) {
         self.news = true;
-        self.rtt = now.saturating_since(sent.xmit);
-        if (sent.xmit, seq) > (self.xmit, self.seq) {
-            self.xmit = sent.xmit;
+        self.rtt = now.saturating_since(xmit);
+        if order(xmit, seq) > order(self.xmit, self.seq) {
+            self.xmit = xmit;
             self.seq = seq;
         }
     }
@@ -184,8 +185,8 @@ impl Rack {
 
     /// Sent before the newest delivered segment.
     #[inline]
-    pub fn is_before(&self, seq: u64, sent: &Sent) -> bool {
-        (sent.xmit, seq) < (self.xmit, self.seq)
+    pub fn is_before(&self, xmit: Time, seq: u64) -> bool {
+        order(xmit, seq) < order(self.xmit, self.seq)
     }
 
     /// Time of transmission of the newest delivered segment, and its number.

@@ -4,7 +4,7 @@
 use fullpipe_units::Time;
 
 use super::Scoreboard;
-use super::record::{LOST, MARKS, RETRANS_OUT, RETRANSMITTED, SACKED, Sent};
+use super::record::{LOST, MARKS, RETRANS_OUT, RETRANSMITTED, SACKED, Sent, order};
 use crate::ranges::Range;
 
 /// What one ACK newly delivered.
@@ -17,13 +17,13 @@ pub struct Delivered {
     /// The most recently sent of them, with its number.
     pub newest: Option<(u64, Sent)>,
     /// A retransmission that left after this time and is acknowledged cumulatively may be taken for
-    /// its original. To be set before the ACK is applied.
-    pub trusted: Time,
+    /// its original.
+    trusted: Time,
     /// The same of one that is SACKed: Linux holds no time stamp against it (`tcp_sacktag_one`).
-    pub trusted_sack: Time,
-    /// The most recently sent of those that are no such retransmission. Not filled in for a clean
-    /// window, where it is `newest`.
-    pub certain: Option<(u64, Sent)>,
+    trusted_sack: Time,
+    /// One of them is such a retransmission; then, the most recently sent of the others.
+    doubtful: bool,
+    certain: Option<(u64, Sent)>,
     /// Departure of the highest of those acknowledged cumulatively that is no such retransmission.
     /// Not filled in by [`Scoreboard::ack_clean`].
     pub acked_last: Option<Time>,
@@ -47,27 +47,41 @@ pub struct Delivered {
 }
 
 impl Delivered {
+    /// Nothing yet, of an ACK that trusts retransmissions as far as [`Delivered::trusted`] and
+    /// [`Delivered::trusted_sack`] say.
+    pub fn trusting(trusted: Time, trusted_sack: Time) -> Self {
+        Self {
+            trusted,
+            trusted_sack,
+            ..Self::default()
+        }
+    }
+
     /// Departure of the segment that Linux processes last: SACKed ones come first, each kind in the
     /// order of numbers (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
     pub fn processed_last(&self) -> Option<Time> {
         self.acked_last.or(self.sacked_last.map(|(_, xmit)| xmit))
     }
 
+    /// The most recently sent of those that are no retransmission which may be taken for its
+    /// original.
+    pub fn certain(&self) -> Option<(u64, Sent)> {
+        match self.doubtful {
+            true => self.certain,
+            false => self.newest,
+        }
+    }
+
     /// Notes a delivery; `certain`: it is no retransmission that may be taken for its original.
     fn note(&mut self, seq: u64, sent: Sent, certain: bool) {
-        if self
-            .newest
-            .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
-        {
-            self.newest = Some((seq, sent));
+        if !certain && !self.doubtful {
+            self.doubtful = true;
+            self.certain = self.newest;
         }
-        if certain
-            && self
-                .certain
-                .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
-        {
-            self.certain = Some((seq, sent));
+        if certain && self.doubtful {
+            keep_newest(&mut self.certain, seq, sent);
         }
+        keep_newest(&mut self.newest, seq, sent);
         if !sent.retransmitted() {
             self.original = Some(self.original.map_or(seq, |o| o.max(seq)));
         }
@@ -80,6 +94,13 @@ impl Delivered {
 
 fn is_certain(sent: &Sent, trusted: Time) -> bool {
     !sent.retransmitted() || sent.xmit <= trusted
+}
+
+/// Keeps the one of the two that was sent last; of one instant, that with the higher number.
+fn keep_newest(newest: &mut Option<(u64, Sent)>, seq: u64, sent: Sent) {
+    if newest.is_none_or(|(s, n)| order(sent.xmit, seq) > order(n.xmit, s)) {
+        *newest = Some((seq, sent));
+    }
 }
 
 /// Extends the send times of a run of segments by a later one.

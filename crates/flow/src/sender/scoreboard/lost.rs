@@ -6,7 +6,7 @@ use std::mem;
 use fullpipe_units::Time;
 
 use super::Scoreboard;
-use super::record::{EXONERATED, LOST, MARKS, RETRANS_OUT, SACKED, Sent, UNLISTED};
+use super::record::{EXONERATED, LOST, MARKS, RETRANS_OUT, SACKED, Sent, UNLISTED, order};
 use crate::ranges::Range;
 
 impl Scoreboard {
@@ -140,7 +140,7 @@ impl Scoreboard {
                 break;
             }
             let current = self.is_current(seq, xmit);
-            if current && (xmit, seq) < newest {
+            if current && order(xmit, seq) < order(newest.0, newest.1) {
                 again = Some(xmit);
                 break;
             }
@@ -158,7 +158,7 @@ impl Scoreboard {
         let mut end = self.overtaken.max(self.una);
         while end < self.nxt {
             let sent = self.get(end);
-            if !sent.retransmitted() && (sent.xmit, end) >= newest {
+            if !sent.retransmitted() && order(sent.xmit, end) >= order(newest.0, newest.1) {
                 break;
             }
             end += 1;

@@ -18,7 +18,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use fullpipe_units::Time;
 
 pub use delivered::Delivered;
-pub use record::Sent;
+pub use record::{Sent, order};
 
 use crate::ranges::{Range, RangeSet};
 use out::Out;

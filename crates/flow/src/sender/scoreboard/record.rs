@@ -51,6 +51,13 @@ impl Sent {
     }
 }
 
+/// Place of a transmission in the order of sending: by time, then by number. In one word, which is
+/// compared in fewer steps than a pair.
+#[inline(always)]
+pub fn order(xmit: Time, seq: u64) -> u128 {
+    u128::from(xmit.as_nanos()) << 64 | u128::from(seq)
+}
+
 /// SACKed.
 pub(super) const SACKED: u8 = 1;
 /// Marked lost and not delivered since.
