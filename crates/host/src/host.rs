@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::Time;
 
+use crate::configs::Configs;
 use crate::report::HostOutcome;
 use crate::traffic::{Class, ClassRecord, Cross, Short};
 use crate::{FlowReceiver, FlowSender, Wake};
@@ -88,8 +89,8 @@ impl<O: Debug, I: Debug> Host<O, I> {
         net.schedule(spec.measure_from, Wake::Measure);
         let mut host = Self {
             seed: spec.seed,
-            senders: Vec::new(),
-            receivers: Vec::new(),
+            senders: Vec::with_capacity(spec.flows.len()),
+            receivers: Vec::with_capacity(spec.flows.len()),
             free: Vec::new(),
             arrivals: spec.arrivals.iter().map(|a| Class::new(a, spec)).collect(),
             classes: spec
@@ -99,8 +100,9 @@ impl<O: Debug, I: Debug> Host<O, I> {
                 .collect(),
             cross: spec.cross.iter().map(|c| Cross::new(c, spec)).collect(),
         };
+        let mut configs = Configs::default();
         for (flow, f) in (0..).zip(&spec.flows) {
-            host.add(flow, f, spec, net);
+            host.add(flow, f, spec, &mut configs, net);
         }
         if net.sends(false) {
             for (i, cross) in (0..).zip(&mut host.cross) {
@@ -117,14 +119,20 @@ impl<O: Debug, I: Debug> Host<O, I> {
         host
     }
 
-    fn add<N>(&mut self, flow: u32, f: &FlowSpec, spec: &RunSpec, net: &mut N)
-    where
+    fn add<N>(
+        &mut self,
+        flow: u32,
+        f: &FlowSpec,
+        spec: &RunSpec,
+        configs: &mut Configs,
+        net: &mut N,
+    ) where
         N: Network<Out = O, In = I>,
     {
         let id = FlowId::Lasting(flow);
         let slot = self.senders.len() as u32;
         if let Some(outlet) = net.outgoing(id, slot, f) {
-            let sender = FlowSender::lasting(flow, f, spec, outlet);
+            let sender = FlowSender::lasting(flow, f, spec, configs, outlet);
             net.schedule(sender.started(), Wake::Start(slot));
             if let Some(stop) = f.stop {
                 net.schedule(stop, Wake::Stop(slot));
@@ -137,7 +145,7 @@ impl<O: Debug, I: Debug> Host<O, I> {
         let slot = self.receivers.len() as u32;
         if let Some(inlet) = net.incoming(id, slot, f) {
             self.receivers
-                .push(FlowReceiver::lasting(flow, f, spec, inlet));
+                .push(FlowReceiver::lasting(flow, f, spec, configs, inlet));
         }
     }
 

@@ -9,6 +9,7 @@
 
 mod alone;
 mod capture;
+mod configs;
 mod host;
 mod outcome;
 mod receiver;

@@ -6,6 +6,7 @@ use fullpipe_run::{ArrivalRecorder, DropRules, FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::NO_FLOW;
+use crate::configs::Configs;
 use crate::report::ReceiverReport;
 use crate::traffic::ClassRecord;
 
@@ -27,8 +28,8 @@ pub struct FlowReceiver<I> {
     class: u32,
     /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
     flow: u32,
-    receiver: Receiver,
     arrivals: ArrivalRecorder,
+    receiver: Receiver,
     dropped: u64,
     not_taken: u64,
     /// When the measured part began.
@@ -38,17 +39,32 @@ pub struct FlowReceiver<I> {
 
 impl<I> FlowReceiver<I> {
     /// Flow `flow` of the specification.
-    pub(crate) fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec, inlet: I) -> Self {
-        Self::new(flow, NO_CLASS, f, spec.seed, spec.interval, inlet)
+    pub(crate) fn lasting(
+        flow: u32,
+        f: &FlowSpec,
+        spec: &RunSpec,
+        configs: &mut Configs,
+        inlet: I,
+    ) -> Self {
+        let receiver = Receiver::new(configs.receiver(&f.receiver));
+        Self::new(flow, NO_CLASS, f, receiver, spec.seed, spec.interval, inlet)
     }
 
     /// A flow of a class.
     pub fn short(class: u32, f: &FlowSpec, seed: u64, inlet: I) -> Self {
-        Self::new(NO_FLOW, class, f, seed, Span::MAX, inlet)
+        let receiver = Receiver::new(f.receiver.clone());
+        Self::new(NO_FLOW, class, f, receiver, seed, Span::MAX, inlet)
     }
 
-    fn new(flow: u32, class: u32, f: &FlowSpec, seed: u64, interval: Span, inlet: I) -> Self {
-        let mut receiver = Receiver::new(f.receiver.clone());
+    fn new(
+        flow: u32,
+        class: u32,
+        f: &FlowSpec,
+        mut receiver: Receiver,
+        seed: u64,
+        interval: Span,
+        inlet: I,
+    ) -> Self {
         if f.sender.timestamps && f.stack.controller(Setup::default()).reads_owd() {
             receiver.measure_one_way();
         }

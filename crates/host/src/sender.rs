@@ -1,7 +1,7 @@
 //! A flow at the host of its sender.
 
 use fullpipe_cc::{Controller, Stack};
-use fullpipe_flow::{Ack, Change, LimitTimes, Segment, Sender, TraceSink};
+use fullpipe_flow::{Ack, Allowance, Change, LimitTimes, Segment, Sender, TraceSink};
 use fullpipe_run::{
     ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecord, SenderRecorder,
     TimedChange, derive_seed,
@@ -9,6 +9,7 @@ use fullpipe_run::{
 use fullpipe_units::{Span, Time};
 
 use crate::NO_FLOW;
+use crate::configs::Configs;
 use crate::report::SenderReport;
 use crate::traffic::{ClassRecord, Short};
 
@@ -69,7 +70,13 @@ enum Record {
 
 impl<O> FlowSender<O> {
     /// Flow `flow` of the specification.
-    pub(crate) fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec, outlet: O) -> Self {
+    pub(crate) fn lasting(
+        flow: u32,
+        f: &FlowSpec,
+        spec: &RunSpec,
+        configs: &mut Configs,
+        outlet: O,
+    ) -> Self {
         let started = f.started(spec.seed);
         let recorder =
             SenderRecorder::new(spec.trace, started, f.sender.window.max).with_flow(flow as usize);
@@ -79,13 +86,23 @@ impl<O> FlowSender<O> {
             spec.seed,
             started,
             Record::Lasting(recorder),
+            configs,
             outlet,
         )
     }
 
     /// A flow of a class that starts now.
     pub(crate) fn short(f: &FlowSpec, seed: u64, now: Time, short: Short, outlet: O) -> Self {
-        Self::new(NO_FLOW, f, seed, now, Record::Short(short), outlet)
+        let record = Record::Short(short);
+        Self::new(
+            NO_FLOW,
+            f,
+            seed,
+            now,
+            record,
+            &mut Configs::default(),
+            outlet,
+        )
     }
 
     fn new(
@@ -94,6 +111,7 @@ impl<O> FlowSender<O> {
         seed: u64,
         started: Time,
         mut record: Record,
+        configs: &mut Configs,
         outlet: O,
     ) -> Self {
         let (cfg, mut setup) = f.sender.clone().with_stack(&f.stack);
@@ -106,7 +124,7 @@ impl<O> FlowSender<O> {
                 taken_over: Vec::new(),
             })
         });
-        let mut sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
+        let mut sender = Sender::new(configs.sender(&cfg), f.stack.controller(setup), setup.seed);
         if let Record::Lasting(recorder) = &mut record {
             recorder.watch_state(sender.controller().state());
         }
@@ -279,8 +297,20 @@ impl<O> FlowSender<O> {
     /// An ACK has arrived.
     #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Ack, classes: &mut [ClassRecord]) {
+        self.begin_ack().handle_ack(now, ack);
+        self.end_ack(now, classes);
+    }
+
+    /// An ACK has arrived: the sender that it is to be handed to. [`FlowSender::end_ack`] follows.
+    #[inline(always)]
+    pub fn begin_ack(&mut self) -> &mut Sender<Stack> {
         self.acks += 1;
-        self.sender.handle_ack(now, ack);
+        &mut self.sender
+    }
+
+    /// The sender has got the ACK.
+    #[inline(always)]
+    pub fn end_ack(&mut self, now: Time, classes: &mut [ClassRecord]) {
         self.note_completion(now, classes);
         self.observe(now, classes);
     }
@@ -317,6 +347,30 @@ impl<O> FlowSender<O> {
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         self.sender.poll_transmit(now)
+    }
+
+    /// See [`Sender::allowance`].
+    #[inline(always)]
+    pub fn allowance(&self) -> Allowance {
+        self.sender.allowance()
+    }
+
+    /// See [`Sender::send_more`].
+    #[inline(always)]
+    pub fn send_more(&mut self, now: Time) -> Segment {
+        self.sender.send_more(now)
+    }
+
+    /// See [`Sender::note_full_window`].
+    #[inline(always)]
+    pub fn note_full_window(&mut self, now: Time) {
+        self.sender.note_full_window(now);
+    }
+
+    /// See [`Sender::poll_again`].
+    #[inline]
+    pub fn poll_again(&mut self, now: Time) -> Option<Segment> {
+        self.sender.poll_again(now)
     }
 
     /// A segment leaves the sender. True if an exact rule drops it: it counts as sent, and enters
@@ -498,7 +552,8 @@ mod tests {
             Vec::new(),
             Vec::new(),
         );
-        let mut sending = FlowSender::lasting(0, &flow, &RunSpec::default(), ());
+        let mut sending =
+            FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ());
         let mut now = Time::ZERO + Span::from_millis(1);
         let ack = |at: Time, cum: u64, syn: bool| Ack {
             cum,
@@ -539,7 +594,8 @@ mod tests {
             Vec::new(),
             Vec::new(),
         );
-        let mut sending = FlowSender::lasting(0, &flow, &RunSpec::default(), ());
+        let mut sending =
+            FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ());
         let mut now = Time::ZERO + Span::from_secs(1);
         sending.start(now, &mut []);
         for round in 0..20 {
@@ -593,7 +649,8 @@ mod tests {
             Vec::new(),
         );
         flow.drops.every = Some(2);
-        let mut sending = FlowSender::lasting(0, &flow, &RunSpec::default(), ());
+        let mut sending =
+            FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ());
         let now = Time::ZERO + Span::from_millis(1);
         sending.start(now, &mut []);
         let first = sending.poll_transmit(now).unwrap();
