@@ -1,7 +1,8 @@
 //! All hosts of a run in virtual time: one [`Host`] with both ends of every flow, and links between
 //! them.
 
-use fullpipe_flow::{Ack, PacketLengths, Segment};
+use fullpipe_cc::Stack;
+use fullpipe_flow::{Ack, Allowance, PacketLengths, Segment, Sender};
 use fullpipe_host::{
     Capture, ClassRecord, Cross, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network,
 };
@@ -9,7 +10,7 @@ use fullpipe_run::{CaptureEvent, CrossNumbers, FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::net::{Ends, Net};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Class, Kind, OptionStore, Packet};
 use crate::queue::EventQueue;
 use crate::target::{LinkEvent, Wake};
 
@@ -213,30 +214,37 @@ impl Hosts {
 impl Ends for Hosts {
     #[inline(always)]
     fn arrive(&mut self, now: Time, packet: Packet, net: &mut Net) {
-        let hop = packet.hop + 1;
+        let packet = packet.after_hop();
+        let hop = usize::from(packet.hop());
         let slot = packet.flow;
         let classes = &mut self.host.classes;
         let ways = &mut self.ways;
-        let is_short = match packet.kind {
-            Kind::Ack | Kind::SynAck => {
+        let is_short = match packet.class() {
+            Class::Ack => {
                 let sender = &mut self.host.senders[slot as usize];
-                if let Some(&link) = sender.outlet.back.get(hop as usize) {
-                    self.pass_on(now, link, packet.apart_after(hop), net);
+                if let Some(&link) = sender.outlet.back.get(hop) {
+                    self.pass_on(now, link, packet.apart(), net);
                     return;
                 }
-                let ack = packet.ack(now, &mut net.options);
                 sender.outlet.inside -= 1;
-                ways.capture
-                    .see(now, slot, || CaptureEvent::AckReceived(ack));
-                sender.handle_ack(now, &ack, classes);
+                if packet.has_options() {
+                    let sender = sender.begin_ack();
+                    ways.hand_over(now, &packet.apart(), sender, &mut net.options);
+                } else {
+                    let ack = packet.plain_ack(now);
+                    ways.capture
+                        .see(now, slot, || CaptureEvent::AckReceived(ack));
+                    sender.begin_ack().handle_ack(now, &ack);
+                }
+                sender.end_ack(now, classes);
                 Attached { net, ways }.ready(now, slot, sender, classes);
                 sender.is_short()
             }
-            Kind::Data | Kind::Syn => {
+            Class::Segment => {
                 let receiver = &mut self.host.receivers[slot as usize];
-                if let Some(&link) = receiver.inlet.forward.get(hop as usize) {
+                if let Some(&link) = receiver.inlet.forward.get(hop) {
                     let leaves = hop == 1 && receiver.inlet.local_queue;
-                    self.pass_on(now, link, packet.apart_after(hop), net);
+                    self.pass_on(now, link, packet.apart(), net);
                     if leaves {
                         self.leave_host(now, slot, net);
                     }
@@ -264,8 +272,8 @@ impl Ends for Hosts {
                 attached.arm(slot, receiver);
                 receiver.is_short()
             }
-            Kind::Datagram | Kind::Request | Kind::Reply => {
-                self.arrive_cross(now, packet.apart_after(hop), net);
+            Class::Cross => {
+                self.arrive_cross(now, packet.apart(), net);
                 return;
             }
         };
@@ -277,7 +285,7 @@ impl Ends for Hosts {
     #[cold]
     fn lose(&mut self, now: Time, packet: Packet, net: &mut Net) {
         let i = packet.flow as usize;
-        match packet.kind {
+        match packet.kind() {
             Kind::Data | Kind::Syn => {
                 let sender = &mut self.host.senders[i];
                 let classes = &mut self.host.classes;
@@ -392,6 +400,21 @@ fn hand_back(
 }
 
 impl Ways {
+    /// An ACK with options reaches its sender: out of the way of those without.
+    #[inline(never)]
+    fn hand_over(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sender: &mut Sender<Stack>,
+        options: &mut OptionStore,
+    ) {
+        let ack = packet.ack(now, options);
+        self.capture
+            .see(now, packet.flow, || CaptureEvent::AckReceived(ack));
+        sender.handle_ack_apart(now, &ack);
+    }
+
     #[cold]
     fn lose_segment(
         &mut self,
@@ -419,7 +442,7 @@ impl Ways {
 
     /// Index of the cross traffic that a packet belongs to.
     fn cross_of(&self, packet: &Packet) -> Option<usize> {
-        let answered = packet.kind != Kind::Datagram;
+        let answered = packet.kind() != Kind::Datagram;
         self.numbers.index(answered, packet.flow as usize)
     }
 
@@ -427,15 +450,14 @@ impl Ways {
     /// where it was sent to.
     fn carry(&self, now: Time, mut packet: Packet, i: usize, cross: &mut Cross, net: &mut Net) {
         let [forward, back] = &self.cross[i];
-        if packet.kind == Kind::Request && forward.len() == packet.hop as usize {
-            packet.kind = Kind::Reply;
-            packet.hop = 0;
+        if packet.kind() == Kind::Request && forward.len() == usize::from(packet.hop()) {
+            packet = packet.answered();
         }
-        let links = match packet.kind {
+        let links = match packet.kind() {
             Kind::Reply => back,
             _ => forward,
         };
-        match links.get(packet.hop as usize) {
+        match links.get(usize::from(packet.hop())) {
             Some(&link) => cross.dropped += u64::from(!net.offer(now, link, packet)),
             None => cross.arrive(now, packet.number, Some(now - packet.stamp)),
         }
@@ -494,7 +516,27 @@ impl Network for Attached<'_> {
         sender: &mut FlowSender<Out>,
         classes: &mut [ClassRecord],
     ) {
-        while let Some(segment) = sender.poll_transmit(now) {
+        // New segments that need not be asked for.
+        let mut more = 0;
+        loop {
+            if more == 0 {
+                match sender.allowance() {
+                    Allowance::New(segments) => more = segments,
+                    Allowance::Full => {
+                        sender.note_full_window(now);
+                        break;
+                    }
+                    Allowance::Ask => {}
+                }
+            }
+            let segment = if more > 0 {
+                more -= 1;
+                sender.send_more(now)
+            } else if let Some(segment) = sender.poll_again(now) {
+                segment
+            } else {
+                break;
+            };
             let size = sender.outlet.lengths.segment(&segment);
             if let Some(retry) = self.room(now, &sender.outlet, size) {
                 hand_back(now, segment, sender, classes);
@@ -552,7 +594,7 @@ impl Hosts {
         };
         for packet in net.links.iter().flat_map(|link| link.inside()) {
             let i = packet.flow as usize;
-            match packet.kind {
+            match packet.kind() {
                 Kind::Data => {
                     inside.flows[i] += 1;
                     inside.data[i] += 1;

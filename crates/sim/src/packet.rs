@@ -24,19 +24,19 @@ pub struct Packet {
     /// Of an ACK, 0, or one plus the index of its options in the store; of a packet of a path, the
     /// index of its route.
     pub aside: u32,
-    /// Bytes on the wire.
-    pub size: u16,
-    /// An ACK's own time stamp modulo 2^16 ms.
-    stamp_ms: u16,
-    /// Links crossed so far.
-    pub hop: u8,
-    /// What it is to the links and to the host that it reaches.
-    pub kind: Kind,
-    /// Of a segment [`RETRANSMISSION`] to [`PUSH`], of an ACK [`ECE`] and [`DSACK`].
-    flags: u8,
+    /// What is small, in one word for the same reason: bytes on the wire (16 bits), an ACK's own
+    /// time stamp modulo 2^16 ms from [`STAMP_MS`] on, links crossed so far from [`HOP`] on (8
+    /// bits), its kind from [`KIND`] on (8 bits), its flags from [`FLAGS`] on.
+    word: u64,
 }
 
-/// Sent before.
+const STAMP_MS: u32 = 16;
+const HOP: u32 = 32;
+const KIND: u32 = 40;
+
+const FLAGS: u32 = 48;
+
+/// Flags of a segment: sent before.
 const RETRANSMISSION: u8 = 1;
 /// ECN-capable, marked, and window reduced (RFC 3168).
 const ECT: u8 = 2;
@@ -45,7 +45,7 @@ const CWR: u8 = 8;
 /// To be acknowledged at once (RFC 9293).
 const PUSH: u8 = 16;
 
-/// Echo of a mark (RFC 3168).
+/// Flags of an ACK: echo of a mark (RFC 3168).
 const ECE: u8 = 1;
 /// Its first block reports a duplicate (RFC 2883).
 const DSACK: u8 = 2;
@@ -56,9 +56,16 @@ fn flag(is: bool, flag: u8) -> u8 {
     if is { flag } else { 0 }
 }
 
+/// The word of a packet that has crossed no link.
+#[inline(always)]
+fn word(size: u16, kind: Kind, flags: u8) -> u64 {
+    u64::from(size) | (kind as u64) << KIND | u64::from(flags) << FLAGS
+}
+
 /// What a packet is: random loss drops data and datagrams, ECN marks data, flow queueing tells them
-/// apart.
+/// apart. Numbers of a handshake's packets are odd, and those of one [`Class`] follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Kind {
     /// A segment of data.
     Data,
@@ -76,12 +83,32 @@ pub enum Kind {
     Reply,
 }
 
+/// Kinds by where a packet belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Segments, that of a flow's first word included: its sender sends them.
+    Segment,
+    /// Acknowledgements, that of the SYN included: its receiver sends them.
+    Ack,
+    /// Datagrams, probes and their answers: they have no flow.
+    Cross,
+}
+
 /// Options of an ACK that is not plain.
 #[derive(Clone, Copy, Debug)]
 struct Options {
     sacks: SackBlocks,
     window_end: u64,
     one_way: Option<Span>,
+}
+
+impl Options {
+    /// Those of a plain ACK.
+    const NONE: Self = Self {
+        sacks: SackBlocks::NONE,
+        window_end: u64::MAX,
+        one_way: None,
+    };
 }
 
 /// Options of the ACKs in flight.
@@ -98,28 +125,76 @@ impl Packet {
         stamp: Time::ZERO,
         flow: 0,
         aside: 0,
-        size: 0,
-        stamp_ms: 0,
-        hop: 0,
-        kind: Kind::Datagram,
-        flags: 0,
+        word: 0,
     };
+
+    /// Bytes on the wire.
+    #[inline(always)]
+    pub fn size(&self) -> u16 {
+        self.word as u16
+    }
+
+    /// Links crossed so far.
+    #[inline(always)]
+    pub fn hop(&self) -> u8 {
+        (self.word >> HOP) as u8
+    }
+
+    /// What it is to the links and to the host that it reaches.
+    #[inline(always)]
+    pub fn kind(&self) -> Kind {
+        match (self.word >> KIND) as u8 {
+            0 => Kind::Data,
+            1 => Kind::Syn,
+            2 => Kind::Ack,
+            3 => Kind::SynAck,
+            4 => Kind::Datagram,
+            5 => Kind::Request,
+            _ => Kind::Reply,
+        }
+    }
+
+    /// Who sends and who takes such packets.
+    #[inline(always)]
+    pub fn class(&self) -> Class {
+        match (self.word >> (KIND + 1)) as u8 & 0x7F {
+            0 => Class::Segment,
+            1 => Class::Ack,
+            _ => Class::Cross,
+        }
+    }
+
+    /// Of a flow's packet: it is one of the handshake.
+    #[inline(always)]
+    fn is_syn(&self) -> bool {
+        self.word & (1 << KIND) != 0
+    }
+
+    #[inline(always)]
+    fn is(&self, kind: Kind) -> bool {
+        (self.word >> KIND) as u8 == kind as u8
+    }
+
+    #[inline(always)]
+    fn has(&self, flag: u8) -> bool {
+        self.word & (u64::from(flag) << FLAGS) != 0
+    }
 
     /// A segment of the flow in a slot, `size` bytes on the wire.
     #[inline(always)]
     pub fn of_segment(flow: u32, size: u16, s: &Segment) -> Self {
+        let kind = if s.syn { Kind::Syn } else { Kind::Data };
+        let flags = flag(s.retransmission, RETRANSMISSION)
+            | flag(s.ect, ECT)
+            | flag(s.ce, CE)
+            | flag(s.cwr, CWR)
+            | flag(s.push, PUSH);
         Self {
             number: s.seq,
             stamp: s.stamp,
             flow,
-            size,
-            kind: if s.syn { Kind::Syn } else { Kind::Data },
-            flags: flag(s.retransmission, RETRANSMISSION)
-                | flag(s.ect, ECT)
-                | flag(s.ce, CE)
-                | flag(s.cwr, CWR)
-                | flag(s.push, PUSH),
-            ..Self::NONE
+            aside: 0,
+            word: word(size, kind, flags),
         }
     }
 
@@ -127,6 +202,8 @@ impl Packet {
     #[inline(always)]
     pub fn of_ack(flow: u32, size: u16, a: &Ack, store: &mut OptionStore) -> Self {
         let plain = a.sacks.is_empty() && a.window_end == u64::MAX && a.one_way.is_none();
+        let kind = if a.syn { Kind::SynAck } else { Kind::Ack };
+        let flags = flag(a.ece, ECE) | flag(a.dsack, DSACK);
         Self {
             number: a.cum,
             stamp: a.echo,
@@ -139,11 +216,7 @@ impl Packet {
                     one_way: a.one_way,
                 }),
             },
-            size,
-            stamp_ms: a.stamp_ms as u16,
-            kind: if a.syn { Kind::SynAck } else { Kind::Ack },
-            flags: flag(a.ece, ECE) | flag(a.dsack, DSACK),
-            ..Self::NONE
+            word: word(size, kind, flags) | u64::from(a.stamp_ms as u16) << STAMP_MS,
         }
     }
 
@@ -153,9 +226,8 @@ impl Packet {
             number,
             stamp: sent,
             flow,
-            size,
-            kind,
-            ..Self::NONE
+            aside: 0,
+            word: word(size, kind, 0),
         }
     }
 
@@ -163,7 +235,24 @@ impl Packet {
     pub fn routed(self, route: u32, ect: bool) -> Self {
         Self {
             aside: route,
-            flags: flag(ect, ECT),
+            word: word(self.size(), self.kind(), flag(ect, ECT)),
+            ..self
+        }
+    }
+
+    /// The answer to a request sets out.
+    pub fn answered(self) -> Self {
+        Self {
+            word: word(self.size(), Kind::Reply, 0),
+            ..self
+        }
+    }
+
+    /// The same after one more link.
+    #[inline(always)]
+    pub fn after_hop(self) -> Self {
+        Self {
+            word: self.word + (1 << HOP),
             ..self
         }
     }
@@ -173,38 +262,51 @@ impl Packet {
     pub fn segment(&self) -> Segment {
         Segment {
             seq: self.number,
-            syn: self.kind == Kind::Syn,
-            retransmission: self.flags & RETRANSMISSION != 0,
+            syn: self.is_syn(),
+            retransmission: self.has(RETRANSMISSION),
             stamp: self.stamp,
-            ect: self.flags & ECT != 0,
+            ect: self.has(ECT),
             ce: self.is_ce(),
-            cwr: self.flags & CWR != 0,
-            push: self.flags & PUSH != 0,
+            cwr: self.has(CWR),
+            push: self.has(PUSH),
         }
     }
 
-    /// An ACK as the sender sees it `now`, less than a minute after it left; frees its options.
+    /// An ACK that has options in a store.
     #[inline(always)]
+    pub fn has_options(&self) -> bool {
+        self.aside != 0
+    }
+
+    /// An ACK without options as the sender sees it `now`, less than a minute after it left.
+    #[inline(always)]
+    pub fn plain_ack(&self, now: Time) -> Ack {
+        self.ack_with(now, Options::NONE)
+    }
+
+    /// The same of one that may have options, which are freed.
     pub fn ack(&self, now: Time, store: &mut OptionStore) -> Ack {
+        match self.has_options() {
+            true => self.ack_with(now, store.take(self.aside)),
+            false => self.plain_ack(now),
+        }
+    }
+
+    #[inline(always)]
+    fn ack_with(&self, now: Time, options: Options) -> Ack {
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        let age = (now_ms as u16).wrapping_sub(self.stamp_ms);
-        let mut ack = Ack {
+        let age = (now_ms as u16).wrapping_sub((self.word >> STAMP_MS) as u16);
+        Ack {
             cum: self.number,
-            syn: self.kind == Kind::SynAck,
+            syn: self.is_syn(),
             echo: self.stamp,
             stamp_ms: now_ms.wrapping_sub(u32::from(age)),
-            one_way: None,
-            sacks: SackBlocks::default(),
-            dsack: self.flags & DSACK != 0,
-            ece: self.flags & ECE != 0,
-            window_end: u64::MAX,
-        };
-        if self.aside != 0 {
-            let options = store.take(self.aside);
-            (ack.sacks, ack.window_end) = (options.sacks, options.window_end);
-            ack.one_way = options.one_way;
+            one_way: options.one_way,
+            sacks: options.sacks,
+            dsack: self.has(DSACK),
+            ece: self.has(ECE),
+            window_end: options.window_end,
         }
-        ack
     }
 
     /// A copy for a call that is not inlined, so that the packet itself need not be in memory.
@@ -213,16 +315,10 @@ impl Packet {
         black_box(self)
     }
 
-    /// The same after so many links.
-    #[inline(always)]
-    pub fn apart_after(self, hop: u8) -> Self {
-        Self { hop, ..self }.apart()
-    }
-
     /// What tells flows apart in a link: equal for packets of one flow or of one cross traffic in
     /// one direction, and for the short flows that follow one another in a slot.
     pub fn key(&self) -> u64 {
-        let direction = match self.kind {
+        let direction = match self.kind() {
             Kind::Data | Kind::Syn => 0,
             Kind::Ack | Kind::SynAck => 1,
             Kind::Datagram => 2,
@@ -235,26 +331,26 @@ impl Packet {
     /// True for data and datagrams: what random loss drops.
     #[inline]
     pub fn bears_data(&self) -> bool {
-        matches!(self.kind, Kind::Data | Kind::Datagram)
+        self.is(Kind::Data) || self.is(Kind::Datagram)
     }
 
     /// True if a queue may mark it instead of dropping it: data whose sender uses ECN.
     #[inline]
     pub fn is_ect(&self) -> bool {
-        self.kind == Kind::Data && self.flags & ECT != 0
+        self.is(Kind::Data) && self.has(ECT)
     }
 
     /// A queue has marked it.
     #[inline]
     pub fn is_ce(&self) -> bool {
-        self.flags & CE != 0
+        self.has(CE)
     }
 
     /// Marks it, if a queue may: congestion experienced.
     #[inline]
     pub fn mark_ce(&mut self) {
         debug_assert!(self.is_ect());
-        self.flags |= CE;
+        self.word |= u64::from(CE) << FLAGS;
     }
 }
 
@@ -276,6 +372,7 @@ impl OptionStore {
         }
     }
 
+    #[inline(always)]
     fn take(&mut self, i: u32) -> Options {
         self.free.push(i - 1);
         self.slots[i as usize - 1]
@@ -309,6 +406,29 @@ mod tests {
             let packet = Packet::of_ack(0, 52, &ack, &mut store);
             let now = Time::from_nanos(now_ms * 1_000_000 + 5);
             assert_eq!(packet.ack(now, &mut store), ack);
+        }
+    }
+
+    #[test]
+    fn a_word_holds_all_that_is_small() {
+        let kinds = [
+            Kind::Data,
+            Kind::Syn,
+            Kind::Ack,
+            Kind::SynAck,
+            Kind::Datagram,
+            Kind::Request,
+            Kind::Reply,
+        ];
+        for kind in kinds {
+            let packet = Packet::cross(7, u16::MAX, kind, 1, Time::ZERO).routed(9, true);
+            let later = packet.after_hop().after_hop();
+            assert_eq!(
+                (later.size(), later.kind(), later.hop()),
+                (u16::MAX, kind, 2)
+            );
+            assert_eq!((later.flow, later.aside, later.is_ce()), (7, 9, false));
+            assert_eq!(later.is_ect(), kind == Kind::Data);
         }
     }
 

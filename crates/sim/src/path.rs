@@ -242,9 +242,8 @@ impl Path {
 
 impl Ends for RouteEnds {
     #[inline]
-    fn arrive(&mut self, at: Time, mut packet: Packet, net: &mut Net) {
-        packet.hop += 1;
-        self.carry(at, packet, net);
+    fn arrive(&mut self, at: Time, packet: Packet, net: &mut Net) {
+        self.carry(at, packet.after_hop(), net);
     }
 
     fn lose(&mut self, at: Time, packet: Packet, _: &mut Net) {
@@ -260,7 +259,7 @@ impl RouteEnds {
     fn carry(&mut self, at: Time, packet: Packet, net: &mut Net) {
         let (token, ce) = (packet.number, packet.is_ce());
         let route = &self.routes[packet.aside as usize];
-        match route.get(usize::from(packet.hop)) {
+        match route.get(usize::from(packet.hop())) {
             Some(&link) => {
                 if !net.offer(at, link, packet) {
                     self.depart(at, token, PacketOutcome::Dropped);

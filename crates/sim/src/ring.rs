@@ -8,7 +8,7 @@ const FIRST: usize = 4;
 /// First in, first out.
 #[derive(Debug)]
 pub struct Ring<T> {
-    slots: Vec<T>,
+    slots: Box<[T]>,
     /// Pushed and popped so far; their difference is the length.
     head: u64,
     tail: u64,
@@ -18,7 +18,7 @@ impl<T: Copy> Ring<T> {
     /// An empty ring; `filler` occupies free slots.
     pub fn new(filler: T) -> Self {
         Self {
-            slots: vec![filler; FIRST],
+            slots: Box::new([filler; FIRST]),
             head: 0,
             tail: 0,
         }
@@ -72,7 +72,7 @@ impl<T: Copy> Ring<T> {
         for at in self.head..self.tail {
             slots[(at & mask) as usize] = self.slots[self.slot(at)];
         }
-        self.slots = slots;
+        self.slots = slots.into();
     }
 
     /// Removes the oldest value of a ring that has one.

@@ -87,13 +87,13 @@ impl Fifo {
     /// Appends a packet.
     pub fn push(&mut self, now: Time, packet: Packet) {
         self.packets.push_back((now, packet));
-        self.bytes += u64::from(packet.size);
+        self.bytes += u64::from(packet.size());
     }
 
     /// Takes the oldest packet and its time.
     pub fn pop(&mut self) -> Option<(Time, Packet)> {
         let oldest = self.packets.pop_front()?;
-        self.bytes -= u64::from(oldest.1.size);
+        self.bytes -= u64::from(oldest.1.size());
         Some(oldest)
     }
 
@@ -229,12 +229,12 @@ impl<L: Law> CodelQueue<L> {
     /// A packet arrives; it is dropped if there is no room beside the `sending` bytes in
     /// transmission.
     pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
-        let bytes = self.queue.bytes() + u64::from(packet.size);
+        let bytes = self.queue.bytes() + u64::from(packet.size());
         if !self.room.holds(self.queue.len() + 1, bytes, sending) {
             dropped.push(packet);
             return;
         }
-        self.mtu = self.mtu.max(packet.size);
+        self.mtu = self.mtu.max(packet.size());
         self.queue.push(now, packet);
     }
 

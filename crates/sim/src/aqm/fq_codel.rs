@@ -103,8 +103,8 @@ impl<L: Law> FqCodelQueue<L> {
             self.new.push_back(i);
         }
         self.packets += 1;
-        self.bytes += u64::from(packet.size);
-        self.mtu = self.mtu.max(packet.size);
+        self.bytes += u64::from(packet.size());
+        self.mtu = self.mtu.max(packet.size());
         while !self.room.holds(self.packets, self.bytes, sending) && self.packets > 0 {
             self.overflow(dropped);
         }
@@ -121,7 +121,7 @@ impl<L: Law> FqCodelQueue<L> {
                 break;
             };
             packets += 1;
-            bytes += u64::from(packet.size);
+            bytes += u64::from(packet.size());
             dropped.push(packet);
         }
         queue.law.overflowed(packets);
@@ -157,7 +157,7 @@ impl<L: Law> FqCodelQueue<L> {
             self.packets -= before.0 - queue.fifo.len();
             self.bytes -= before.1 - queue.fifo.bytes();
             if let Some(p) = popped {
-                queue.deficit -= i64::from(p.packet.size);
+                queue.deficit -= i64::from(p.packet.size());
                 return popped;
             }
             list.pop_front();
@@ -218,8 +218,8 @@ mod tests {
         for n in 0..departures {
             // No time passes: only the scheduler decides.
             let p = q.pop(ms(0), &mut none).unwrap().packet;
-            sent[p.flow as usize] += u64::from(p.size);
-            q.push(ms(0), packet(p.flow, p.size, n), 0, &mut none);
+            sent[p.flow as usize] += u64::from(p.size());
+            q.push(ms(0), packet(p.flow, p.size(), n), 0, &mut none);
         }
         assert!(none.is_empty());
         sent

@@ -179,7 +179,7 @@ impl LinuxPie {
     /// room for.
     pub fn push(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> u64 {
         self.catch_up(now);
-        self.mtu = self.mtu.max(packet.size);
+        self.mtu = self.mtu.max(packet.size());
         if self.queue.len() >= self.limit {
             self.law.sum = 0;
             dropped.push(packet);

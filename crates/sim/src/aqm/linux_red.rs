@@ -203,7 +203,7 @@ impl LinuxRed {
             packet.mark_ce();
             self.marks += 1;
         }
-        if self.queue.bytes() + u64::from(packet.size) > self.limit {
+        if self.queue.bytes() + u64::from(packet.size()) > self.limit {
             dropped.push(packet);
             return 0;
         }

@@ -9,13 +9,14 @@ use super::held::Held;
 use super::meter::{Closing, Meter, Watch};
 use super::timed::Timed;
 use super::transmitter::Transmitter;
+use super::way::Way;
 use super::wire::Wire;
 use crate::aqm::HeldAqm;
 use crate::packet::Packet;
 
-/// A running link put together from elements.
+/// The elements of a running link.
 #[derive(Debug)]
-pub struct CompositeLink {
+pub struct Elements {
     spec: LinkSpec,
     gate: Gate,
     queue: Queue,
@@ -35,7 +36,7 @@ enum Queue {
     Held(Held),
 }
 
-impl CompositeLink {
+impl Elements {
     /// A link at time zero.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
         let queue = match Transmitter::new(spec) {
@@ -61,14 +62,20 @@ impl CompositeLink {
     /// Offers a packet. A queue that finds no room for it may drop others instead: those go to
     /// `dropped`.
     #[cold]
-    pub fn offer(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
+    pub fn offer(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        way: &mut Way,
+        dropped: &mut Vec<Packet>,
+    ) -> Admission {
         self.meter.offered += 1;
         if !self.gate.passes(now, &packet, &mut self.meter) {
             return Admission::Refused;
         }
         let departs = match &mut self.queue {
             Queue::None => {
-                self.meter.pass(packet.size);
+                self.meter.pass(packet.size());
                 Some(now)
             }
             Queue::Timed(queue) => queue.enter(now, &mut packet, &mut self.meter),
@@ -78,7 +85,7 @@ impl CompositeLink {
             }
         };
         match departs {
-            Some(departs) => self.wire.send(departs, packet),
+            Some(departs) => self.wire.send(departs, packet, way),
             None => Admission::Refused,
         }
     }
@@ -88,14 +95,15 @@ impl CompositeLink {
     pub fn transmit(
         &mut self,
         now: Time,
+        way: &mut Way,
         dropped: &mut Vec<Packet>,
     ) -> (Option<Admission>, Option<Time>) {
         let Queue::Held(queue) = &mut self.queue else {
             return (None, None);
         };
         let sent = queue.send(now, &mut self.meter, dropped);
-        let admission = sent.packet.map(|(departs, p)| self.wire.send(departs, p));
-        (admission, sent.next)
+        let send = |(departs, packet)| self.wire.send(departs, packet, way);
+        (sent.packet.map(send), sent.next)
     }
 
     /// See [`super::Link::room`].
@@ -107,7 +115,7 @@ impl CompositeLink {
         }
     }
 
-    /// Every packet inside.
+    /// Every packet inside that is not on the way.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
         let held = match &self.queue {
             Queue::Held(queue) => Some(queue.aqm().waiting()),
@@ -117,10 +125,10 @@ impl CompositeLink {
     }
 
     /// See [`Meter::finish`].
-    pub fn finish(mut self) -> Result<LinkOutcome, String> {
+    pub fn finish(mut self, way: &Way) -> Result<LinkOutcome, String> {
         let (from, end) = self.meter.measured();
         let mut closing = Closing {
-            booked: self.wire.sent(),
+            booked: way.sent() + self.wire.reordered(),
             queued: 0,
             capacity: None,
         };

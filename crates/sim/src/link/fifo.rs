@@ -1,33 +1,24 @@
-//! The common link: first in, first out at one rate, or a pure delay. A packet's departure is known
-//! when it enters, so the link keeps one pending event, the arrival of its oldest packet at the far
-//! end.
+//! The common queue: first in, first out at one rate. A packet's departure is known when it enters,
+//! so the link keeps one pending event, the arrival of its oldest packet at the far end.
 
 use fullpipe_run::{Buffer, ComponentRng, LinkOutcome, LinkSpec, Loss, LossProcess};
-use fullpipe_units::{Span, Time};
+use fullpipe_units::{Rate, Span, Time};
 
 use super::meter::{Closing, Meter, Watch};
-use super::{Admission, Flying};
+use super::way::Way;
 use crate::packet::Packet;
-use crate::ring::Ring;
 
-/// A running FIFO link without rare elements.
-///
-/// In the order of use: 10,000 flows have as many return links, pure delays, and a packet on one of
-/// them fetches two cache lines of it.
+/// Queue and transmitter of a link without rare elements, in the order of use.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct FifoLink {
+pub struct Fifo {
     buffer: Buffer,
-    flying: Ring<Flying>,
-    /// Bits per second; 0 for a pure delay.
+    /// Bits per second, not zero.
     rate: u64,
-    delay: Span,
     loss: Option<Box<LossProcess>>,
-    /// Of all packets of `flying` those before this one are known to have left the transmitter; the
-    /// first that has not after [`FifoLink::release`].
+    /// Of all packets sent those before this one are known to have left the transmitter; the first
+    /// that has not after [`Fifo::release`].
     left: u64,
-    /// Bytes of the packets taken out of `flying`.
-    taken_bytes: u64,
     meter: Meter,
     free_at: Time,
     /// Bytes of the packets before `left`, and of all; of use to a buffer given in bytes.
@@ -52,12 +43,12 @@ pub struct FifoLink {
     count_at: Time,
     /// Every packet that waits after this is of the last size.
     mixed_until: Time,
-    spec: Box<LinkSpec>,
+    spec: LinkSpec,
 }
 
-impl FifoLink {
-    /// A link at time zero; its delay is that of `spec`, the spread included.
-    pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
+impl Fifo {
+    /// An empty queue of `rate` in the run with `seed`.
+    pub fn new(spec: &LinkSpec, rate: Rate, seed: u64, watch: &Watch) -> Self {
         let loss = (spec.loss != Loss::None).then(|| {
             Box::new(LossProcess::new(
                 spec.loss,
@@ -65,15 +56,11 @@ impl FifoLink {
             ))
         });
         Self {
-            spec: Box::new(spec.clone()),
-            delay: spec.delay,
             buffer: spec.buffer,
-            rate: spec.rate.map_or(0, |r| r.as_bits_per_sec()),
+            rate: rate.as_bits_per_sec(),
             loss,
-            flying: Ring::new(Flying::NONE),
             left: 0,
             left_bytes: 0,
-            taken_bytes: 0,
             bytes: 0,
             known_room: Span::ZERO,
             count_from: 0,
@@ -86,34 +73,27 @@ impl FifoLink {
             last_time: (0, 0),
             largest: 0,
             meter: Meter::new(spec, watch),
+            spec: spec.clone(),
         }
     }
 
-    /// Offers a packet.
+    /// When a packet that comes now departs; `None`: it is dropped, which is counted.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
+    pub fn enter(&mut self, now: Time, packet: &Packet, way: &Way) -> Option<Time> {
         self.meter.offered += 1;
-        if self.loss.is_some() && self.loses(&packet) {
+        if self.loss.is_some() && self.loses(packet) {
             self.meter.random_drops += 1;
-            return Admission::Refused;
+            return None;
         }
-        let departs = if self.rate == 0 {
-            self.meter.pass(packet.size);
-            now
-        } else {
-            if packet.size != self.last_size {
-                self.note_size(packet.size);
-            }
-            if (!self.has_room(now) || now >= self.count_at) && !self.admits(now, packet.size) {
-                self.meter.buffer_drops += 1;
-                return Admission::Refused;
-            }
-            self.transmit(now, packet.size)
-        };
-        let arrives = departs + self.delay;
-        let first = self.flying.is_empty();
-        self.flying.push(Flying { arrives, packet });
-        Admission::Accepted { arrives, first }
+        let size = packet.size();
+        if size != self.last_size {
+            self.note_size(size);
+        }
+        if (!self.has_room(now, way) || now >= self.count_at) && !self.admits(now, size, way) {
+            self.meter.buffer_drops += 1;
+            return None;
+        }
+        Some(self.transmit(now, size))
     }
 
     #[inline]
@@ -122,34 +102,26 @@ impl FifoLink {
         packet.bears_data() && loss.is_some_and(|loss| loss.drops())
     }
 
-    /// The oldest packet, which arrives now, and when the next one does. The link holds one: its
-    /// arrival was scheduled.
-    #[inline(always)]
-    pub fn take(&mut self) -> (Packet, Option<Time>) {
-        let (oldest, next) = self.flying.pop_before_next();
-        self.taken_bytes += u64::from(oldest.packet.size);
-        (oldest.packet, next.map(|f| f.arrives))
-    }
-
     /// At most so many packets have not left the transmitter: exactly so many after
-    /// [`FifoLink::release`].
+    /// [`Fifo::release`].
     #[inline(always)]
-    fn waiting(&self) -> u64 {
-        self.flying.pushed() - self.left
+    fn waiting(&self, way: &Way) -> u64 {
+        way.sent() - self.left
     }
 
     /// Finds the packets that have left the transmitter by `now`. Most calls come with the queue
     /// at its longest, when few have; the others after many have: steps double, then halve.
-    fn release(&mut self, now: Time) {
-        if self.left < self.flying.popped() {
-            self.left = self.flying.popped();
-            self.left_bytes = self.taken_bytes;
+    fn release(&mut self, now: Time, way: &Way) {
+        let (arrived, arrived_bytes) = way.arrived();
+        if self.left < arrived {
+            self.left = arrived;
+            self.left_bytes = arrived_bytes;
         }
-        let (mut left, end) = (self.left, self.flying.pushed());
-        let has_left = |n: u64| n < end && self.flying.get(n).arrives - self.delay <= now;
+        let (mut left, end) = (self.left, way.sent());
+        let has_left = |n: u64| n < end && way.departure(n) <= now;
         if let Buffer::Bytes(_) = self.buffer {
             while has_left(left) {
-                self.left_bytes += u64::from(self.flying.get(left).packet.size);
+                self.left_bytes += u64::from(way.size(left));
                 left += 1;
             }
         } else {
@@ -170,19 +142,19 @@ impl FifoLink {
 
     /// True if a packet of the last size surely fits.
     #[inline(always)]
-    fn has_room(&mut self, now: Time) -> bool {
-        self.waiting() < self.count_from && self.free_at <= now + self.longest_wait
+    fn has_room(&mut self, now: Time, way: &Way) -> bool {
+        self.waiting(way) < self.count_from && self.free_at <= now + self.longest_wait
             || self.free_at.saturating_since(now) < self.known_room
-            || self.has_counted_room(now)
+            || self.has_counted_room(now, way)
     }
 
     #[inline(never)]
-    fn has_counted_room(&mut self, now: Time) -> bool {
+    fn has_counted_room(&mut self, now: Time, way: &Way) -> bool {
         if self.known_room == Span::ZERO {
             self.note_room(now);
         }
-        self.release(now);
-        self.waiting() < self.count_from && self.free_at <= now + self.longest_wait
+        self.release(now, way);
+        self.waiting(way) < self.count_from && self.free_at <= now + self.longest_wait
     }
 
     /// The first packet that waits has some of its transmission before it, the others all of it:
@@ -198,9 +170,9 @@ impl FifoLink {
     }
 
     #[inline]
-    fn fits(&self, now: Time, size: u16) -> bool {
+    fn fits(&self, now: Time, size: u16, way: &Way) -> bool {
         match self.buffer {
-            Buffer::Packets(most) => self.waiting() < most,
+            Buffer::Packets(most) => self.waiting(way) < most,
             Buffer::Bytes(most) => self.bytes - self.left_bytes + u64::from(size) <= most,
             Buffer::Time(most) => {
                 let own = Span::from_nanos(u64::from(size) * 8_000_000_000 / self.rate);
@@ -234,12 +206,12 @@ impl FifoLink {
     /// Counts the queue. True if a packet of `size` fits: it enters.
     #[cold]
     #[inline(never)]
-    fn admits(&mut self, now: Time, size: u16) -> bool {
-        self.release(now);
-        if !self.fits(now, size) {
+    fn admits(&mut self, now: Time, size: u16, way: &Way) -> bool {
+        self.release(now, way);
+        if !self.fits(now, size, way) {
             return false;
         }
-        let with_it = self.waiting() + 1;
+        let with_it = self.waiting(way) + 1;
         self.meter.sample(now, with_it);
         let (longest, until) = self.meter.queue(now, with_it);
         self.count_at = until;
@@ -255,24 +227,17 @@ impl FifoLink {
 
     /// See [`super::Link::room`].
     #[inline]
-    pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
-        if self.rate == 0 || size == self.last_size && self.has_room(now) {
+    pub fn room(&mut self, now: Time, size: u16, way: &Way) -> Option<Time> {
+        if size == self.last_size && self.has_room(now, way) {
             return None;
         }
-        self.room_counted(now, size)
+        self.room_counted(now, size, way)
     }
 
-    fn room_counted(&mut self, now: Time, size: u16) -> Option<Time> {
-        self.release(now);
-        if self.fits(now, size) {
-            None
-        } else {
-            self.oldest_departure()
-        }
-    }
-
-    fn oldest_departure(&self) -> Option<Time> {
-        (self.waiting() > 0).then(|| self.flying.get(self.left).arrives - self.delay)
+    fn room_counted(&mut self, now: Time, size: u16, way: &Way) -> Option<Time> {
+        self.release(now, way);
+        let waits = !self.fits(now, size, way) && self.waiting(way) > 0;
+        waits.then(|| way.departure(self.left))
     }
 
     /// Appends a packet to the transmitter's schedule; returns its departure.
@@ -297,19 +262,14 @@ impl FifoLink {
         departs
     }
 
-    /// Every packet inside.
-    pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
-        self.flying.iter().map(|f| &f.packet)
-    }
-
     /// See [`Meter::finish`].
-    pub fn finish(self) -> Result<LinkOutcome, String> {
+    pub fn finish(self, way: &Way) -> Result<LinkOutcome, String> {
         let (from, end) = self.meter.measured();
         let capacity = self.rate as f64 * (end - from).as_secs_f64() / 8.0;
         let closing = Closing {
-            booked: self.flying.pushed(),
+            booked: way.sent(),
             queued: 0,
-            capacity: (self.rate > 0).then_some(capacity),
+            capacity: Some(capacity),
         };
         self.meter.finish(&self.spec, closing)
     }
@@ -318,8 +278,8 @@ impl FifoLink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::{Admission, Link};
     use crate::packet::Kind;
-    use fullpipe_units::Rate;
     use proptest::prelude::*;
 
     const RATE: u64 = 7_000_000;
@@ -352,7 +312,7 @@ mod tests {
                 end: Time::from_nanos(1_000_000_000_000),
                 sample_step: Span::MAX,
             };
-            let mut link = FifoLink::new(&spec, 1, &watch);
+            let mut link = Link::new(&spec, 1, &watch);
             // Departures and sizes of what waits, when the next packet arrives, the longest queue.
             let (mut waiting, mut due, mut longest) = (Vec::<(Time, u16)>::new(), None, 0);
             let mut now = Time::ZERO;
@@ -373,7 +333,7 @@ mod tests {
                         Buffer::Unlimited => true,
                     };
                     let packet = Packet::cross(0, size, Kind::Datagram, 0, now);
-                    match link.offer(now, packet) {
+                    match link.offer(now, packet, &mut Vec::new()) {
                         Admission::Accepted { arrives, .. } => {
                             prop_assert!(fits);
                             due = due.or(Some(arrives));

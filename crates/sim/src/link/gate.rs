@@ -38,7 +38,7 @@ impl Gate {
             return false;
         }
         if let Some(bucket) = &mut self.policer
-            && !bucket.takes(now, packet.size)
+            && !bucket.takes(now, packet.size())
         {
             meter.policer_drops += 1;
             return false;

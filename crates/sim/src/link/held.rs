@@ -76,11 +76,11 @@ impl Held {
         let popped = self.aqm.pop(now, dropped);
         meter.early_drops += (dropped.len() - before) as u64;
         let packet = popped.zip(start).map(|(p, start)| {
-            let done = self.transmitter.done(start, p.packet.size);
+            let done = self.transmitter.done(start, p.packet.size());
             self.transmitter.set(done);
-            self.sending = (done.at, p.packet.size);
+            self.sending = (done.at, p.packet.size());
             meter.occupy(now, done.at, 1);
-            meter.leave(p.waited, done.at, p.packet.size);
+            meter.leave(p.waited, done.at, p.packet.size());
             (done.at, p.packet)
         });
         // If all was dropped, nothing waits.

@@ -1,12 +1,12 @@
 //! A running link: queue, transmitter, delay, and what goes wrong on the way.
 //!
-//! - [`fifo`]: first in, first out at one rate, or a pure delay, in closed form: the common link
-//!   and the fast one.
+//! - [`way`]: the packets under way and their delay; without anything before it, a pure delay.
+//! - [`fifo`]: first in, first out at one rate, in closed form: the common link and the fast one.
 //! - [`composite`]: every other one, put together from [`gate`] (loss, policer), a queue
 //!   ([`timed`]: in closed form, too; [`held`]: with an event per transmission, for disciplines
 //!   that own the queue), a [`transmitter`] (schedules and traces) and a [`wire`] (delays,
 //!   jitter, reordering).
-//! - [`meter`]: what both count, and the checks at the end.
+//! - [`meter`]: what the last two count, and the checks at the end.
 
 mod composite;
 mod fifo;
@@ -15,25 +15,38 @@ mod held;
 mod meter;
 mod timed;
 mod transmitter;
+mod way;
 mod wire;
 
-use fullpipe_run::{LinkOutcome, LinkSpec};
+use fullpipe_run::{LinkOutcome, LinkSpec, Loss};
 use fullpipe_units::Time;
 
 pub use meter::Watch;
 
 use crate::packet::Packet;
-use composite::CompositeLink;
-use fifo::FifoLink;
+use composite::Elements;
+use fifo::Fifo;
+use way::Way;
 
 /// A running link.
+///
+/// One cache line: 10,000 flows have as many return links, which are pure delays.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // the frequent one is in place
-pub enum Link {
-    /// First in, first out, one rate, one delay.
-    Fifo(FifoLink),
+#[repr(align(64))]
+pub struct Link {
+    way: Way,
+    entry: Entry,
+}
+
+/// What stands before the way.
+#[derive(Debug)]
+enum Entry {
+    /// Nothing: a pure delay.
+    Open(Box<LinkSpec>),
+    /// First in, first out at one rate.
+    Fifo(Box<Fifo>),
     /// Put together from elements.
-    Composite(Box<CompositeLink>),
+    Elements(Box<Elements>),
 }
 
 /// What became of a packet offered to a link. `first` asks for an event: none is pending.
@@ -63,57 +76,55 @@ pub enum Admission {
     Refused,
 }
 
-/// A packet on its way to the far end.
-#[derive(Clone, Copy, Debug)]
-struct Flying {
-    arrives: Time,
-    packet: Packet,
-}
-
-impl Flying {
-    /// Fills free slots.
-    const NONE: Self = Self {
-        arrives: Time::ZERO,
-        packet: Packet::NONE,
-    };
-}
-
 impl Link {
     /// A link at time zero.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
-        if spec.is_fifo() {
-            let mut spec = spec.clone();
-            spec.delay += spec.drawn_spread(seed);
-            Self::Fifo(FifoLink::new(&spec, seed, watch))
-        } else {
-            Self::Composite(Box::new(CompositeLink::new(spec, seed, watch)))
+        let entry = match spec.rate {
+            None if spec.is_fifo() && spec.loss == Loss::None => {
+                Entry::Open(Box::new(spec.clone()))
+            }
+            Some(rate) if spec.is_fifo() => {
+                Entry::Fifo(Box::new(Fifo::new(spec, rate, seed, watch)))
+            }
+            _ => Entry::Elements(Box::new(Elements::new(spec, seed, watch))),
+        };
+        Self {
+            way: Way::new(spec.delay + spec.drawn_spread(seed)),
+            entry,
         }
     }
 
     /// Offers a packet; a queue may drop others in its favour, to `dropped`.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
-        match self {
-            Self::Fifo(link) => link.offer(now, packet),
-            Self::Composite(link) => link.offer(now, packet.apart(), dropped),
-        }
+        let departs = match &mut self.entry {
+            Entry::Open(_) => now,
+            Entry::Fifo(fifo) => match fifo.enter(now, &packet, &self.way) {
+                Some(departs) => departs,
+                None => return Admission::Refused,
+            },
+            Entry::Elements(elements) => {
+                return elements.offer(now, packet.apart(), &mut self.way, dropped);
+            }
+        };
+        self.way.send(departs, packet)
     }
 
     /// The oldest packet of those in order, which arrives now, and when the next one does. The link
     /// holds one: its arrival was scheduled.
     #[inline(always)]
     pub fn take(&mut self) -> (Packet, Option<Time>) {
-        match self {
-            Self::Fifo(link) => link.take(),
-            Self::Composite(link) => link.wire.take(),
-        }
+        self.way.take()
     }
 
     /// The oldest reordered packet, if it arrives by now, and when the next one does.
     pub fn take_reordered(&mut self) -> (Option<Packet>, Option<Time>) {
-        match self {
-            Self::Fifo(_) => (None, None),
-            Self::Composite(link) => (link.wire.take_reordered(), link.wire.next_reordered()),
+        match &mut self.entry {
+            Entry::Open(_) | Entry::Fifo(_) => (None, None),
+            Entry::Elements(elements) => {
+                let wire = &mut elements.wire;
+                (wire.take_reordered(), wire.next_reordered())
+            }
         }
     }
 
@@ -124,9 +135,9 @@ impl Link {
         now: Time,
         dropped: &mut Vec<Packet>,
     ) -> (Option<Admission>, Option<Time>) {
-        match self {
-            Self::Fifo(_) => (None, None),
-            Self::Composite(link) => link.transmit(now, dropped),
+        match &mut self.entry {
+            Entry::Open(_) | Entry::Fifo(_) => (None, None),
+            Entry::Elements(elements) => elements.transmit(now, &mut self.way, dropped),
         }
     }
 
@@ -134,18 +145,20 @@ impl Link {
     /// packet will have left.
     #[inline]
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
-        match self {
-            Self::Fifo(link) => link.room(now, size),
-            Self::Composite(link) => link.room(now, size),
+        match &mut self.entry {
+            Entry::Open(_) => None,
+            Entry::Fifo(fifo) => fifo.room(now, size, &self.way),
+            Entry::Elements(elements) => elements.room(now, size),
         }
     }
 
     /// Every packet inside.
-    pub fn inside(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
-        match self {
-            Self::Fifo(link) => Box::new(link.inside()),
-            Self::Composite(link) => Box::new(link.inside()),
-        }
+    pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
+        let elements = match &self.entry {
+            Entry::Open(_) | Entry::Fifo(_) => None,
+            Entry::Elements(elements) => Some(elements.inside()),
+        };
+        self.way.inside().chain(elements.into_iter().flatten())
     }
 
     /// Checks conservation at the end of a run and returns the result.
@@ -153,9 +166,20 @@ impl Link {
     /// # Errors
     /// A sentence about the first invariant that does not hold.
     pub fn finish(self) -> Result<LinkOutcome, String> {
-        match self {
-            Self::Fifo(link) => link.finish(),
-            Self::Composite(link) => link.finish(),
+        match self.entry {
+            Entry::Open(spec) => Ok(self.way.outcome(spec.name)),
+            Entry::Fifo(fifo) => fifo.finish(&self.way),
+            Entry::Elements(elements) => elements.finish(&self.way),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_a_cache_line() {
+        assert_eq!((size_of::<Link>(), align_of::<Link>()), (64, 64));
     }
 }

@@ -56,8 +56,8 @@ impl Timed {
             meter.early_drops += 1;
             return None;
         }
-        let done = self.transmitter.done(start, packet.size);
-        if !self.fits(now, packet.size, done) {
+        let done = self.transmitter.done(start, packet.size());
+        if !self.fits(now, packet.size(), done) {
             meter.buffer_drops += 1;
             return None;
         }
@@ -66,9 +66,9 @@ impl Timed {
             meter.marks += 1;
         }
         self.transmitter.set(done);
-        self.waiting.push((done.at, packet.size));
-        self.bytes += u64::from(packet.size);
-        meter.book(now, start.at, done.at, packet.size);
+        self.waiting.push((done.at, packet.size()));
+        self.bytes += u64::from(packet.size());
+        meter.book(now, start.at, done.at, packet.size());
         meter.queue(now, self.waiting.len());
         meter.sample(now, self.waiting.len());
         Some(done.at)
@@ -87,7 +87,7 @@ impl Timed {
             delay: start.at - now,
             idle_since: self.waiting.is_empty().then_some(self.left),
         };
-        aqm.judge(now, &backlog, packet.size, packet.is_ect())
+        aqm.judge(now, &backlog, packet.size(), packet.is_ect())
     }
 
     /// See [`super::Link::room`].

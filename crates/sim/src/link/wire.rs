@@ -4,11 +4,12 @@
 use fullpipe_run::{ComponentRng, LinkSpec, Reorder};
 use fullpipe_units::{Span, Time};
 
-use super::{Admission, Flying};
+use super::Admission;
+use super::way::{Flying, Way};
 use crate::packet::Packet;
 use crate::ring::Ring;
 
-/// Packets between the transmitter and the far end.
+/// What happens to packets between the transmitter and the far end.
 #[derive(Debug)]
 pub struct Wire {
     delay: Span,
@@ -18,7 +19,6 @@ pub struct Wire {
     reorder: Option<Chance>,
     /// Latest arrival so far, reordered packets apart.
     last: Time,
-    flying: Ring<Flying>,
     /// In order among themselves: all are late by the same.
     reordered: Ring<Flying>,
 }
@@ -51,13 +51,12 @@ impl Wire {
             jitter: (spec.jitter > Span::ZERO).then(|| (rng("jitter"), spec.jitter)),
             reorder: spec.reorder.map(|r| Chance::new(r, rng("reorder"))),
             last: Time::ZERO,
-            flying: Ring::new(Flying::NONE),
             reordered: Ring::new(Flying::NONE),
         }
     }
 
     /// A packet leaves the transmitter at `departs`, no earlier than the one before.
-    pub fn send(&mut self, departs: Time, packet: Packet) -> Admission {
+    pub fn send(&mut self, departs: Time, packet: Packet, way: &mut Way) -> Admission {
         while let Some((_, delay)) = self.changes.pop_if(|c| c.0 <= departs) {
             self.delay = delay;
         }
@@ -78,16 +77,7 @@ impl Wire {
             });
             return Admission::Reordered { at, first };
         }
-        let first = self.flying.is_empty();
-        self.flying.push(Flying { arrives, packet });
-        Admission::Accepted { arrives, first }
-    }
-
-    /// The oldest packet of those in order, which arrives now, and when the next one does.
-    #[inline(always)]
-    pub fn take(&mut self) -> (Packet, Option<Time>) {
-        let (oldest, next) = self.flying.pop_before_next();
-        (oldest.packet, next.map(|f| f.arrives))
+        way.join(arrives, packet)
     }
 
     /// The oldest reordered packet, which arrives now.
@@ -100,17 +90,14 @@ impl Wire {
         self.reordered.front().map(|f| f.arrives)
     }
 
-    /// Packets sent so far.
-    pub fn sent(&self) -> u64 {
-        self.flying.pushed() + self.reordered.pushed()
+    /// Packets reordered so far.
+    pub fn reordered(&self) -> u64 {
+        self.reordered.pushed()
     }
 
-    /// Every packet on the way.
+    /// Every reordered packet on the way.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
-        self.flying
-            .iter()
-            .chain(self.reordered.iter())
-            .map(|f| &f.packet)
+        self.reordered.iter().map(|f| &f.packet)
     }
 }
 
