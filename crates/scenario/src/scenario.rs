@@ -49,7 +49,7 @@ pub struct Scenario {
 pub struct Overrides {
     /// `--set key=value`, in order.
     pub set: Vec<(String, String)>,
-    /// `--seed`: the first seed; as many as `repeat` or the scenario says follow one another.
+    /// `--seed`: this one seed (with `repeat`: this and the following ones).
     pub seed: Option<u64>,
     /// `--repeat`: number of seeds.
     pub repeat: Option<NonZeroU32>,

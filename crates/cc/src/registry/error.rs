@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Kind, find, nearest};
+use super::{Kind, nearest};
 use crate::params::ParamError;
 
 /// Why a stack's spelling was refused. Messages are one line; [`StackError::hint`] says what to
@@ -109,7 +109,7 @@ impl StackError {
     pub fn hint(&self) -> Option<String> {
         match self {
             StackError::UnknownName { nearest, known, .. } => Some(match nearest {
-                Some(n) => format!("did you mean `{n}`? known: {}", listed(known, n)),
+                Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
                 None => format!("known: {}", known.join(", ")),
             }),
             StackError::UnknownParam {
@@ -141,18 +141,6 @@ fn symbol(component: &str, name: &str) -> Option<&'static str> {
         ("aimd", "b") => Some("decrease"),
         _ => None,
     }
-}
-
-/// The known names; `also`, where it is another name of one of them, stands beside that.
-fn listed(known: &[&str], also: &str) -> String {
-    let one = |name: &&str| {
-        let is_its_alias = || find(also).is_ok_and(|entry| entry.name == *name);
-        match *name != also && is_its_alias() {
-            true => format!("{name} (or {also})"),
-            false => (*name).to_owned(),
-        }
-    };
-    known.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub struct Run {
     #[arg(long)]
     pub quick: bool,
 
-    /// First seed, instead of the scenario's; as many as the scenario has, or `--repeat` says
+    /// This one seed, instead of the scenario's; with `--repeat N` the first of N
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 

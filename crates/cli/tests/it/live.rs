@@ -278,9 +278,9 @@ fn a_server_s_dashboard_lists_the_tests_that_run() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    terminal.shows(&["1 running, 2 opened", "granted `main`", "received"]);
+    terminal.shows(&["1 running, 1 opened", "granted `main`", "received"]);
     client.wait().unwrap();
-    terminal.shows(&["0 running, 2 opened", "complete"]);
+    terminal.shows(&["0 running, 1 opened", "complete"]);
     terminal.press("q");
     // The log that nobody saw is printed.
     terminal.shows(&["code 0", "listening on UDP"]);

@@ -219,7 +219,7 @@ pub(super) fn scenario(
 fn seeds(top: &Top, overrides: &Overrides) -> Vec<u64> {
     let repeat = overrides.repeat.map(|n| u64::from(n.get()).min(MAX_SEEDS));
     match (overrides.seed, repeat) {
-        (Some(seed), repeat) => (0..repeat.unwrap_or(top.seeds.0.len() as u64))
+        (Some(seed), repeat) => (0..repeat.unwrap_or(1))
             .map(|i| seed.wrapping_add(i))
             .collect(),
         (None, Some(repeat)) => (1..=repeat).collect(),

@@ -170,11 +170,13 @@ fn proposed(hint: Option<&str>) -> Option<&str> {
     Some(text)
 }
 
-/// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt
-/// = 80` milliseconds.
+/// A bare number of a time or an amount of data with the unit of the key's example: `duration = 60`
+/// means seconds, `rtt = 80` milliseconds, `size = 20` megabytes.
 fn with_unit_of<T: FromStr>(number: &str, example: &str) -> Option<String> {
     let example = example.strip_prefix('"')?.strip_suffix('"')?;
-    example.parse::<Span>().ok()?;
+    if example.parse::<Span>().is_err() && !example.ends_with("MB") {
+        return None;
+    }
     let unit = example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let text = format!("{}{unit}", number.trim());
     text.parse::<T>().ok().map(|_| text)
