@@ -620,7 +620,8 @@ impl<'a> Flow<'a> {
         LiveFlow {
             delivered: acked / u64::from(self.spec.sender.mss.max(1)),
             retransmits: Some(self.last.count(&TOTAL_RETRANS)),
-            cwnd: Some(self.last.count(&SND_CWND) as f64),
+            // None before the first look.
+            cwnd: self.last.get(&SND_CWND).map(|segments| segments as f64),
             srtt: rtt.map(Span::from_micros),
         }
     }

@@ -95,7 +95,7 @@ fn windows_of_both_directions_are_seen_while_they_run() {
         let seen = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 let latest = live.latest();
-                let knows = |f: &LiveFlow| f.cwnd.is_some();
+                let knows = |f: &LiveFlow| f.cwnd.is_some() && f.srtt.is_some();
                 if latest.flows.len() == 2 && latest.flows.iter().all(knows) {
                     return Some(latest);
                 }
