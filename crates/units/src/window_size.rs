@@ -70,7 +70,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(window));
         }
         for (text, hint) in [
-            ("8", "write `8MB`"),
+            ("8", "write `8 segments`"),
             ("3500", "write `3500 segments`"),
             ("1 bdp", "write `1BDP`"),
             ("10 segs", "write `10 segments`"),

@@ -215,7 +215,7 @@ fn a_result_says_when_it_was_measured() {
     let flow = &result["cases"][0]["flows"][0];
     let segments = flow["delivered_segments"].as_f64().unwrap() as u64;
     let bytes = flow["delivered_bytes"].as_u64().unwrap();
-    assert!(bytes > 0 && bytes % segments == 0, "{flow}");
+    assert!(bytes > 0 && bytes.is_multiple_of(segments), "{flow}");
     let mbps = flow["goodput_mbps"].as_f64().unwrap();
     assert!((bytes as f64 * 16e-6 / mbps - 1.0).abs() < 0.01, "{flow}");
     let ended = ok(fullpipe(
