@@ -191,7 +191,10 @@ impl WindowLaw for Cubic {
     }
 
     fn on_restart(&mut self, ev: &RestartEvent) {
-        self.pause(ev.now, ev.idle);
+        // A window of one segment leaves nothing in flight either, and is no pause.
+        if ev.app_limited {
+            self.pause(ev.now, ev.idle);
+        }
     }
 
     fn on_mss_change(&mut self, ratio: f64) {

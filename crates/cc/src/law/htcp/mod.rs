@@ -142,7 +142,10 @@ impl WindowLaw for Htcp {
     }
 
     fn on_restart(&mut self, ev: &RestartEvent) {
-        self.pause(ev.now, ev.idle);
+        // A window of one segment leaves nothing in flight either, and is no pause.
+        if ev.app_limited {
+            self.pause(ev.now, ev.idle);
+        }
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
