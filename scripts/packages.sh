@@ -52,7 +52,8 @@ static() {
     need musl-gcc 'musl-tools'
     local triple name stage
     triple=$(uname -m)-unknown-linux-musl
-    rustup target list --installed 2>/dev/null | grep -qx "$triple" || rustup target add "$triple"
+    rustup target list --installed 2>/dev/null | grep -qx "$triple" || rustup target add "$triple" ||
+        { echo "packages: rustup cannot add $triple" >&2; exit 3; }
     cargo build --locked --profile "$profile" --package fullpipe --target "$triple"
     name=fullpipe-$version-$triple
     stage=$(mktemp -d "$out/static.XXXXXX")

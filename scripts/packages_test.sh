@@ -64,7 +64,7 @@ deb() {
     if [[ ! -e $base/complete ]]; then
         rm -rf "$base"
         debootstrap --variant=minbase --include=systemd,man-db,libelf1,zlib1g,iproute2 bookworm "$base" >"$work/debootstrap.log" 2>&1 ||
-            { tail -n 20 "$work/debootstrap.log" >&2; exit 1; }
+            { tail -n 20 "$work/debootstrap.log" >&2; echo 'packages: no Debian to install into' >&2; exit 3; }
         touch "$base/complete"
     fi
     root=$work/deb
