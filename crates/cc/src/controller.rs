@@ -77,9 +77,11 @@ pub trait Controller {
     /// handshake.
     fn on_established(&mut self, _ev: &RestartEvent) {}
 
-    /// A segment leaves and nothing was in flight. Growth that depends on time leaves out
+    /// A segment leaves and nothing was in flight. If the application had nothing to send before
+    /// ([`RestartEvent::app_limited`]), growth that depends on time leaves out
     /// [`RestartEvent::idle`] (RFC 9438 section 5.8), once where [`Controller::on_idle`] reported
-    /// the same pause. A kernel module does what the kernel's does.
+    /// the same pause; a window of one segment is no pause. A kernel module does what the kernel's
+    /// does.
     fn on_restart(&mut self, _ev: &RestartEvent) {}
 
     /// Recovery ended: everything sent before the congestion event has been acknowledged.

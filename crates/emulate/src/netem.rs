@@ -61,7 +61,7 @@ impl Bottleneck {
 /// Time at the rate that is made up for behind a timer that came late, and that a pause saves.
 pub const SAVED: Span = Span::from_micros(250);
 
-/// What these queues cannot do.
+/// A part of a path that sch_netem and sch_tbf cannot carry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("netem and tbf cannot carry this path: {what}")]
 pub struct Refused {
@@ -292,7 +292,7 @@ impl Links {
     /// Has what leaves by an interface cross `shape`, without its loss.
     ///
     /// # Errors
-    /// What the kernel lacks.
+    /// [`Lacking`]: the module of a queue that the kernel refuses.
     pub fn put_shape(&mut self, name: &str, shape: &Shape) -> Result<(), Lacking> {
         self.put_delay(name, shape, false)?;
         let Some(bottleneck) = &shape.bottleneck else {

@@ -372,7 +372,7 @@ impl Through {
 /// made for it. May load modules.
 ///
 /// # Errors
-/// What it lacks.
+/// [`EmulationError::Lacking`] with the module, or why there are no namespaces.
 pub fn try_kernel() -> Result<(), EmulationError> {
     wired(&[Shape::TRIAL, Shape::TRIAL], 1500).map(|_| ())
 }

@@ -465,7 +465,7 @@ mod tests {
             assert_eq!(on_linux(&spec).flows[0].stack.to_string(), "cubic");
             assert_eq!(another_host(&plain), preset != Preset::Linux);
         }
-        // What the scenario sets stays.
+        // A switch that the scenario sets is not the preset's to change.
         let mut by_hand = flow(Preset::Y2026);
         by_hand.sender.recovery.tlp = false;
         by_hand.receiver.acks.every = 1;

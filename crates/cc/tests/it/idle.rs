@@ -52,6 +52,22 @@ fn no_law_grows_for_a_pause() {
     }
 }
 
+/// A window of one segment leaves nothing in flight either: time runs on while it waits.
+#[test]
+fn who_waits_for_an_ack_does_not_pause() {
+    for law in ["cubic", "htcp"] {
+        let [mut waited, mut told] = [after_loss(law), after_loss(law)];
+        waited.now += RTT * 10;
+        told.now += RTT * 10;
+        let busy = changed(restart(told.now), |ev| {
+            (ev.idle, ev.app_limited) = (RTT * 10, false);
+        });
+        told.stack.on_restart(&busy);
+        let (waited, told) = (three_rounds(waited), three_rounds(told));
+        assert!((waited - told).abs() < 1e-9, "{law}: {waited} {told}");
+    }
+}
+
 /// With window validation both methods are called, in this order, and the pause counts once.
 #[test]
 fn validation_and_restart_leave_out_one_pause() {

@@ -94,7 +94,7 @@ pub enum Event {
         test: u64,
         /// The client.
         peer: SocketAddr,
-        /// Of the first of them.
+        /// Name of the file that was stored first.
         name: String,
         /// Number of files that were stored.
         files: u64,

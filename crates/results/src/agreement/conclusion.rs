@@ -9,7 +9,7 @@ use crate::compare::{Comparison, Row};
 use crate::result::Params;
 use fullpipe_metrics::Metric;
 
-/// What follows for two grounds.
+/// Why two grounds part, as far as switched causes and repeated seeds tell.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Conclusion {
     /// Whether the hosts and the path were what the scenario says.
