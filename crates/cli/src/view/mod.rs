@@ -131,7 +131,9 @@ fn warmup(result: &RunResult) -> Option<String> {
         true => text::plain(most),
         false => format!("{} to {}", text::plain(least), text::plain(most)),
     };
-    Some(format!("the first {first} s are not counted (warm-up)"))
+    Some(format!(
+        "the first {first} s (warm-up) are in counts, not in means"
+    ))
 }
 
 /// What a mean without an interval is, where there are several seeds.

@@ -125,7 +125,7 @@ fn a_warm_up_is_told() {
     let server = Server::start(dir.path(), &[]);
     let line = ["send", &server.address, "-t", "1s"];
     let warm = [&line[..], &["--set", "measure.warmup=500ms"]].concat();
-    let said = "the first 0.5 s are not counted (warm-up)";
+    let said = "the first 0.5 s (warm-up) are in counts, not in means";
     let ended = ok(fullpipe(dir.path(), &warm));
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
     let ended = ok(fullpipe(dir.path(), &line));
