@@ -38,7 +38,7 @@ pub(crate) fn agreement(
             Some(tolerance) => all.push((entry.name.clone(), tolerance)),
             None => {
                 let message = format!("`{}` is no tolerance", entry.name);
-                let hint = "write a part, as \"3%\", or a plain number";
+                let hint = "write a part of at most 100 %, as \"3%\", or a plain number";
                 table.refuse(reader, &Measures::agreement, &message, hint);
             }
         }
