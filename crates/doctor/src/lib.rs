@@ -7,6 +7,7 @@
 //! - [`time`]: cores, priority, clock, and how late a thread wakes up.
 //! - [`sockets`]: UDP and its offloads.
 //! - [`hosts`]: namespaces, TUN devices, and the kernel's congestion modules.
+//! - [`tcp`]: what the kernel's TCP is set to, which is read.
 //! - [`bpf`]: what eBPF takes.
 //! - [`queues`]: queueing disciplines and classifiers, which `tune doctor` asks for.
 
@@ -16,6 +17,7 @@ pub mod bpf;
 pub mod hosts;
 pub mod queues;
 pub mod sockets;
+pub mod tcp;
 pub mod time;
 
 /// One capability.
@@ -60,6 +62,8 @@ pub enum Area {
     Time,
     /// Sockets.
     Sockets,
+    /// Settings of the kernel's TCP.
+    Tcp,
     /// Emulated hosts and the running kernel's TCP.
     Hosts,
     /// eBPF.
@@ -69,13 +73,14 @@ pub enum Area {
 impl Area {
     /// All of them, in an order in which they may be examined in one process: hosts last, for
     /// which the process may enter a user namespace and is root from then on, over nothing.
-    pub const ALL: [Area; 4] = [Self::Time, Self::Sockets, Self::Bpf, Self::Hosts];
+    pub const ALL: [Area; 5] = [Self::Time, Self::Sockets, Self::Tcp, Self::Bpf, Self::Hosts];
 
     /// As it is written on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Time => "time",
             Self::Sockets => "sockets",
+            Self::Tcp => "tcp",
             Self::Hosts => "hosts",
             Self::Bpf => "bpf",
         }
@@ -86,6 +91,7 @@ impl Area {
         match self {
             Self::Time => "real time: grounds udp and kernel, emulate",
             Self::Sockets => "sockets: ground udp, send, serve",
+            Self::Tcp => "settings of the kernel's TCP, for long fat paths: runs with a peer",
             Self::Hosts => "hosts and their TCP: ground kernel, emulate",
             Self::Bpf => "eBPF",
         }
@@ -96,6 +102,7 @@ impl Area {
         match self {
             Self::Time => time::examine(),
             Self::Sockets => sockets::examine(),
+            Self::Tcp => tcp::examine(),
             Self::Hosts => hosts::examine(),
             Self::Bpf => bpf::examine(),
         }

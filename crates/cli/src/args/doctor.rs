@@ -30,6 +30,8 @@ pub enum Examined {
     Time,
     /// UDP and its offloads
     Sockets,
+    /// Buffers and switches of the kernel's TCP, judged for 1 Gbit/s at 100 ms
+    Tcp,
     /// Namespaces, TUN devices and the kernel's congestion modules
     Hosts,
     /// Capabilities, types and, in a build with the tuner, programs of eBPF
@@ -41,7 +43,7 @@ pub(super) const ABOUT: &str = "\
 Tell what this host can do, each thing tried.
 
 A second of one flow runs on every ground, as `fullpipe run` would; sockets, offloads, namespaces, \
-devices, priority, clock and congestion modules are used once each. What is lacking or limited \
+devices, priority, clock and congestion modules are used once each; settings of TCP are read. What is lacking or limited \
 comes with the command that mends it. Nothing of the host is changed by the trials, modules of the \
 kernel are not loaded, and nothing is left of them. Works as root and without privileges: what it \
 finds is what this user can do.";

@@ -68,6 +68,7 @@ fn examined(area: Area) -> Examined {
     match area {
         Area::Time => Examined::Time,
         Area::Sockets => Examined::Sockets,
+        Area::Tcp => Examined::Tcp,
         Area::Hosts => Examined::Hosts,
         Area::Bpf => Examined::Bpf,
     }

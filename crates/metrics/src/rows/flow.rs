@@ -147,8 +147,9 @@ pub const FLOW: &[Metric] = &[
         "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the \
              event in which `packets delivered * packet / round` is at least `x` of the full \
              rate, once a round below it has been seen; packets beyond the round's window \
-             arrived before it and are left out; `recovered_at = { window = x }`: first time \
-             `cwnd >= x`, once it was below",
+             arrived before it and are left out; a queue that still drains is full rate, too, and \
+             an AQM may reduce again at once: what the window needs is `reopen_time_s`; \
+             `recovered_at = { window = x }`: first time `cwnd >= x`, once it was below",
         NET100,
     )
     .streams("the longest; `null` if a stream that had an event does not return"),

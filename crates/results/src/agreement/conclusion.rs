@@ -137,6 +137,10 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
             listed(&c.unexercised, "; ")
         )),
     }
+    if found.comparison.rows.is_empty() && !found.left_out.is_empty() {
+        says.push(NOTHING.to_owned());
+        return says;
+    }
     if found.comparison.agree || found.comparison.rows.is_empty() {
         return says;
     }
@@ -214,6 +218,10 @@ fn next(found: &Found<'_>, c: &Conclusion) -> Option<String> {
     }
     Some(format!("Try next: {}.", steps.join(", ")))
 }
+
+const NOTHING: &str = "\
+    Nothing is left to compare: every case has flagged runs. Repeat it on a quieter machine or at \
+    a lower rate, or count them with `--with-flagged`.";
 
 const QUIET: &str = "No congestion event: the laws were not exercised";
 
@@ -305,6 +313,23 @@ mod tests {
             left,
             seeds: 2,
         })
+    }
+
+    #[test]
+    fn where_every_case_is_flagged_nothing_is_said_to_agree() {
+        let mut nothing = comparison(0.0, false);
+        nothing.rows.clear();
+        let c = conclude(&Found {
+            comparison: &nothing,
+            left_out: &[Params::default()],
+            causes: &[],
+            left: &[],
+            seeds: 2,
+        });
+        assert_eq!(
+            (c.test_bed, c.says),
+            (TestBed::Flagged, vec![NOTHING.to_owned()])
+        );
     }
 
     #[test]

@@ -136,7 +136,8 @@ impl Comparison {
         !self.left_out.is_empty() && self.rows.is_empty() && self.distances.is_empty()
     }
 
-    /// Without the cases that are left out; what stays decides whether the two agree.
+    /// Without the cases that are left out; what stays decides whether the two agree. Where
+    /// nothing stays they do not.
     fn settle(&mut self) {
         let cases = &self.left_out;
         self.rows.retain(|r| !cases.contains(&r.params));
@@ -144,7 +145,8 @@ impl Comparison {
         self.missing.retain(|m| !cases.contains(&m.params));
         let row = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
         let distance = |d: &Distance| d.verdict == Verdict::Beyond;
-        self.agree = !self.missing.iter().any(|m| m.judged)
+        self.agree = !self.is_empty()
+            && !self.missing.iter().any(|m| m.judged)
             && !self.rows.iter().any(row)
             && !self.distances.iter().any(distance);
     }

@@ -2,97 +2,41 @@
 
 use fullpipe_results::store::{SeriesKind, Table};
 
-use super::distribution::{NEAR, steps};
 use super::over_time::sender_names;
+use super::steps::{Steps, line};
 use super::view::View;
 use super::window::{resolved, warmup};
-use super::{Asked, AskedError, Drawing, Drawn, Rows};
-use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use super::{Asked, AskedError, Drawn};
 use crate::page::curves::groups;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
     view.check_seed(asked)?;
     view.check_of(asked, "flow or traffic", &sender_names)?;
     let scenario = resolved(view);
-    let mut tidy = Rows {
-        heads: ["panel", "curve", "rtt_ms", "fraction"]
-            .map(str::to_owned)
-            .to_vec(),
-        align: "llrr".to_owned(),
-        ..Rows::default()
-    };
-    let mut panels = Vec::new();
-    let mut ends: Option<(f64, f64)> = None;
+    let mut drawn = Steps::of("rtt_ms");
     for part in view.panels_over_time(asked)? {
-        let mut lines = Vec::new();
+        drawn.panel(part.title);
         for member in &part.members {
             let from = warmup(scenario.as_ref(), std::iter::once(member.case));
             let of_case = samples(view, asked, member.case, from)?;
             let count = of_case.len();
-            for (i, (of, mut values)) in of_case.into_iter().enumerate() {
-                values.sort_by(f64::total_cmp);
-                let name = view.line_name(member, &of, count);
-                let points = steps(&values, values.len());
-                for (value, fraction) in points.iter().skip(1).step_by(2) {
-                    let (low, high) = ends.unwrap_or((*value, *value));
-                    ends = Some((low.min(*value), high.max(*value)));
-                    tidy.rows.push(vec![
-                        part.title.clone(),
-                        name.clone(),
-                        value.to_string(),
-                        fraction.to_string(),
-                    ]);
-                }
-                lines.push(Line {
-                    name,
-                    group: member.group * count + i,
-                    points,
-                    ..Line::default()
-                });
+            for (i, (of, values)) in of_case.into_iter().enumerate() {
+                let all = values.len();
+                drawn.curve(line(view, member, &of, i, count), values, all, true);
             }
         }
-        panels.push((part.title, lines));
     }
-    let Some((low, high)) = ends else {
-        return Err(AskedError::Nothing {
-            what: match &asked.of {
-                Some(of) => format!("the result holds no round-trip times of `{of}` one by one"),
-                None => "the result holds no round-trip times one by one".to_owned(),
-            },
-            hint:
-                "`[measure] trace = \"full\"` keeps those of flows; pings (`[[traffic]]` of kind \
-                   ping) are kept with any trace"
-                    .to_owned(),
-        });
-    };
-    let scale = match low > 0.0 && high / low > NEAR {
-        true => Scale::Log,
-        false => Scale::Linear,
-    };
-    let panel = |(title, lines): (String, Vec<Line>)| Panel {
-        title,
-        x: Axis {
-            label: "round-trip time (ms)".to_owned(),
-            scale: scale.clone(),
+    let nothing = || AskedError::Nothing {
+        what: match &asked.of {
+            Some(of) => format!("the result holds no round-trip times of `{of}` one by one"),
+            None => "the result holds no round-trip times one by one".to_owned(),
         },
-        y: Axis {
-            label: "part of the samples".to_owned(),
-            scale: Scale::Linear,
-        },
-        lines,
-        ..Panel::default()
+        hint: "`[measure] trace = \"full\"` keeps those of flows; pings (`[[traffic]]` of kind \
+               ping) are kept with any trace"
+            .to_owned(),
     };
-    Ok(Drawn {
-        drawing: Drawing::Chart(Chart {
-            stacked: false,
-            title: view.subtitle(),
-            subtitle: String::new(),
-            panels: panels.into_iter().map(panel).collect(),
-        }),
-        printed: None,
-        taken: None,
-        tidy,
-    })
+    let drawn = drawn.drawn(view, "round-trip time (ms)", "part of the samples", None);
+    drawn.ok_or_else(nothing)
 }
 
 /// Name and values.

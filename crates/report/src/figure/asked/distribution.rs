@@ -2,9 +2,9 @@
 
 use fullpipe_results::store::SeriesKind;
 
+use super::steps::{Steps, line};
 use super::view::{Subject, View, metric_words};
-use super::{Asked, AskedError, Drawing, Drawn, Rows};
-use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use super::{Asked, AskedError, Drawn};
 use crate::page::transfers::times;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
@@ -15,86 +15,31 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             (metric_words(&metric, of.as_deref()), taken)
         }
     };
-    let mut tidy = Rows {
-        heads: ["panel", "curve", "value", "fraction"]
-            .map(str::to_owned)
-            .to_vec(),
-        align: "llrr".to_owned(),
-        ..Rows::default()
-    };
-    let mut panels = Vec::new();
-    let mut ends: Option<(f64, f64)> = None;
+    let mut drawn = Steps::of("value");
     for part in view.panels()? {
-        let mut lines = Vec::new();
+        drawn.panel(part.title);
         for member in &part.members {
             let samples = match asked.metric {
                 None => completions(view, asked, member.case)?,
                 Some(_) => of_seeds(view, asked, member.case)?,
             };
             let count = samples.len();
-            for (i, (of, mut values, all)) in samples.into_iter().enumerate() {
-                values.sort_by(f64::total_cmp);
-                let name = view.line_name(member, &of, count);
-                let points = steps(&values, all);
-                for v in &values {
-                    let (low, high) = ends.unwrap_or((*v, *v));
-                    ends = Some((low.min(*v), high.max(*v)));
-                }
-                for (k, v) in values.iter().enumerate() {
-                    let part_of_all = (k + 1) as f64 / all as f64;
-                    let texts = [v.to_string(), part_of_all.to_string()];
-                    let head = vec![part.title.clone(), name.clone()];
-                    tidy.rows.push([head, texts.to_vec()].concat());
-                }
-                lines.push(Line {
-                    name,
-                    group: member.group * count + i,
-                    points,
-                    ..Line::default()
-                });
+            for (i, (of, values, all)) in samples.into_iter().enumerate() {
+                drawn.curve(line(view, member, &of, i, count), values, all, false);
             }
         }
-        panels.push((part.title, lines));
     }
-    let Some((low, high)) = ends else {
-        return Err(AskedError::Nothing {
-            what: "the result holds no short flows".to_owned(),
-            hint: "`--metric NAME` draws a metric over the seeds, kind `cdf` round-trip times and \
-                   pings"
+    let parts = match asked.metric {
+        None => "part of the flows",
+        Some(_) => "part of the seeds",
+    };
+    let nothing = || AskedError::Nothing {
+        what: "the result holds no short flows".to_owned(),
+        hint:
+            "`--metric NAME` draws a metric over the seeds, kind `cdf` round-trip times and pings"
                 .to_owned(),
-        });
     };
-    let scale = match low > 0.0 && high / low > NEAR {
-        true => Scale::Log,
-        false => Scale::Linear,
-    };
-    let panel = |(title, lines): (String, Vec<Line>)| Panel {
-        title,
-        x: Axis {
-            label: label.clone(),
-            scale: scale.clone(),
-        },
-        y: Axis {
-            label: match asked.metric {
-                None => "part of the flows".to_owned(),
-                Some(_) => "part of the seeds".to_owned(),
-            },
-            scale: Scale::Linear,
-        },
-        lines,
-        ..Panel::default()
-    };
-    Ok(Drawn {
-        drawing: Drawing::Chart(Chart {
-            stacked: false,
-            title: view.subtitle(),
-            subtitle: String::new(),
-            panels: panels.into_iter().map(panel).collect(),
-        }),
-        printed: None,
-        taken,
-        tidy,
-    })
+    drawn.drawn(view, &label, parts, taken).ok_or_else(nothing)
 }
 
 /// Name, values, and of how many they are: what did not finish has none.
@@ -123,42 +68,4 @@ fn of_seeds(view: &View<'_>, asked: &Asked, case: usize) -> Result<Vec<Sample>, 
         true => Vec::new(),
         false => vec![(String::new(), defined, all)],
     })
-}
-
-/// Values whose ends are as far apart lie on an axis of logarithms.
-pub(super) const NEAR: f64 = 8.0;
-
-/// The distribution as steps, at most [`STEPS`] of them.
-pub(super) fn steps(values: &[f64], all: usize) -> Vec<(f64, f64)> {
-    let every = values.len().div_ceil(STEPS).max(1);
-    let mut points = Vec::new();
-    let mut below = 0.0;
-    for (k, v) in values.iter().enumerate() {
-        if k % every != 0 && k + 1 != values.len() {
-            continue;
-        }
-        points.push((*v, below));
-        below = (k + 1) as f64 / all as f64;
-        points.push((*v, below));
-    }
-    points
-}
-
-const STEPS: usize = 400;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_did_not_finish_keeps_the_curve_below_one() {
-        assert_eq!(
-            steps(&[1.0, 2.0], 4),
-            [(1.0, 0.0), (1.0, 0.25), (2.0, 0.25), (2.0, 0.5)]
-        );
-        let many: Vec<f64> = (0..10_000).map(f64::from).collect();
-        let drawn = steps(&many, 10_000);
-        assert!(drawn.len() <= 2 * STEPS + 2);
-        assert_eq!(drawn.last(), Some(&(9_999.0, 1.0)));
-    }
 }

@@ -11,6 +11,7 @@ mod matrix;
 mod over_time;
 mod ranges;
 mod response;
+mod steps;
 mod view;
 mod window;
 

@@ -1,0 +1,146 @@
+//! Distributions as steps: what figures of completion times, of seeds and of round trips share.
+
+use super::view::{Member, View};
+use super::{Drawing, Drawn, Rows, Taken};
+use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+
+/// Curves by panel, and beside them their numbers.
+pub(super) struct Steps {
+    tidy: Rows,
+    panels: Vec<(String, Vec<Line>)>,
+    /// Least and largest value of all curves.
+    ends: Option<(f64, f64)>,
+}
+
+impl Steps {
+    /// `value` heads the column of the values.
+    pub fn of(value: &str) -> Self {
+        Self {
+            tidy: Rows {
+                heads: ["panel", "curve", value, "fraction"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                align: "llrr".to_owned(),
+                ..Rows::default()
+            },
+            panels: Vec::new(),
+            ends: None,
+        }
+    }
+
+    /// What follows belongs to this panel.
+    pub fn panel(&mut self, title: String) {
+        self.panels.push((title, Vec::new()));
+    }
+
+    /// A curve of the last panel: `values` of `all` samples, the others having none. Its rows are
+    /// the values, or its steps where `thinned`: samples of every ACK are too many for a table.
+    pub fn curve(&mut self, line: Line, mut values: Vec<f64>, all: usize, thinned: bool) {
+        let Some((title, lines)) = self.panels.last_mut() else {
+            return;
+        };
+        values.sort_by(f64::total_cmp);
+        if let (Some(first), Some(last)) = (values.first(), values.last()) {
+            let (low, high) = self.ends.unwrap_or((*first, *last));
+            self.ends = Some((low.min(*first), high.max(*last)));
+        }
+        let points = steps(&values, all);
+        let mut row = |value: f64, part: f64| {
+            let numbers = [value.to_string(), part.to_string()];
+            let head = [title.clone(), line.name.clone()];
+            self.tidy.rows.push([head, numbers].concat());
+        };
+        match thinned {
+            true => points
+                .iter()
+                .skip(1)
+                .step_by(2)
+                .for_each(|&(v, part)| row(v, part)),
+            false => {
+                let parts = (1..).map(|k: u32| f64::from(k) / all as f64);
+                values.iter().zip(parts).for_each(|(&v, part)| row(v, part));
+            }
+        }
+        lines.push(Line { points, ..line });
+    }
+
+    /// The chart; `None` if no curve has a value.
+    pub fn drawn(self, view: &View<'_>, x: &str, y: &str, taken: Option<Taken>) -> Option<Drawn> {
+        let (low, high) = self.ends?;
+        let scale = match low > 0.0 && high / low > NEAR {
+            true => Scale::Log,
+            false => Scale::Linear,
+        };
+        let panel = |(title, lines): (String, Vec<Line>)| Panel {
+            title,
+            x: Axis {
+                label: x.to_owned(),
+                scale: scale.clone(),
+            },
+            y: Axis {
+                label: y.to_owned(),
+                scale: Scale::Linear,
+            },
+            lines,
+            ..Panel::default()
+        };
+        Some(Drawn {
+            drawing: Drawing::Chart(Chart {
+                stacked: false,
+                title: view.subtitle(),
+                subtitle: String::new(),
+                panels: self.panels.into_iter().map(panel).collect(),
+            }),
+            printed: None,
+            taken,
+            tidy: self.tidy,
+        })
+    }
+}
+
+/// The line of one of `count` samples of a member.
+pub(super) fn line(view: &View<'_>, member: &Member, of: &str, i: usize, count: usize) -> Line {
+    Line {
+        name: view.line_name(member, of, count),
+        group: member.group * count + i,
+        ..Line::default()
+    }
+}
+
+/// Values whose ends are as far apart lie on an axis of logarithms.
+const NEAR: f64 = 8.0;
+
+/// The distribution as steps, at most [`STEPS`] of them.
+fn steps(values: &[f64], all: usize) -> Vec<(f64, f64)> {
+    let every = values.len().div_ceil(STEPS).max(1);
+    let mut points = Vec::new();
+    let mut below = 0.0;
+    for (k, v) in values.iter().enumerate() {
+        if k % every != 0 && k + 1 != values.len() {
+            continue;
+        }
+        points.push((*v, below));
+        below = (k + 1) as f64 / all as f64;
+        points.push((*v, below));
+    }
+    points
+}
+
+const STEPS: usize = 400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_finish_keeps_the_curve_below_one() {
+        assert_eq!(
+            steps(&[1.0, 2.0], 4),
+            [(1.0, 0.0), (1.0, 0.25), (2.0, 0.25), (2.0, 0.5)]
+        );
+        let many: Vec<f64> = (0..10_000).map(f64::from).collect();
+        let drawn = steps(&many, 10_000);
+        assert!(drawn.len() <= 2 * STEPS + 2);
+        assert_eq!(drawn.last(), Some(&(9_999.0, 1.0)));
+    }
+}
