@@ -71,8 +71,9 @@ fn full_rate(group: &FlowGroup) -> f64 {
 }
 
 /// End of the first round after the event that delivers at `rate` again. The event's own time if no
-/// round falls below it: the data in flight hides a reduction for up to two rounds, and a queue may
-/// hide it for good.
+/// round falls below it because of it: the data in flight hides a reduction for up to two rounds,
+/// and a queue may hide it for good. What an AQM adds before a reduction has shown is of the same
+/// episode: the flow is back after the last of them.
 fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Time> {
     // A round delivers no more than its window. What goes beyond it was sent before: an ACK that
     // fills a hole after a timeout counts a whole window at once.
@@ -82,35 +83,46 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Tim
         let bits = 8.0 * f64::from(flow.packet) * segments;
         ratio(bits, (r[1].start - r[0].start).as_secs_f64())
     };
-    let next_event = flow
-        .episodes
-        .iter()
-        .find(|e| {
-            e.at > event.at && matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout)
-        })
-        .map_or(Time::MAX, |e| e.at);
+    let last = last_of_episode(flow, event);
     let mut below = false;
-    for (i, round) in flow
-        .rounds
-        .windows(2)
-        .filter(|r| r[1].start > event.at)
-        .enumerate()
-    {
+    // Rounds that have ended since the last reduction.
+    let mut since = 0;
+    for round in flow.rounds.windows(2).filter(|r| r[1].start > event.at) {
         let Some(delivered) = delivers(round) else {
             continue;
         };
         if delivered < rate {
-            // A fall after the next event is that event's.
-            if !below && i >= HIDDEN_ROUNDS && round[0].start >= next_event {
+            // A fall that begins later has a cause of its own.
+            if !below && since >= HIDDEN_ROUNDS {
                 return Some(event.at);
             }
             below = true;
-        } else if below {
+        } else if below && round[1].start > last {
             return Some(round[1].start);
         }
+        since += usize::from(round[1].start > last);
     }
-    let ended = flow.rounds.iter().filter(|r| r.start > event.at).count();
-    (!below && ended >= HIDDEN_ROUNDS).then_some(event.at)
+    (!below && since >= HIDDEN_ROUNDS).then_some(event.at)
+}
+
+/// When the last event of an episode happened: each follows the one before within the rounds that
+/// may hide it.
+fn last_of_episode(flow: &FlowOutcome, event: &Episode) -> Time {
+    use EpisodeKind::{Congestion, LostRetransmission, Timeout};
+    let reduces = |e: &&Episode| matches!(e.kind, Congestion(_) | LostRetransmission | Timeout);
+    let later = flow.episodes.iter().filter(|e| e.at > event.at);
+    let mut last = event.at;
+    for e in later.filter(reduces) {
+        let between = flow
+            .rounds
+            .iter()
+            .filter(|r| r.start > last && r.start <= e.at);
+        if between.count() > HIDDEN_ROUNDS {
+            break;
+        }
+        last = e.at;
+    }
+    last
 }
 
 /// When the window is back at `target` after the event; the event's own time if the reduction left
@@ -357,6 +369,48 @@ mod tests {
         w[100..110].fill(10.0);
         f.rounds = rounds(0.0, RTT, &w);
         f.episodes.push(loss(9.95, 1600.0, 10.0));
+        close(all(&group("a", 0..1), &[f])["recovery_time_s"], 0.0, 0.0);
+    }
+
+    /// A queue still hides the first cut of an AQM when the next ones come, and what it held makes
+    /// a round of full rate between them: the flow is back after the last.
+    #[test]
+    fn reductions_in_a_row_are_one_episode() {
+        let mut windows = vec![900.0; 21];
+        windows.extend([500.0, 850.0, 250.0]);
+        windows.extend((0..900).map(|i| (125.0 + f64::from(i)).min(900.0)));
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &windows);
+        let again = Episode {
+            kind: EpisodeKind::LostRetransmission,
+            ..loss(2.25, 1000.0, 250.0)
+        };
+        let row = [loss(2.05, 1600.0, 1000.0), again, loss(2.35, 250.0, 125.0)];
+        f.episodes = row.to_vec();
+        let v = all(&group("a", 0..1), &[f.clone()]);
+        // 792 is the window of round 24 + 667, which ends 0.1 s later.
+        close(v["recovery_time_s"], 69.2 - 2.05, 0.1 + 1e-9);
+        // One event alone, and the round of full rate is the end.
+        f.episodes.truncate(1);
+        close(
+            all(&group("a", 0..1), &[f])["recovery_time_s"],
+            2.3 - 2.05,
+            1e-6,
+        );
+    }
+
+    /// The path is away long after the event, and the timeout comes later still.
+    #[test]
+    fn an_outage_is_not_the_first_event_s() {
+        let mut w = vec![833.5; 400];
+        w[60..80].fill(1.0);
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &w);
+        let timeout = Episode {
+            kind: EpisodeKind::Timeout,
+            ..loss(6.35, 833.5, 1.0)
+        };
+        f.episodes = vec![loss(2.05, 1600.0, 900.0), timeout];
         close(all(&group("a", 0..1), &[f])["recovery_time_s"], 0.0, 0.0);
     }
 

@@ -142,14 +142,15 @@ pub const FLOW: &[Metric] = &[
         f.longest(|m, event| recovery_time(f.group, m, event))
     })
     .means(
-        "Time from the first congestion event until the flow is back at full rate; 0 if it \
-             never left it, `null` without an event or if it does not return",
+        "Time from the first congestion event until the flow is back at full rate; 0 if the \
+             event did not take it there, `null` without an event or if it does not return",
         "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the \
              event in which `packets delivered * packet / round` is at least `x` of the full \
              rate, once a round below it has been seen; packets beyond the round's window \
-             arrived before it and are left out; a queue that still drains is full rate, too, and \
-             an AQM may reduce again at once: what the window needs is `reopen_time_s`; \
-             `recovered_at = { window = x }`: first time `cwnd >= x`, once it was below",
+             arrived before it and are left out; reductions that follow one another within 3 \
+             rounds are one episode, which ends with the last; a fall that begins more than 3 \
+             rounds after it is not the event's; `recovered_at = { window = x }`: first time \
+             `cwnd >= x`, once it was below",
         NET100,
     )
     .streams("the longest; `null` if a stream that had an event does not return"),
