@@ -86,6 +86,14 @@ impl LimitTimes {
         longest
     }
 
+    /// The same where the local queue is full because somebody else's ceiling holds it.
+    #[must_use]
+    pub fn under_a_ceiling(self) -> Self {
+        let refused = self.of(Limit::LocalQueue);
+        self.since(Self::one(Limit::LocalQueue, refused))
+            .plus(Self::one(Limit::Rate, refused))
+    }
+
     /// The sum with those of another flow.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -38,7 +38,7 @@ pub use causes::{CAUSES, Cause, Switched};
 pub use fullpipe_kernel::Options as Running;
 pub use fullpipe_kernel::laws::Laws;
 pub use linux::Kernel;
-pub use peer::Peer;
+pub use peer::{Peer, Stream};
 pub use sim::Sim;
 pub use stand_in::StandIn;
 pub use udp::Udp;

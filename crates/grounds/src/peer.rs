@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_kernel::RunningTcp;
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content};
@@ -13,7 +12,7 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::session::client::{Done, SessionError};
 use fullpipe_net::session::control::EndReason;
 use fullpipe_realtime::live::{Live, LiveRun};
-use fullpipe_run::{FlowOutcome, Ground, GroundError, Outcome, RunSpec, Trace};
+use fullpipe_run::{FlowOutcome, Ground, GroundError, Network, Outcome, RunSpec, Trace};
 use fullpipe_trace::{Summary, TraceError};
 use fullpipe_units::{Span, Time};
 
@@ -33,12 +32,29 @@ pub struct Peer<'a> {
     pub takes_orders: bool,
     /// A run ends when the transfers of its lasting flows are complete.
     pub until_complete: bool,
+    /// Shortest round trip that is known: by so much the server's clock is ahead, which begins with
+    /// the word that its answer is awaited for.
+    pub round_trip: Span,
     /// Data follow a pattern that both sides check.
     pub verify: bool,
     /// File for a row of every ACK of the flows that send from here.
     pub trace: Option<PathBuf>,
     proofs: Mutex<Vec<Proof>>,
     notes: Mutex<Vec<String>>,
+    last: Mutex<Option<(Network, Vec<Stream>)>>,
+}
+
+/// What became of one stream of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// Segments that arrived for the first time, in the measured part.
+    pub delivered: u64,
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Mean window, segments.
+    pub cwnd_mean: f64,
+    /// Largest window, segments.
+    pub cwnd_max: f64,
 }
 
 impl<'a> Peer<'a> {
@@ -51,10 +67,12 @@ impl<'a> Peer<'a> {
             live: None,
             takes_orders: false,
             until_complete: false,
+            round_trip: Span::ZERO,
             verify: false,
             trace: None,
             proofs: Mutex::default(),
             notes: Mutex::default(),
+            last: Mutex::default(),
         }
     }
 
@@ -82,6 +100,14 @@ impl<'a> Peer<'a> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// The streams of the last run, in the order of its specification.
+    pub fn streams(&self) -> Vec<Stream> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.iter()
+            .flat_map(|(_, streams)| streams.clone())
+            .collect()
     }
 
     fn note(&self, note: String) {
@@ -185,13 +211,25 @@ impl<'a> Peer<'a> {
             let proofs = proofs.map_err(|e| SessionError::Far(e.to_string()))?;
             *self.proofs.lock().unwrap_or_else(PoisonError::into_inner) = proofs;
         }
-        let most = client.grant().max_rate;
+        let grant = client.grant();
+        let network = Network {
+            near: client.near(),
+            far: client.peer(),
+            max_rate: grant.max_rate,
+            max_bytes: grant.max_bytes,
+        };
         if done.far.is_some() {
             client.close();
         }
         let mut outcome = done.merge(&spec)?;
-        if self.kernel.is_none() && most.is_some() {
-            outcome.flows.iter_mut().for_each(held_by_the_server);
+        for cross in outcome.cross.iter_mut().filter(|cross| !cross.answered) {
+            cross.last_arrival = by_our_clock(cross.last_arrival, self.round_trip);
+        }
+        if self.kernel.is_none() && network.max_rate.is_some() {
+            // What refuses packets at both ends is the server's rate, and no queue of theirs.
+            for flow in &mut outcome.flows {
+                flow.totals.limited = flow.totals.limited.under_a_ceiling();
+            }
         }
         if self.until_complete && outcome.partial.is_none() {
             outcome.partial = unfinished(&spec, &outcome);
@@ -201,6 +239,14 @@ impl<'a> Peer<'a> {
             .iter()
             .filter_map(none_arrived)
             .for_each(|note| self.note(note));
+        let streams = outcome.flows.iter().map(|f| Stream {
+            delivered: f.totals.delivered_measured,
+            retransmits: f.totals.retransmits,
+            cwnd_mean: f.cwnd_mean,
+            cwnd_max: f.cwnd_max,
+        });
+        let last = Some((network, streams.collect()));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok(outcome)
     }
 }
@@ -216,14 +262,9 @@ fn stacks(spec: &RunSpec, done: &Done) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// The server allows no more than a rate: what refuses packets at both ends is that, and no queue
-/// of theirs.
-fn held_by_the_server(flow: &mut FlowOutcome) {
-    let limited = &mut flow.totals.limited;
-    let refused = limited.of(Limit::LocalQueue);
-    *limited = limited
-        .since(LimitTimes::one(Limit::LocalQueue, refused))
-        .plus(LimitTimes::one(Limit::Rate, refused));
+/// A moment of the server's clock, which is ahead by a round trip.
+fn by_our_clock(at: Time, round_trip: Span) -> Time {
+    Time::ZERO + at.saturating_since(Time::ZERO + round_trip)
 }
 
 /// The time of a transfer was over before all of it had arrived.
@@ -282,6 +323,11 @@ impl Ground for Peer<'_> {
 
     fn peer(&self) -> Option<&str> {
         Some(&self.way.name)
+    }
+
+    fn network(&self) -> Option<Network> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map(|(network, _)| *network)
     }
 
     fn notes(&self) -> Vec<String> {

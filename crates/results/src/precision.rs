@@ -128,6 +128,9 @@ mod tests {
             name: format!("f{i}"),
             stack: "reno".into(),
             delivered_bytes: None,
+            direction: None,
+            rate_asked_mbps: None,
+            streams: Vec::new(),
             metrics: Estimates::from([("goodput_mbps".to_owned(), Estimate::of(samples))]),
         };
         CaseResult {

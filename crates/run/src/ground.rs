@@ -1,7 +1,10 @@
 //! Where runs are made: the simulator, or something that lives in real time. The same case, the
 //! same seed, another ground.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+
+use fullpipe_units::{Bytes, Rate};
 
 use crate::{Outcome, RunSpec, Violation};
 
@@ -18,6 +21,11 @@ pub trait Ground: Sync {
     /// The other host, where the path is not the scenario's but the one to there: its results are
     /// not those of another path.
     fn peer(&self) -> Option<&str> {
+        None
+    }
+
+    /// Addresses of the last run over a network, and what the other host allows.
+    fn network(&self) -> Option<Network> {
         None
     }
 
@@ -62,6 +70,19 @@ pub trait Ground: Sync {
     /// # Errors
     /// [`GroundError`].
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError>;
+}
+
+/// A run over a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// This host's end.
+    pub near: SocketAddr,
+    /// The other host's.
+    pub far: SocketAddr,
+    /// What the other host lets through in a direction, headers of IP and UDP included.
+    pub max_rate: Option<Rate>,
+    /// In both directions together, counted like the rate.
+    pub max_bytes: Option<Bytes>,
 }
 
 /// Why a ground made no run.

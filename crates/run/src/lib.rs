@@ -19,7 +19,7 @@ mod spec;
 pub mod traffic;
 mod travel;
 
-pub use ground::{Ground, GroundError};
+pub use ground::{Ground, GroundError, Network};
 pub use histogram::Histogram;
 pub use lateness::{HostLateness, Lateness};
 pub use looks::{LookField, Looks};

@@ -115,6 +115,10 @@ fn line(before: &Snapshot, now: &Snapshot, resent: Resent) -> String {
     };
     let at = (now.at - Time::ZERO).as_secs_f64();
     let mut line = format!("{at:>7.1} s  {rates} Mbit/s");
+    let streams = flows.iter().filter(|f| f.reverse == flows[0].reverse);
+    if streams.clone().count() > 1 {
+        line += &format!("  {} streams", flows.len());
+    }
     let sizes: Option<u64> = flows.iter().map(|f| f.size).sum();
     if let Some(size) = sizes.filter(|n| *n > 0) {
         let bytes: u64 = all()

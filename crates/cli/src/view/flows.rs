@@ -1,13 +1,13 @@
 //! The table of flows: one row per flow and case.
 
 use fullpipe_cc::StackSpec;
-use fullpipe_metrics::{Metric, Scope, names_of};
+use fullpipe_metrics::{Metric, Scope, jain, names_of};
 use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, Estimates, FlowResult, RunResult};
 
 use super::column::{Column, add_params, asked, column, optional, params_cells, rare, shown};
 use super::params_of;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, number};
 
 /// With the metrics that are asked for, or without any with those that are usual.
 pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
@@ -70,6 +70,43 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
         table.row(row);
     }
     table
+}
+
+/// Streams of flows that have several, below their sums, and how they shared.
+pub(super) fn streams(result: &RunResult) -> String {
+    let mut out = String::new();
+    let flows = result.cases.iter().flat_map(|case| &case.flows);
+    for flow in flows.filter(|f| f.streams.len() > 1) {
+        let mut table = Table::new();
+        table.column(Align::Left, &["stream", ""]);
+        let heads = [
+            ["goodput", "Mbit/s"],
+            ["cwnd mean", "segments"],
+            ["cwnd max", "segments"],
+            ["rexmit", "segments"],
+        ];
+        heads
+            .iter()
+            .for_each(|head| table.column(Align::Right, head));
+        let text = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| number(x, 4));
+        for stream in &flow.streams {
+            table.row(vec![
+                stream.name.clone(),
+                text(stream.goodput_mbps),
+                text(stream.cwnd_mean_segments),
+                text(stream.cwnd_max_segments),
+                stream.retransmits.to_string(),
+            ]);
+        }
+        let goodputs = flow.streams.iter().filter_map(|s| s.goodput_mbps);
+        let goodputs: Vec<f64> = goodputs.collect();
+        out += &format!("\n{}", table.text());
+        if let Some(jain) = jain(&goodputs) {
+            let n = flow.streams.len();
+            out += &format!("{n} streams, Jain's fairness {}\n", number(jain, 3));
+        }
+    }
+    out
 }
 
 /// What held the flow back for most of its time, in one word.

@@ -30,6 +30,7 @@ pub fn table(result: &RunResult) -> String {
     let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
     if !traffics || result.cases.iter().any(|c| !c.flows.is_empty()) {
         out += &flows::table(result, &[]).text();
+        out += &flows::streams(result);
     }
     if traffics {
         if !out.is_empty() {

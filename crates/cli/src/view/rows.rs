@@ -1,9 +1,11 @@
 //! A result as rows of comma-separated values.
 
+use std::borrow::Cow;
+
 use fullpipe_metrics::{Scope, find, names_of, scope_of};
 use fullpipe_report::figure::Rows;
 use fullpipe_results::precision;
-use fullpipe_results::result::{CaseResult, Estimate, RunResult};
+use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult, StreamResult};
 use fullpipe_results::store::{self, Column};
 use fullpipe_scenario::Scenario;
 
@@ -237,9 +239,21 @@ impl Columns {
     /// The rows of a case.
     pub fn rows(&self, whose: Whose<'_>, index: usize, case: &CaseResult) -> String {
         let flows = case.flows.iter();
-        let flows = flows.map(|f| (&f.name, "flow", &f.stack, &f.metrics));
+        let flows = flows.flat_map(|f| {
+            let own = (&f.name, "flow", &f.stack, Cow::Borrowed(&f.metrics));
+            let streams = f.streams.iter().filter(|_| f.streams.len() > 1);
+            let streams = streams.map(|s| (&s.name, "stream", &f.stack, Cow::Owned(of_stream(s))));
+            std::iter::once(own).chain(streams)
+        });
         let traffic = case.traffic.iter();
-        let traffic = traffic.map(|t| (&t.name, t.kind.as_str(), &t.stack, &t.metrics));
+        let traffic = traffic.map(|t| {
+            (
+                &t.name,
+                t.kind.as_str(),
+                &t.stack,
+                Cow::Borrowed(&t.metrics),
+            )
+        });
         let flows = flows.filter(|_| self.kept != Some(Kept::Traffic));
         let traffic = traffic.filter(|_| self.kept != Some(Kept::Flows));
         let mut out = String::new();
@@ -269,6 +283,22 @@ impl Columns {
         }
         out
     }
+}
+
+/// What is known of a stream, by the names of a flow's metrics.
+fn of_stream(stream: &StreamResult) -> Estimates {
+    let values = [
+        ("goodput_mbps", stream.goodput_mbps),
+        ("retransmits", Some(stream.retransmits as f64)),
+        ("cwnd_segments.mean", stream.cwnd_mean_segments),
+        ("cwnd_segments.max", stream.cwnd_max_segments),
+    ];
+    let one = |mean| Estimate {
+        mean,
+        ..Estimate::default()
+    };
+    let named = values.map(|(name, mean)| (name.to_owned(), one(mean)));
+    named.into()
 }
 
 fn push_estimate(row: &mut Vec<String>, estimate: Option<&Estimate>, with_interval: bool) {

@@ -27,6 +27,9 @@ pub(crate) fn case(
             name: (*name).to_owned(),
             stack: (*stack).to_owned(),
             delivered_bytes: None,
+            direction: None,
+            rate_asked_mbps: None,
+            streams: Vec::new(),
             metrics: metrics.map(|(k, v)| (k.to_owned(), v)).into(),
         }
     };
@@ -79,6 +82,7 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         kernel: None,
         brought: Vec::new(),
         peer: None,
+        network: None,
         began: None,
         duration_s: None,
         quick: false,

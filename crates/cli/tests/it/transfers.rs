@@ -164,6 +164,98 @@ fn datagrams_alone_are_counted_to_the_last() {
     );
 }
 
+/// Without the command line beside it: direction, streams, rates, addresses, and what the server
+/// allows, which a history keeps.
+#[test]
+fn a_result_says_what_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &["--max-rate", "40Mbit/s"]);
+    let line = [
+        "send",
+        &server.address,
+        "-t",
+        "500ms",
+        "-P",
+        "2",
+        "-R",
+        "-b",
+        "8Mbit/s",
+    ];
+    let kept = ["-J", "--history", "kept"];
+    let result = json(&ok(fullpipe(dir.path(), &[&line[..], &kept].concat())).stdout);
+    holds("result", &result);
+    assert_eq!(result["network"]["far"], server.address);
+    assert!(
+        result["network"]["near"]
+            .as_str()
+            .unwrap()
+            .starts_with("127.0.0.1:")
+    );
+    let limits = serde_json::json!({ "max_rate_mbps": 40.0, "max_bytes": null });
+    assert_eq!(result["network"]["server_limits"], limits);
+    let flow = &result["cases"][0]["flows"][0];
+    assert_eq!(
+        (&flow["direction"], &flow["rate_asked_mbps"]),
+        (&"reverse".into(), &8.0.into())
+    );
+    let streams = flow["streams"].as_array().unwrap();
+    let sum: f64 = streams
+        .iter()
+        .map(|s| s["goodput_mbps"].as_f64().unwrap())
+        .sum();
+    let all = flow["goodput_mbps"].as_f64().unwrap();
+    assert!(
+        streams.len() == 2 && (sum / all - 1.0).abs() < 1e-6,
+        "{flow}"
+    );
+    let stored = ok(fullpipe(
+        dir.path(),
+        &["history", "kept", "--format", "json"],
+    ));
+    assert_eq!(
+        json(&stored.stdout)["runs"][0]["result"]["network"]["server_limits"],
+        limits
+    );
+    let table = ok(fullpipe(
+        dir.path(),
+        &[&line[..], &["-i", "100ms"]].concat(),
+    ));
+    assert!(table.stdout.contains("\nmain.2 "), "{}", table.stdout);
+    assert!(
+        table.stdout.contains("2 streams, Jain's fairness "),
+        "{}",
+        table.stdout
+    );
+    assert!(
+        table.stderr.contains("Mbit/s  2 streams  "),
+        "{}",
+        table.stderr
+    );
+    let csv = ok(fullpipe(
+        dir.path(),
+        &[&line[..], &["--format", "csv"]].concat(),
+    ))
+    .stdout;
+    assert_eq!(csv.matches(",stream,").count(), 2, "{csv}");
+}
+
+#[test]
+fn a_copy_says_that_the_server_slows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("files")).unwrap();
+    let server = Server::start(dir.path(), &["--files", "files", "--max-rate", "40Mbit/s"]);
+    fs::write(dir.path().join("data.bin"), vec![7; 2_000_000]).unwrap();
+    let to = format!("{}:", server.address);
+    let ended = ok(fullpipe(dir.path(), &["send", "data.bin", &to]));
+    let warning = "warning: server: no direction gets more than 40Mbit/s (--max-rate)";
+    assert_eq!(ended.stderr.matches(warning).count(), 1, "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains(", limited by rate\n"),
+        "{}",
+        ended.stdout
+    );
+}
+
 /// The question for the round-trip time before a test is none of the tests that are allowed.
 #[test]
 fn a_server_of_one_test_is_not_busy_with_a_question() {

@@ -49,6 +49,11 @@ impl UdpPort {
         })
     }
 
+    /// This host's end.
+    pub fn local(&self) -> SocketAddr {
+        self.socket.local()
+    }
+
     /// Over a path whose headers are so many bytes longer than those of IPv4: probes and cross
     /// traffic are shorter by that.
     pub fn with_longer_headers(self, bytes: usize) -> Self {

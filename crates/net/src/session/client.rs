@@ -153,6 +153,11 @@ impl Client {
         self.session.prober().narrowed()
     }
 
+    /// This host's end.
+    pub fn near(&self) -> SocketAddr {
+        self.port.local()
+    }
+
     /// Address of the server.
     pub fn peer(&self) -> SocketAddr {
         self.peer

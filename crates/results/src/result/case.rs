@@ -85,9 +85,44 @@ pub struct FlowResult {
     /// in stored results, which have `delivered_segments`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_bytes: Option<u64>,
+    /// Where it sends, and from where: of a run over a network, like all that follows here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// Payload per second at most that was asked for of each stream, Mbit/s; absent without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_asked_mbps: Option<f64>,
+    /// Its streams, one by one; empty in stored results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamResult>,
     /// By metric name (`rtt_ms.p95`, `var.w_max.last`).
     #[serde(flatten, with = "Members::<json::Flow>")]
     pub metrics: Estimates,
+}
+
+/// Which host sends a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// This one.
+    Forward,
+    /// The other one.
+    Reverse,
+}
+
+/// One stream of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Stream")]
+pub struct StreamResult {
+    /// Name in series and traces.
+    pub name: String,
+    /// Its part of the flow's goodput, Mbit/s.
+    pub goodput_mbps: Option<f64>,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Mean window, segments.
+    pub cwnd_mean_segments: Option<f64>,
+    /// Largest window, segments.
+    pub cwnd_max_segments: Option<f64>,
 }
 
 /// Result of short flows, datagrams or probes.
@@ -253,6 +288,9 @@ impl CaseResult {
             name: g.name.clone(),
             stack: g.stack.clone(),
             delivered_bytes: None,
+            direction: None,
+            rate_asked_mbps: None,
+            streams: Vec::new(),
             metrics: Estimates::new(),
         };
         let mut result = CaseResult {
@@ -468,6 +506,13 @@ impl CaseResult {
 }
 
 impl FlowResult {
+    /// Leaves out what only whoever has made the run is shown.
+    pub(super) fn forget_the_network(&mut self) {
+        (self.delivered_bytes, self.direction) = (None, None);
+        self.rate_asked_mbps = None;
+        self.streams.clear();
+    }
+
     /// Mean of a metric; `None` if undefined or unknown.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric)?.mean

@@ -225,6 +225,9 @@ mod tests {
             name: "main".into(),
             stack: "reno".into(),
             delivered_bytes: None,
+            direction: None,
+            rate_asked_mbps: None,
+            streams: Vec::new(),
             metrics: metrics
                 .into_iter()
                 .map(|(k, v)| (k.to_owned(), v))

@@ -29,8 +29,8 @@ use fullpipe_metrics::Expression;
 use fullpipe_scenario::{Expectation, Scenario};
 
 pub use case::{
-    CaseMetrics, CaseResult, FlowResult, LinkResult, PrecisionResult, Runs, SeedValues,
-    TrafficResult,
+    CaseMetrics, CaseResult, Direction, FlowResult, LinkResult, PrecisionResult, Runs, SeedValues,
+    StreamResult, TrafficResult,
 };
 pub use estimate::{EachEstimate, Estimate, Estimates};
 pub use expectation::{ExpectationResult, evaluate};
@@ -59,6 +59,10 @@ pub struct RunResult {
     /// says nothing about what was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// Addresses of that run, and what the other host allows; absent where the path was the
+    /// scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkResult>,
     /// When it was begun (RFC 3339, UTC), of a run over a network; absent in stored results, which
     /// are the same bytes whenever they are computed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +105,7 @@ impl RunResult {
             kernel: None,
             brought: Vec::new(),
             peer: None,
+            network: None,
             began: None,
             duration_s: None,
             quick: scenario.quick,
@@ -157,6 +162,7 @@ impl RunResult {
                 scenario: &self.scenario,
                 ground: &self.ground,
                 peer: self.peer.as_deref(),
+                network: self.network.as_ref(),
                 began: self.began.as_deref(),
                 duration_s: self.duration_s,
                 case,
@@ -171,7 +177,9 @@ impl RunResult {
         (stored.began, stored.duration_s) = (None, None);
         for case in &mut stored.cases {
             (case.wall_s, case.packets_per_s) = (None, None);
-            case.flows.iter_mut().for_each(|f| f.delivered_bytes = None);
+            case.flows
+                .iter_mut()
+                .for_each(FlowResult::forget_the_network);
         }
         stored
     }
@@ -189,6 +197,8 @@ struct Stored<'a> {
     brought: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<&'a NetworkResult>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     quick: bool,
     cases: EachCase<'a>,
@@ -205,6 +215,7 @@ impl<'a> Stored<'a> {
             kernel,
             brought,
             peer,
+            network,
             began: _,
             duration_s: _,
             quick,
@@ -218,6 +229,7 @@ impl<'a> Stored<'a> {
             kernel: kernel.as_deref(),
             brought,
             peer: peer.as_deref(),
+            network: network.as_ref(),
             quick: *quick,
             cases,
             expectations,
@@ -243,6 +255,40 @@ impl Serialize for EachCase<'_> {
     }
 }
 
+/// A run over a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Network")]
+pub struct NetworkResult {
+    /// Address and port of this host.
+    pub near: String,
+    /// Address and port of the other host.
+    pub far: String,
+    /// What the other host allows.
+    pub server_limits: ServerLimits,
+}
+
+/// What a server allows in a test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerLimits {
+    /// In a direction, with the headers of IP and UDP, Mbit/s (`serve --max-rate`); `null`: any.
+    pub max_rate_mbps: Option<f64>,
+    /// In both directions together, counted likewise (`serve --max-bytes`); `null`: any.
+    pub max_bytes: Option<u64>,
+}
+
+impl From<fullpipe_run::Network> for NetworkResult {
+    fn from(network: fullpipe_run::Network) -> Self {
+        Self {
+            near: network.near.to_string(),
+            far: network.far.to_string(),
+            server_limits: ServerLimits {
+                max_rate_mbps: network.max_rate.map(fullpipe_units::Rate::as_mbps),
+                max_bytes: network.max_bytes.map(|bytes| bytes.get()),
+            },
+        }
+    }
+}
+
 /// A case with the names of version, scenario and ground: a line of `--format ndjson`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CaseLine<'a> {
@@ -255,6 +301,9 @@ pub struct CaseLine<'a> {
     /// The other host of a path that was not the scenario's ([`RunResult::peer`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<&'a str>,
+    /// Its addresses, and what that host allows ([`RunResult::network`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<&'a NetworkResult>,
     /// When the run over a network was begun ([`RunResult::began`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began: Option<&'a str>,

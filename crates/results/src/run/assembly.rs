@@ -276,6 +276,7 @@ impl<'a> Assembly<'a> {
             scenario: &self.scenario.name,
             ground: self.ground,
             peer: self.peer,
+            network: None,
             began: None,
             duration_s: None,
             case,

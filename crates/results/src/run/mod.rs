@@ -106,6 +106,7 @@ fn made_by(result: &mut RunResult, scenario: &Scenario, ground: &dyn Ground) {
     result.kernel = ground.kernel();
     result.brought = brought(scenario, ground);
     result.peer = ground.peer().map(str::to_owned);
+    result.network = ground.network().map(Into::into);
 }
 
 /// Runs every case with every seed on `ground`.

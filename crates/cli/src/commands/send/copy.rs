@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fullpipe_flow::LimitTimes;
 use fullpipe_grounds::Way;
 use fullpipe_net::content::batch::{Base, Batch};
 use fullpipe_net::content::copy::CopyError;
@@ -210,6 +211,7 @@ fn session(
     };
     let mut spec = spec(size)?;
     let mut client = way.connect(spec.clone(), "file", true, content, &INTERRUPT)?;
+    summary.granted(client.grant(), args.quiet);
     let mut batch = {
         let mut ask = asking(&mut client);
         match share {
@@ -237,6 +239,7 @@ fn session(
         let mut data = batch.begin(&mut spec, &mut asking(&mut client))?;
         let ran = run(args, way, live, &mut client, &spec, bytes, &mut data)?;
         summary.retransmits += retransmits(&ran);
+        summary.limited = summary.limited.plus(limited(&ran));
         let arrived = batch
             .written()
             .unwrap_or_else(|| acked(&ran, &spec).min(bytes));
@@ -368,6 +371,13 @@ fn retransmits(ran: &Done) -> u64 {
     let far = ran.far.iter().flat_map(|far| &far.senders);
     let senders = ran.near.senders.iter().chain(far);
     senders.map(|s| s.totals.retransmits).sum()
+}
+
+/// What held the senders back.
+fn limited(ran: &Done) -> LimitTimes {
+    let far = ran.far.iter().flat_map(|far| &far.senders);
+    let senders = ran.near.senders.iter().chain(far);
+    senders.fold(LimitTimes::default(), |sum, s| sum.plus(s.totals.limited))
 }
 
 /// Bytes that the other side acknowledged.

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fullpipe_grounds::Peer;
+use fullpipe_grounds::{Peer, Stream};
 use fullpipe_net::orders::{Ordered, Orders};
 use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::asked::Kind;
 use fullpipe_results::history::{History, Moment};
-use fullpipe_results::result::RunResult;
+use fullpipe_results::result::{Direction, RunResult, StreamResult};
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_results::store::StoreError;
 use fullpipe_run::Ground as _;
 use fullpipe_scenario::Scenario;
-use fullpipe_units::Span;
+use fullpipe_units::{Rate, Span};
 
 use self::document::{checked, wrong};
 use self::target::{Server, habit};
@@ -67,12 +67,26 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     if args.live.dashboard {
         dashboard::check()?;
     }
-    let way = peer::way(&server, &args.peer)?;
+    let way =
+        peer::way(&server, &args.peer).map_err(|failure| match Path::new(&args.from).exists() {
+            true => failure.hint(format!(
+                "`{0}` is here: to copy it, say where to: `fullpipe send {0} HOST:`",
+                args.from
+            )),
+            false => failure,
+        })?;
     listen_for_interrupts("keeping what was measured")?;
     let rtt = way.round_trip(&INTERRUPT)?;
     output::detail(|| format!("{}: a round trip of {rtt}", way.name));
     let scenario = asked(args, &way.name, rtt)?;
     if !args.quiet {
+        if args
+            .stack
+            .iter()
+            .any(|stack| stack.split(['(', '+']).next() == Some("bbr"))
+        {
+            output::say("`bbr` is BBRv3; `bbr-linux` is BBRv1, as Linux has it");
+        }
         let warnings = scenario.warnings.iter();
         warnings.for_each(|w| output::warning(&w.to_string()));
     }
@@ -83,6 +97,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     }
     let mut ground = Peer::new(way, &INTERRUPT);
     ground.live = Some(Arc::clone(&live));
+    ground.round_trip = rtt;
     ground.until_complete = args.size.is_some();
     ground.verify = args.verify;
     ground.trace = args.trace.clone();
@@ -107,7 +122,8 @@ fn begin(dir: &Path) -> Result<PathBuf, Failure> {
         .map_err(|e| Failure::io(format_args!("cannot write into {}", dir.display()), &e))
 }
 
-/// What monitoring takes beside the metrics: when it was, how long, and bytes by flow.
+/// What monitoring takes beside the metrics: when it was, how long, what was asked for, and bytes
+/// and streams by flow.
 fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: Moment) {
     result.began = Some(begun.rfc3339());
     let (Some(case), Some(of)) = (result.cases.first_mut(), scenario.cases.first()) else {
@@ -116,6 +132,7 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
     result.duration_s = Some(case.simulated_s);
     let mut spec = of.run_spec(0);
     ground.fit(&mut spec);
+    let streams = ground.streams();
     for (flow, group) in case.flows.iter_mut().zip(of.flows.iter()) {
         let delivered = flow.metrics.get("delivered_segments");
         let segments = delivered.and_then(|estimate| estimate.mean);
@@ -124,6 +141,25 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
             .zip(first)
             .map(|(n, f)| n * f64::from(f.sender.mss));
         flow.delivered_bytes = bytes.map(|bytes| bytes as u64);
+        flow.direction = first.map(|f| match f.reverse {
+            true => Direction::Reverse,
+            false => Direction::Forward,
+        });
+        let asked = first.and_then(|f| f.sender.pacing.max);
+        flow.rate_asked_mbps = asked.map(Rate::as_mbps);
+        let members = streams.get(group.members.clone()).unwrap_or_default();
+        let all: u64 = members.iter().map(|s| s.delivered).sum();
+        let goodput = flow.value("goodput_mbps");
+        let names = spec.flows[group.members.clone()].iter().map(|f| &f.name);
+        let finite = |x: f64| Some(x).filter(|x| x.is_finite());
+        let one = |(name, s): (&String, &Stream)| StreamResult {
+            name: name.clone(),
+            goodput_mbps: goodput.map(|sum| sum * s.delivered as f64 / all.max(1) as f64),
+            retransmits: s.retransmits,
+            cwnd_mean_segments: finite(s.cwnd_mean),
+            cwnd_max_segments: finite(s.cwnd_max),
+        };
+        flow.streams = names.zip(members).map(one).collect();
     }
 }
 

@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_net::content::batch::Fact;
 use fullpipe_net::file::{Item, LeftOut};
-use fullpipe_net::session::control::shown;
+use fullpipe_net::session::control::{Grant, shown};
+use fullpipe_units::Rate;
 use serde_json::{Value, json};
 
 use crate::args::Format;
@@ -30,6 +32,10 @@ pub struct Summary {
     pub left_out: HashSet<String>,
     /// Segments, of the runs of all sessions.
     pub retransmits: u64,
+    /// What held the senders back, in all sessions.
+    pub limited: LimitTimes,
+    /// Rate that the server allows.
+    pub max_rate: Option<Rate>,
     /// Bytes that arrived in sessions that ended before all had come; of which file each is, is
     /// not known.
     pub arrived: u64,
@@ -155,6 +161,25 @@ impl Summary {
         }
     }
 
+    /// Takes note of what the server allows; a session that it ends is followed by another.
+    pub fn granted(&mut self, grant: &Grant, quiet: bool) {
+        if let (Some(most), None, false) = (grant.max_rate, self.max_rate, quiet) {
+            output::warning(&format!(
+                "server: no direction gets more than {most} (--max-rate)"
+            ));
+        }
+        self.max_rate = grant.max_rate;
+    }
+
+    /// What held the senders back for most of the time, in a word.
+    fn limited_by(&self) -> Option<&'static str> {
+        let limited = match self.max_rate {
+            Some(_) => self.limited.under_a_ceiling(),
+            None => self.limited,
+        };
+        limited.longest().map(Limit::word)
+    }
+
     /// Nothing is known of any file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -246,11 +271,13 @@ impl Summary {
             text += &format!("{all} bytes, nothing to send, in {seconds} s\n");
         } else {
             text += &format!(
-                "{} bytes in {} s, {} Mbit/s, {} retransmits\n",
+                "{} bytes in {} s, {} Mbit/s, {} retransmits{}\n",
                 whole(bytes),
                 number(self.seconds(), 3),
                 number(self.mbps(), 3),
                 whole(self.retransmits),
+                self.limited_by()
+                    .map_or(String::new(), |word| format!(", limited by {word}")),
             );
         }
         let files: Vec<&Fact> = self.regular().collect();
@@ -281,10 +308,14 @@ impl Summary {
                 "bytes were damaged and sent again",
             ),
         };
+        let left_out = match self.left_out.len() {
+            1 => "entry of a directory left out",
+            _ => "entries of directories left out",
+        };
         for (bytes, what) in [
             (self.before(), before),
             (self.sum(|f| f.wrong + f.damaged), damaged),
-            (self.left_out.len() as u64, "left out of directories"),
+            (self.left_out.len() as u64, left_out),
         ] {
             if bytes > 0 {
                 text += &format!("{} {what}\n", whole(bytes));
@@ -339,6 +370,9 @@ impl Summary {
                 object["duration_s"] = self.seconds().into();
                 object["goodput_mbps"] = self.mbps().into();
                 object["retransmits"] = self.retransmits.into();
+                object["limited_by"] = self.limited_by().into();
+                let most = self.max_rate.map(Rate::as_mbps);
+                object["server_limits"] = json!({ "max_rate_mbps": most });
             }
         }
         if let (1, Some(digest)) = (
