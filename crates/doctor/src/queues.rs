@@ -60,10 +60,15 @@ pub(crate) fn of(
     });
     match tried {
         Ok(()) => Finding::yes(name, "accepted"),
-        Err(e) => Finding::limited(name, e.to_string()).remedy(format!(
-            "a kernel with CONFIG_NET_{}",
-            module.to_uppercase()
-        )),
+        Err(e) => {
+            let found = match e.kind() {
+                io::ErrorKind::NotFound => "the running kernel has none loaded".to_owned(),
+                _ => e.to_string(),
+            };
+            let option = module.to_uppercase();
+            let remedy = format!("sudo modprobe {module}, or a kernel with CONFIG_NET_{option}");
+            Finding::limited(name, found).remedy(remedy)
+        }
     }
 }
 

@@ -128,7 +128,7 @@ fn change(
                 table,
             })
         }
-        Ok(Action::Kernel(name)) => {
+        Ok(Action::Kernel { name, .. }) => {
             let message = format!("`{name}` is the kernel's: a path cannot change to it later");
             table.refuse(findings, key, message, "write a law");
             None

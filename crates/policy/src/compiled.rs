@@ -33,7 +33,7 @@ impl Compiled {
         let own = available.split_whitespace();
         let own: Vec<&str> = own.filter(|name| !name.contains('_')).collect();
         let lacks = |rule: &Rule| match &rule.action {
-            Action::Kernel(name) if !own.is_empty() => {
+            Action::Kernel { name, .. } if !own.is_empty() => {
                 let there = available.split_whitespace().any(|known| known == name);
                 (!there).then(|| {
                     format!(
@@ -118,8 +118,13 @@ pub enum OnDaemonLoss {
 /// What a flow of a rule runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// An algorithm that the kernel has, by the kernel's name.
-    Kernel(String),
+    /// An algorithm that the kernel has.
+    Kernel {
+        /// As the kernel spells it, at most 15 bytes (`TCP_CA_NAME_MAX`).
+        name: String,
+        /// Bytes per second at most; 0: no ceiling.
+        pacing: u64,
+    },
     /// The dispatcher of our own.
     Ours {
         /// What it reads per ACK.
@@ -170,6 +175,22 @@ pub struct Params {
     pub pacing: u64,
     /// The law's own numbers, meaning by law (see its constants), fixed point.
     pub number: [u64; 8],
+}
+
+impl Params {
+    /// The fraction that a loss at this window takes, segments, where that does not depend on what
+    /// came before.
+    pub fn fixed_decrease(&self, window: u32) -> Option<f64> {
+        let removed = match self.law {
+            LAW_SCALABLE if u64::from(window) < self.number[2] => 32_768,
+            LAW_SCALABLE => self.number[1],
+            LAW_CUBIC => 65_536 - self.number[1],
+            LAW_BIC => 65_536 - self.number[5],
+            LAW_VEGAS => self.number[2],
+            _ => return None,
+        };
+        Some(removed as f64 / 65_536.0)
+    }
 }
 
 /// a(w) and b(w) from the table: AIMD, HighSpeed, n streams.

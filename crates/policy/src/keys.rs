@@ -71,7 +71,7 @@ keys! {
         receive_buffer: parsed(Size), "16MB", "`SO_RCVBUF`, in payload";
         buffers: parsed(Size), "bdp*2", "both buffers";
         pacing: parsed(Ceiling), "path.rate*0.9",
-            "rate at most, of each flow (`SO_MAX_PACING_RATE`)";
+            "rate at most, of each flow (`SO_MAX_PACING_RATE`), also with `kernel`";
         divide: flag [= false], true,
             "`window`, `pacing` and the buffers are divided among the flows that the path has now";
         sendstall: word(Stall) [= Stall::React], "ignore",

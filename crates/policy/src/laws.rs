@@ -9,7 +9,7 @@ use fullpipe_cc::law::Law;
 use fullpipe_cc::law::aimd::Aimd;
 use fullpipe_cc::law::highspeed::{Form, HighSpeed};
 use fullpipe_cc::params::Params as Given;
-use fullpipe_cc::registry::Component;
+use fullpipe_cc::registry::{Component, Registered, entries, nearest};
 use fullpipe_cc::{InitialSending, Kind, StackSpec};
 use fullpipe_units::Span;
 
@@ -69,6 +69,33 @@ pub fn lower(stack: &StackSpec, facts: &Facts) -> Result<Lowered, Vec<Refusal>> 
     }
 }
 
+/// What to write for a name that no part of a stack has: among those that a path can have, which
+/// are not all.
+pub fn instead_of(name: &str) -> String {
+    let facts = Facts {
+        rtt: Some(Span::from_millis(100)),
+        reach: Some(1000.0),
+        ..Facts::default()
+    };
+    let can_be = |entry: &Registered| {
+        let stack = match entry.kind {
+            Kind::Law | Kind::Module | Kind::Model => entry.name.to_owned(),
+            _ => format!("reno+{}", entry.name),
+        };
+        StackSpec::parse(&stack).is_ok_and(|stack| lower(&stack, &facts).is_ok())
+    };
+    let all: Vec<Registered> = entries().collect();
+    let known = all.iter().filter(|entry| can_be(entry));
+    let known: Vec<&str> = known.map(|entry| entry.name).collect();
+    let near = nearest(name, all.iter().map(|entry| entry.name));
+    let first = match near {
+        Some("bbr") => "write kernel = \"bbr\" for the kernel's own BBR; ".to_owned(),
+        Some(near) if known.contains(&near) => format!("did you mean `{near}`? "),
+        _ => String::new(),
+    };
+    format!("{first}a path can have: {}", known.join(", "))
+}
+
 /// A module of the kernel, by the kernel's name.
 fn kernel(stack: &StackSpec) -> Result<Lowered, Vec<Refusal>> {
     let spelled = stack.law_name();
@@ -104,7 +131,10 @@ fn kernel(stack: &StackSpec) -> Result<Lowered, Vec<Refusal>> {
     }
     Ok(Lowered {
         // Linux calls them by other names than the papers.
-        action: Action::Kernel(name.to_owned()),
+        action: Action::Kernel {
+            name: name.to_owned(),
+            pacing: 0,
+        },
         departures: Vec::new(),
         error: (0.0, 0.0),
     })

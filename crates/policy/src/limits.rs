@@ -188,7 +188,6 @@ pub(crate) fn kernel_only(path: &At<'_, PathKeys>, findings: &mut Findings) {
     let keys = [
         &PathKeys::initial_window,
         &PathKeys::window,
-        &PathKeys::pacing,
         &PathKeys::sendstall,
         &PathKeys::update_interval,
     ];

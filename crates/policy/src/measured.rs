@@ -16,6 +16,8 @@ pub struct Measured {
     pub buffer: Bytes,
     /// The probe has filled the buffer.
     pub lost: bool,
+    /// What the host that was asked lets through, where that and not the path ended the rate.
+    pub allowed: Option<Rate>,
     /// When, in seconds since 1970.
     pub at: u64,
 }
@@ -31,6 +33,8 @@ impl Measured {
             "rtt_ns": self.rtt.as_nanos(),
             "buffer_bytes": self.buffer.get(),
             "lost": self.lost,
+            "rate_at_least": self.allowed.is_some(),
+            "server_max_rate_bps": self.allowed.map(Rate::as_bits_per_sec),
             "at": self.at,
         })
     }
@@ -43,6 +47,7 @@ impl Measured {
             rtt: Span::from_nanos(number("rtt_ns").filter(|n| (1..=HOUR).contains(n))?),
             buffer: Bytes(number("buffer_bytes")?),
             lost: value["lost"].as_bool()?,
+            allowed: number("server_max_rate_bps").map(Rate::from_bits_per_sec),
             at: number("at")?,
         };
         Some(measured)
@@ -82,6 +87,7 @@ mod tests {
             rtt: Span::from_millis(160),
             buffer: Bytes(3_000_000),
             lost: true,
+            allowed: None,
             at: 1_700_000_000,
         };
         let all = Measurements::from([("192.0.2.7:6220".to_owned(), measured)]);

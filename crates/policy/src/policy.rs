@@ -178,7 +178,7 @@ impl PathFacts {
     pub fn modelled(&self, action: &Action) -> Option<StackSpec> {
         match (&self.stack, action) {
             (Some(stack), _) => Some(stack.clone()),
-            (None, Action::Kernel(name)) => StackSpec::parse(&format!("{name}-linux")).ok(),
+            (None, Action::Kernel { name, .. }) => StackSpec::parse(&format!("{name}-linux")).ok(),
             (None, Action::Ours { .. }) => None,
         }
     }

@@ -41,6 +41,12 @@ pub fn policy(texts: &[Source], measured: &Measurements) -> Result<Policy, Diagn
         .map(|(file, entries)| reader.record(Top::KEYS, entries, sources.top(*file), ""))
         .collect();
     let mut findings = std::mem::take(&mut reader.findings);
+    for fault in &mut findings.faults {
+        let unknown = fault.message.strip_prefix("unknown stack component `");
+        if let Some(name) = unknown.and_then(|rest| rest.strip_suffix('`')) {
+            fault.hint = Some(laws::instead_of(name));
+        }
+    }
 
     let tops: Vec<At<'_, Top>> = tops.iter().map(|top| At::new(top, "")).collect();
     let defaults = the_defaults(&tops, &sources, &mut findings);
@@ -239,7 +245,8 @@ impl Draft<'_> {
                 self.initial_window(&path, &mut facts, params, findings);
                 finish(params, &path, &sizes);
             }
-            Action::Kernel(_) => {
+            Action::Kernel { pacing, .. } => {
+                *pacing = sizes.pacing.unwrap_or(0);
                 self.initial_window(&path, &mut facts, &mut params, findings);
                 limits::kernel_only(&path, findings);
             }
@@ -306,7 +313,10 @@ impl Draft<'_> {
         if let Some(name) = &path.kernel {
             limits::algorithm(path, name, findings);
             return Some(Lowered {
-                action: Action::Kernel(name.clone()),
+                action: Action::Kernel {
+                    name: name.clone(),
+                    pacing: 0,
+                },
                 departures: Vec::new(),
                 error: (0.0, 0.0),
             });
@@ -586,7 +596,7 @@ fn warn_of_aggression(
     let Some(stack) = facts.modelled(action) else {
         return;
     };
-    if GIVE_WAY.contains(&stack.law_name()) {
+    if NEVER_GREEDY.contains(&stack.law_name()) {
         return;
     }
     let reach = reach(facts, clamp);
@@ -645,9 +655,9 @@ fn reach(facts: &PathFacts, clamp: Option<u32>) -> f64 {
     reach.fold(f64::INFINITY, f64::min)
 }
 
-/// Laws that give way before anybody else loses: what they take where nothing gives way is not
-/// taken from others.
-const GIVE_WAY: [&str; 3] = ["hstcp-lp", "ledbat", "lp"];
+/// Laws that give way before anybody else loses, so that what they take where nothing gives way is
+/// not taken from others; and the kernel's CUBIC, which a host has without a policy.
+const NEVER_GREEDY: [&str; 4] = ["hstcp-lp", "ledbat", "lp", "cubic-linux"];
 
 /// A start-up that lasts longer is remarked on, seconds: most transfers are over by then.
 const LONG_START: f64 = 30.0;

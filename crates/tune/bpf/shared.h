@@ -136,7 +136,7 @@ enum order_action { ORDER_NONE, ORDER_ADOPT, ORDER_RELEASE, ORDER_RESIZE };
 /* What the iterator does to a socket. */
 struct order {
 	u64 max_pacing; /* on release, of a flow that no record is kept of: before, and what was given */
-	u32 ceiling;
+	u32 ceiling;    /* on adoption: of an algorithm of the kernel; none: ~0; 0: as it is */
 	u32 action;
 	u32 rule;        /* its number plus 1 */
 	u32 send_buffer; /* 0: as it is */

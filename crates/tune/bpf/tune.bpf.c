@@ -182,40 +182,50 @@ ALWAYS u32 pacing_option(u64 rate)
 	return rate > 0xfffffffe ? ~0u : (u32)rate;
 }
 
-/* Puts the ceiling of the rule in force, or takes it away. One that the program set itself stays
- * where it is lower, and comes back else; one that it has set since stays. */
-ALWAYS void set_ceiling(struct sock *sk, struct state *s, u64 wanted)
+/* What the option is to be, for a flow that has the ceiling `now`; 0: it stays. A ceiling that the
+ * program set itself stays where it is lower, and comes back else; one that it has set since stays.
+ * `want`: 0 for none. */
+ALWAYS u32 next_ceiling(struct flow *f, u64 now, u32 want)
 {
-	u32 want = wanted ? pacing_option(wanted) : 0, rate;
-	struct flow *f;
-	u64 now;
-
-	if (want == ~0u)
-		want--;
-	if (s->ceiling == want)
-		return;
-	f = storage_get(&flows, sk, NULL, 0);
-	if (!f)
-		return;
-	s->ceiling = want;
-	now = sk->sk_max_pacing_rate;
-	if (f->ceiling && now != f->ceiling) {
+	if (now != f->ceiling) {
 		f->max_pacing = now;
 		f->ceiling = 0;
 	}
 	/* What does not fit the option could not be given back. */
 	if (want && want < f->max_pacing &&
 	    (f->max_pacing == ~0ull || f->max_pacing < 0xffffffff)) {
-		rate = want;
 		f->ceiling = want;
-	} else if (f->ceiling) {
-		rate = pacing_option(f->max_pacing);
-		f->ceiling = 0;
-		if (f->pacing_status == SK_PACING_NONE)
-			sk->sk_pacing_status = SK_PACING_NONE;
-	} else {
-		return;
+		return want;
 	}
+	if (!f->ceiling)
+		return 0;
+	f->ceiling = 0;
+	return pacing_option(f->max_pacing);
+}
+
+/* The highest that is a ceiling. */
+ALWAYS u32 ceiling_of(u64 wanted)
+{
+	return wanted < 0xfffffffe ? (u32)wanted : 0xfffffffe;
+}
+
+/* Puts the ceiling of the rule in force, or takes it away. */
+ALWAYS void set_ceiling(struct sock *sk, struct state *s, u64 wanted)
+{
+	u32 want = ceiling_of(wanted), rate;
+	struct flow *f;
+
+	if (s->ceiling == want)
+		return;
+	f = storage_get(&flows, sk, NULL, 0);
+	if (!f)
+		return;
+	s->ceiling = want;
+	rate = next_ceiling(f, sk->sk_max_pacing_rate, want);
+	if (!rate)
+		return;
+	if (!f->ceiling && f->pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NONE;
 	set_option(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
 }
 
@@ -714,6 +724,24 @@ ALWAYS void give_buffers(void *ctx, struct tcp_sock *tp, struct flow *f, u32 sen
 	}
 }
 
+/* The ceiling of a flow that runs an algorithm of the kernel. */
+ALWAYS void give_ceiling(void *ctx, struct tcp_sock *tp, struct flow *f, u32 want)
+{
+	u32 rate = next_ceiling(f, tp->inet_conn.icsk_inet.sk.sk_max_pacing_rate, want);
+
+	if (rate)
+		set_option(ctx, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
+/* What a rule whose flows run an algorithm of the kernel has; 0: none. */
+ALWAYS u32 ceiling_of_rule(u32 active, u32 policy)
+{
+	u32 at = (active & 1) * POLICIES + (policy & (POLICIES - 1));
+	const struct params *p = map_lookup(&policies, &at);
+
+	return p && p->law >= LAWS && p->pacing ? ceiling_of(p->pacing) : 0;
+}
+
 /* New flows, both ends, when the connection is established. */
 SEC("sockops")
 int fp_established(struct bpf_sock_ops *ctx)
@@ -722,7 +750,7 @@ int fp_established(struct bpf_sock_ops *ctx)
 	struct ends e = {};
 	struct bpf_sock *sk = ctx->sk;
 	struct tcp_sock *tp;
-	struct flow *f, fresh = {};
+	struct flow *f;
 	struct match *m;
 	u32 rule, at, namespace;
 	u64 cookie;
@@ -755,16 +783,16 @@ int fp_established(struct bpf_sock_ops *ctx)
 	}
 	namespace = ((struct sock_common *)tp)->skc_net.net->ns.inum;
 	cookie = socket_cookie(ctx);
-	remember(&fresh, tp, cookie);
-	fresh.rule = (m->policy & (POLICIES - 1)) + 1;
-	fresh.how = HOW_NEW;
-	/* The same flow is always of the same arm; neighbours are not. */
-	if ((u32)(cookie * 0x9e3779b97f4a7c15ull >> 48) >= m->share)
-		fresh.arm = ARM_CONTROL;
-	f = storage_get(&flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+	/* Zero, and nobody else looks at it before the socket is unlocked. */
+	f = storage_get(&flows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!f)
 		return 1;
-	if (fresh.arm == ARM_CONTROL) {
+	remember(f, tp, cookie);
+	f->rule = (m->policy & (POLICIES - 1)) + 1;
+	f->how = HOW_NEW;
+	/* The same flow is always of the same arm; neighbours are not. */
+	if ((u32)(cookie * 0x9e3779b97f4a7c15ull >> 48) >= m->share) {
+		f->arm = ARM_CONTROL;
 		count(COUNT_CONTROL);
 		tell_opened(&e, f, namespace, 0);
 		return 1;
@@ -772,10 +800,14 @@ int fp_established(struct bpf_sock_ops *ctx)
 	count(COUNT_MATCHED);
 	give_buffers(ctx, tp, f, m->send_buffer, m->receive_buffer);
 	done = (s32)set_option(ctx, SOL_TCP, TCP_CONGESTION, m->algorithm, sizeof(m->algorithm));
-	if (done)
+	if (done) {
 		count(COUNT_REFUSED);
-	else
+	} else {
 		__builtin_memcpy(f->given, m->algorithm, sizeof(f->given));
+		at = ceiling_of_rule(c->active, m->policy);
+		if (at)
+			give_ceiling(ctx, tp, f, at);
+	}
 	tell_opened(&e, f, namespace, done);
 	return 1;
 }
@@ -894,6 +926,8 @@ ALWAYS s32 adopt(struct tcp_sock *tp, struct flow *f, struct order *o, u64 cooki
 	if (!done) {
 		__builtin_memcpy(f->given, o->algorithm, sizeof(f->given));
 		count(COUNT_MATCHED);
+		if (o->ceiling)
+			give_ceiling(tp, tp, f, o->ceiling == ~0u ? 0 : o->ceiling);
 	}
 	return done;
 }

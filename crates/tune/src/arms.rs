@@ -37,6 +37,8 @@ pub struct Course {
     pub path: String,
     /// Left as it was, for comparison.
     pub control: bool,
+    /// Its congestion control, by the kernel's name.
+    pub algorithm: String,
     /// Time that counts, microseconds.
     pub busy_us: u64,
     /// Payload acknowledged in it, bytes.
@@ -103,6 +105,8 @@ pub struct Member<'a> {
     pub path: &'a str,
     /// Left as it was, for comparison.
     pub control: bool,
+    /// Its congestion control, by the kernel's name.
+    pub algorithm: &'a str,
     /// Sums since its connection began.
     pub look: Look,
 }
@@ -118,6 +122,7 @@ impl Arms {
             let fresh = || Course {
                 path: m.path.to_owned(),
                 control: m.control,
+                algorithm: m.algorithm.to_owned(),
                 before,
                 ..Course::default()
             };
@@ -168,6 +173,7 @@ mod tests {
             key: (1, *cookie),
             path: "lab",
             control: *control,
+            algorithm: "reno",
             look: *look,
         });
         arms.look(second * 1_000_000, members);

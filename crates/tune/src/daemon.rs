@@ -90,7 +90,8 @@ impl From<JournalError> for DaemonError {
     }
 }
 
-pub(crate) const JOURNAL: &str = "journal";
+/// File of the folder: what flows were given and had before.
+pub const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
 /// The algorithms that the running kernel has.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -516,15 +517,13 @@ impl Daemon {
 
     fn flows(&mut self) -> Result<Value, DaemonError> {
         let flows = self.tuner.flows()?;
-        let stack = |seen: &Seen| {
-            let rule = self.tuner.rule_of(&seen.listing);
-            rule.map(|(_, rule)| rule.stack.clone())
+        let one = |(seen, path): &(Seen, String)| {
+            let rule = self.tuner.rule_of(&seen.listing).map(|(_, rule)| rule);
+            let refused = self.tuner.is_refused(seen.listing.cookie);
+            flow(seen, path, rule.filter(|_| !refused), refused)
         };
-        let flows: Vec<Value> = flows
-            .iter()
-            .map(|(seen, rule)| flow(seen, rule, stack(seen)))
-            .collect();
-        Ok(json!({ "flows": flows }))
+        let flows: Vec<Value> = flows.iter().map(one).collect();
+        Ok(json!({ "flows": flows, "off": self.tuner.is_off() }))
     }
 
     /// By the rules in force, or by those of the texts that the request has.
@@ -745,21 +744,31 @@ fn reparametrized(
     Ok(rule.stack.clone())
 }
 
-fn flow(seen: &Seen, rule: &str, stack: Option<String>) -> Value {
+/// `rule`: what it runs, if a rule decides that.
+fn flow(seen: &Seen, path: &str, rule: Option<&Rule>, refused: bool) -> Value {
     let l = &seen.listing;
     let f = l.flow.clone().unwrap_or_default();
+    let fixed = rule.and_then(|rule| match &rule.action {
+        Action::Ours { params, .. } => params.fixed_decrease(l.cwnd),
+        Action::Kernel { .. } => None,
+    });
+    let arm = match (f.control, refused) {
+        (true, _) => "control",
+        (false, true) => "refused",
+        (false, false) => "policy",
+    };
     json!({
         "flow": label(l),
         "cookie": l.cookie,
         "namespace": seen.namespace,
-        "path": rule,
-        "stack": stack,
-        "arm": if f.control { "control" } else { "policy" },
+        "path": path,
+        "stack": rule.map(|rule| &rule.stack),
+        "arm": arm,
         "how": if f.adopted { "adopted" } else { "new" },
         "algorithm": l.algorithm,
         "before": f.before,
         "a_segments": l.a,
-        "b_fraction": l.b,
+        "b_fraction": l.b.or(fixed),
         "cwnd_segments": l.cwnd,
         "ssthresh_segments": (l.ssthresh < 0x7fff_ffff).then_some(l.ssthresh),
         "srtt_ms": f64::from(l.srtt_us) / 1000.0,
@@ -777,8 +786,10 @@ fn arm(name: &str, courses: &[&Course]) -> Value {
     let sum = |of: &dyn Fn(&Course) -> u64| courses.iter().map(|c| of(c)).sum::<u64>();
     let (segments, sent_again) = (sum(&|c| c.segments), sum(&|c| c.sent_again));
     let mbps = courses.iter().map(|c| c.rate() / 1e6);
+    let algorithms: BTreeSet<&str> = courses.iter().map(|c| c.algorithm.as_str()).collect();
     json!({
         "arm": name,
+        "algorithms": algorithms,
         "flows": courses.len(),
         "bytes": sum(&|c| c.bytes),
         "busy_s": sum(&|c| c.busy_us) as f64 / 1e6,

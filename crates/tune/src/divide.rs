@@ -15,13 +15,17 @@ pub fn part(rule: &Rule, path: &str, flows: &Flows) -> Rule {
     if !rule.divide || n < 2 {
         return rule;
     }
-    if let Action::Ours { params, .. } = &mut rule.action {
-        if params.clamp > 0 {
-            params.clamp = (params.clamp / n).max(LEAST_WINDOW);
+    let pacing = match &mut rule.action {
+        Action::Ours { params, .. } => {
+            if params.clamp > 0 {
+                params.clamp = (params.clamp / n).max(LEAST_WINDOW);
+            }
+            &mut params.pacing
         }
-        if params.pacing > 0 {
-            params.pacing = (params.pacing / u64::from(n)).max(1);
-        }
+        Action::Kernel { pacing, .. } => pacing,
+    };
+    if *pacing > 0 {
+        *pacing = (*pacing / u64::from(n)).max(1);
     }
     let buffer = |whole: u64| (whole / u64::from(n)).max(1);
     rule.send_buffer = rule.send_buffer.map(buffer);

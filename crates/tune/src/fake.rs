@@ -18,7 +18,8 @@ use crate::image::Image;
 use crate::journal::Journal;
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
 use crate::layout::{
-    Control, Event, FlowRecord, Kind, Listing, Opened, Order, OrderAction, Record, match_flag,
+    Control, Event, FlowRecord, Kind, Listing, NO_LAW, Opened, Order, OrderAction, Record,
+    match_flag,
 };
 use crate::sockets::Resize;
 use crate::tuner::Tuner;
@@ -198,8 +199,16 @@ impl Host {
             self.counters.control += 1;
         } else {
             self.counters.matched += 1;
+            let policy = self.halves[self.control.active as usize]
+                .policies
+                .get(&m.policy);
+            let pacing = policy.filter(|(params, _)| params.law == NO_LAW.law);
+            let pacing = pacing.map_or(0, |(params, _)| params.pacing as u32);
             give_buffers(self.socket(cookie), m.send_buffer, m.receive_buffer);
             done = self.set(cookie, &m.algorithm);
+            if done == 0 {
+                give_ceiling(self.socket(cookie), pacing);
+            }
             self.counters.refused += u64::from(done != 0);
         }
         if self.is_full {
@@ -288,13 +297,23 @@ impl Host {
                 });
                 give_buffers(socket, order.send_buffer, order.receive_buffer);
                 let done = self.set(cookie, &order.algorithm);
-                self.counters.matched += u64::from(done == 0);
+                if done == 0 {
+                    give_ceiling(self.socket(cookie), order.ceiling);
+                    self.counters.matched += 1;
+                }
                 Some(done)
             }
             OrderAction::Release => {
                 let done = self.set(cookie, &order.algorithm);
                 if done == 0 {
-                    self.socket(cookie).flow = None;
+                    let socket = self.socket(cookie);
+                    let (before, ceiling) = match socket.flow.take() {
+                        Some(f) => (f.max_pacing, f.ceiling),
+                        None => (order.max_pacing, order.ceiling),
+                    };
+                    if ceiling > 0 && socket.max_pacing == u64::from(ceiling) {
+                        socket.max_pacing = before;
+                    }
                 }
                 Some(done)
             }
@@ -460,6 +479,24 @@ fn give_buffers(socket: &mut Listing, send: u32, receive: u32) {
             (*now, *given, *lock) = (2 * option, 2 * option, true);
         }
     }
+}
+
+/// All ones: none. Zero: the programs do it at ACKs.
+fn give_ceiling(socket: &mut Listing, wanted: u32) {
+    let Some(f) = socket.flow.as_mut().filter(|_| wanted > 0) else {
+        return;
+    };
+    if socket.max_pacing != u64::from(f.ceiling) {
+        f.max_pacing = socket.max_pacing;
+    }
+    f.ceiling = match u64::from(wanted) < f.max_pacing && wanted < u32::MAX {
+        true => wanted,
+        false => 0,
+    };
+    socket.max_pacing = match f.ceiling {
+        0 => f.max_pacing,
+        ceiling => ceiling.into(),
+    };
 }
 
 /// Zero: as it is.

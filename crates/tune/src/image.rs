@@ -8,7 +8,7 @@ use fullpipe_policy::{
     LAW_VEGAS, LAW_WESTWOOD, Params, Row, Rule, Side,
 };
 
-use crate::layout::{Match, NETWORKS, POLICIES, RANGES, RULES, match_flag};
+use crate::layout::{Match, NETWORKS, NO_LAW, POLICIES, RANGES, RULES, match_flag};
 
 /// What one half of the maps holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,9 +128,14 @@ impl Image {
         for rule in rules {
             let number = numbers.of(&rule.name).unwrap_or(POLICIES - 1) as u32;
             image.matches.push(match_of(rule, number, prefix)?);
-            if let Action::Ours { params, table } = &rule.action {
-                image.policies.insert(number, (*params, table.clone()));
-            }
+            let policy = match &rule.action {
+                Action::Ours { params, table } => (*params, table.clone()),
+                Action::Kernel { pacing, .. } => {
+                    let pacing = *pacing;
+                    (Params { pacing, ..NO_LAW }, Vec::new())
+                }
+            };
+            image.policies.insert(number, policy);
         }
         for rule in own {
             if let (Some(number), Action::Ours { params, table }) =
@@ -205,7 +210,7 @@ pub fn buffer_option(bytes: Option<u64>) -> u32 {
 /// The name that the kernel knows a rule's algorithm by.
 pub fn algorithm(rule: &Rule, prefix: &str) -> String {
     let law = match &rule.action {
-        Action::Kernel(name) => return name.clone(),
+        Action::Kernel { name, .. } => return name.clone(),
         Action::Ours { params, .. } => params.law,
     };
     let name = match law {

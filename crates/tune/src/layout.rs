@@ -310,7 +310,8 @@ pub struct Order {
     pub receive_buffer: u32,
     /// On release, where the kernel side keeps no record: `sk_max_pacing_rate` before.
     pub max_pacing: u64,
-    /// And the ceiling that it was given; 0: none.
+    /// And the ceiling that it was given; 0: none. On adoption by an algorithm of the kernel: the
+    /// ceiling that it gets, all ones for none; 0 where the programs set it at the next ACK.
     pub ceiling: u32,
 }
 

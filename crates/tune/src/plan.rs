@@ -89,5 +89,6 @@ fn line(decision: &Decision, other: Option<(&Rule, &Rule)>) -> Value {
         ),
         None => (decision.order.is_some(), decision.why.clone()),
     };
-    json!({ "flow": flow, "changes": changes, "why": why })
+    let namespace = decision.seen.namespace;
+    json!({ "flow": flow, "namespace": namespace, "changes": changes, "why": why })
 }

@@ -142,6 +142,13 @@ impl Probing {
         }
         let value = serde_json::from_str(&said).unwrap_or_default();
         match Measured::from_json(&value).filter(|_| well) {
+            Some(Measured {
+                allowed: Some(most),
+                ..
+            }) => {
+                let why = format!("its server allows no more than {most} (`serve --max-rate`)");
+                Ok(self.fail(running.host, why))
+            }
             Some(measured) => {
                 self.failed.remove(&running.host);
                 self.known.insert(running.host.clone(), measured);
@@ -250,6 +257,26 @@ mod tests {
             until_something(&mut again, &after),
             Probed::Failed(..)
         ));
+    }
+
+    /// The path has more than what a server lets through: nothing is known of its rate.
+    #[test]
+    fn a_rate_that_the_server_limits_is_not_the_path_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("measured");
+        let answer = format!(
+            "echo '{{\"rate_bps\": 151000000, \"rtt_ns\": 80000000, \"buffer_bytes\": 450000, \
+             \"lost\": false, \"server_max_rate_bps\": 150000000, \"at\": {}}}'",
+            now()
+        );
+        let mut probing = Probing::open(file.clone(), Some(&says(&answer))).unwrap();
+        let waiting = policy(probing.known());
+        let Probed::Failed(_, why) = until_something(&mut probing, &waiting) else {
+            panic!("it is stored");
+        };
+        let due = "its server allows no more than 150Mbit/s (`serve --max-rate`)";
+        assert_eq!((why.as_str(), probing.known().len()), (due, 0));
+        assert!(!file.exists());
     }
 
     #[test]

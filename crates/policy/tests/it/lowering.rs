@@ -146,13 +146,22 @@ fn the_polled_daemon_is_an_interval() {
 
 #[test]
 fn algorithms_of_the_kernel_are_called_as_it_calls_them() {
-    for (line, name) in [
-        ("stack = \"cubic-linux\"", "cubic"),
-        ("stack = \"bbr-linux\"", "bbr"),
-        ("stack = \"htcp-linux\"", "htcp"),
-        ("kernel = \"dctcp\"", "dctcp"),
+    for (line, name, pacing) in [
+        ("stack = \"cubic-linux\"", "cubic", 0),
+        ("stack = \"bbr-linux\"", "bbr", 0),
+        (
+            "stack = \"htcp-linux\"\npacing = \"8Mbit/s\"",
+            "htcp",
+            1_000_000,
+        ),
+        (
+            "kernel = \"dctcp\"\nrate = \"1Gbit/s\"\npacing = \"path.rate*0.5\"",
+            "dctcp",
+            62_500_000,
+        ),
     ] {
         let rule = path(line).compiled.rules.swap_remove(0);
-        assert_eq!(rule.action, Action::Kernel(name.to_owned()));
+        let name = name.to_owned();
+        assert_eq!(rule.action, Action::Kernel { name, pacing });
     }
 }

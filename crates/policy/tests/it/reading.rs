@@ -98,6 +98,41 @@ fn drop_ins_are_read_in_the_order_of_their_names() {
     );
 }
 
+/// The laws that a path can have are not all that there are.
+#[test]
+fn a_name_that_no_path_can_have_is_answered_once() {
+    let why = crate::support::errors("stack = \"bbr2\"");
+    assert!(why.contains("write kernel = \"bbr\""), "{why}");
+    let known = why.split("a path can have: ").nth(1).unwrap();
+    let known: Vec<&str> = known.trim().split(", ").collect();
+    assert!(
+        known.contains(&"cubic") && known.contains(&"limited"),
+        "{why}"
+    );
+    assert!(
+        !known.contains(&"bbr") && !known.contains(&"hystart"),
+        "{why}"
+    );
+    let why = crate::support::errors("stack = \"cubicc\"");
+    assert!(
+        why.contains("did you mean `cubic`? a path can have"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_port_may_be_a_number() {
+    for ports in ["5201", "[5201]", "\"5201\""] {
+        let rule = path(&format!("stack = \"reno\"\nports = {ports}"));
+        assert_eq!(rule.compiled.rules[0].ports, [5201..=5201], "{ports}");
+    }
+    let why = crate::support::errors("stack = \"reno\"\nports = 70000");
+    assert!(
+        why.contains("a port or a range of ports in quotes is expected"),
+        "{why}"
+    );
+}
+
 #[test]
 fn a_file_that_is_not_there_is_named() {
     let why = Policy::load(Path::new("/nowhere/policy.toml")).unwrap_err();
@@ -204,6 +239,7 @@ fn measured() -> Measurements {
         rtt: Span::from_millis(80),
         buffer: Bytes(450_000),
         lost: true,
+        allowed: None,
         at: 1,
     };
     Measurements::from([("192.0.2.7".to_owned(), measured)])
@@ -296,7 +332,7 @@ fn changes_stand_on_one_another_in_the_order_of_their_times() {
     );
     let flags = |action: &Action| match action {
         Action::Ours { params, .. } => (params.flags, params.clamp, params.pacing),
-        Action::Kernel(name) => panic!("{name}"),
+        Action::Kernel { name, .. } => panic!("{name}"),
     };
     let changes = policy.paths[0].changes.iter();
     let found: Vec<_> = changes
@@ -339,6 +375,11 @@ fn a_law_that_gives_way_is_not_called_aggressive() {
         let lines = format!("rate = \"1Gbit/s\"\nrtt = \"30ms\"\nstack = \"{stack}\"");
         path(&lines).compiled.warnings.join("\n")
     };
+    assert!(
+        of("cubic-linux").is_empty() && of("cubic").is_empty(),
+        "{}",
+        of("cubic-linux")
+    );
     assert!(
         of("highspeed").contains("more aggressive"),
         "{}",

@@ -213,8 +213,11 @@ impl Reader<'_> {
         check: fn(&str) -> Result<(), (String, String)>,
         item: Item<'_>,
     ) -> Option<Value> {
-        let Data::Text(text) = &item.node.data else {
-            return self.expected(&format!("{what} in quotes"), item);
+        let text = match &item.node.data {
+            Data::Text(text) => text,
+            // What is right in quotes is meant without: a port.
+            Data::Integer(n) if check(&n.to_string()).is_ok() => &n.to_string(),
+            _ => return self.expected(&format!("{what} in quotes"), item),
         };
         match check(text) {
             Ok(()) => Some(Value::Text(text.clone())),

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use fullpipe_policy::{Action, Flow, Side, Verdict};
 
 use super::give_back::is_changed;
-use super::{ESTABLISHED, LISTEN, Tuner};
+use super::records::ceiling_given;
+use super::{ESTABLISHED, LISTEN, Tuner, ordered_ceiling};
 use crate::image::{algorithm, buffer_option};
 use crate::kernel::{Kernel, Seen};
 use crate::layout::{Listing, Order, OrderAction};
@@ -136,7 +137,7 @@ impl<K: Kernel> Tuner<K> {
             let part = self.each.iter().find(|rule| rule.name == own.rule.name);
             part.unwrap_or(&own.rule)
         });
-        let is_kernels = matches!(rule.action, Action::Kernel(_));
+        let is_kernels = matches!(rule.action, Action::Kernel { .. });
         if self.control.off && (is_kernels || !self.is_tuned(listing)) {
             // The programs switch off what is theirs.
             return leave("off");
@@ -147,6 +148,7 @@ impl<K: Kernel> Tuner<K> {
             algorithm: algorithm(rule, &self.prefix),
             send_buffer: buffer_option(rule.send_buffer),
             receive_buffer: buffer_option(rule.receive_buffer),
+            ceiling: ordered_ceiling(rule),
             ..Order::default()
         };
         if let Some(record) = listing.flow.as_ref().filter(|f| !f.control) {
@@ -157,15 +159,19 @@ impl<K: Kernel> Tuner<K> {
             if known.is_some_and(|k| k.refused) {
                 return keep("the kernel refuses its rule's algorithm");
             }
-            let buffers = known.map(|k| k.buffers);
-            let same = buffers.is_none_or(|b| b == (order.send_buffer, order.receive_buffer));
+            let wanted = (order.send_buffer, order.receive_buffer, order.ceiling);
+            let unknown = || {
+                let ceiling = ceiling_given(order.ceiling, record);
+                (order.send_buffer, order.receive_buffer, ceiling)
+            };
+            let same = known.map_or_else(unknown, |k| k.sizes) == wanted;
             if record.rule == order.rule && listing.algorithm == order.algorithm {
                 if same {
                     // One with parameters of its own says nothing of its path's.
                     let arm = own.is_none().then_some((index, false));
                     return (None, "as its rule says".to_owned(), arm);
                 }
-                let why = format!("rule {}: other buffers", path.name);
+                let why = format!("rule {}: other buffers or another rate", path.name);
                 return (Some(order), why, None);
             }
         }

@@ -114,8 +114,8 @@ struct Known {
     label: String,
     key: Key,
     rule: Option<usize>,
-    /// Options of its buffers.
-    buffers: (u32, u32),
+    /// Options of its buffers, and the ceiling of its order ([`Order::ceiling`]).
+    sizes: (u32, u32, u32),
     /// The kernel does not give it its rule's algorithm: it is asked again with other rules.
     refused: bool,
 }
@@ -473,10 +473,16 @@ impl<K: Kernel> Tuner<K> {
                 key: d.seen.key(),
                 path: &rule.name,
                 control,
+                algorithm: &d.seen.listing.algorithm,
                 look: (&d.seen.listing).into(),
             })
         });
         self.arms.look(self.kernel.now_us(), members);
+    }
+
+    /// Whether the kernel has refused a flow the algorithm of its rule.
+    pub fn is_refused(&self, cookie: u64) -> bool {
+        self.known.get(&cookie).is_some_and(|known| known.refused)
     }
 
     /// What became of flows since they are looked at.
@@ -569,7 +575,7 @@ impl<K: Kernel> Tuner<K> {
                 label,
                 key: d.seen.key(),
                 rule: order.rule,
-                buffers: (order.send_buffer, order.receive_buffer),
+                sizes: (order.send_buffer, order.receive_buffer, order.ceiling),
                 refused: done != 0,
             };
             self.known.insert(cookie, known);
@@ -686,9 +692,19 @@ impl<K: Kernel> Tuner<K> {
 
 /// A rule's ceiling of pacing, bytes per second; 0: none.
 fn ceiling(rule: &Rule) -> u32 {
-    match &rule.action {
-        Action::Ours { params, .. } => params.pacing.min(u64::from(u32::MAX) - 1) as u32,
-        Action::Kernel(_) => 0,
+    let pacing = match &rule.action {
+        Action::Ours { params, .. } => params.pacing,
+        Action::Kernel { pacing, .. } => *pacing,
+    };
+    pacing.min(u64::from(u32::MAX) - 1) as u32
+}
+
+/// The ceiling of an order that gives a flow this rule ([`Order::ceiling`]).
+fn ordered_ceiling(rule: &Rule) -> u32 {
+    match (&rule.action, ceiling(rule)) {
+        (Action::Ours { .. }, _) => 0,
+        (Action::Kernel { .. }, 0) => u32::MAX,
+        (Action::Kernel { .. }, ceiling) => ceiling,
     }
 }
 

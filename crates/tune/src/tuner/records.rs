@@ -6,7 +6,7 @@ use fullpipe_policy::Rule;
 
 use super::decide::Decision;
 use super::give_back::is_changed;
-use super::{CLOSED, Known, TuneError, Tuner, ceiling, ends, label};
+use super::{CLOSED, Known, TuneError, Tuner, ceiling, ends, label, ordered_ceiling};
 use crate::image::buffer_option;
 use crate::journal::{Before, Entry, Given, Key};
 use crate::kernel::Kernel;
@@ -56,7 +56,7 @@ impl<K: Kernel> Tuner<K> {
             label,
             key,
             rule: o.flow.rule,
-            buffers: rule.map_or((0, 0), |r| buffers_given(r, &o.flow)),
+            sizes: rule.map_or((0, 0, 0), |r| sizes_given(r, &o.flow)),
             refused: o.done != 0,
         };
         self.known.insert(o.flow.cookie, known);
@@ -94,7 +94,7 @@ impl<K: Kernel> Tuner<K> {
                 label,
                 key,
                 rule: record.rule,
-                buffers: rule.map_or((0, 0), |rule| buffers_given(rule, record)),
+                sizes: rule.map_or((0, 0, 0), |rule| sizes_given(rule, record)),
                 refused: false,
             });
         }
@@ -105,7 +105,8 @@ impl<K: Kernel> Tuner<K> {
 impl Entry {
     /// Of a flow, as the kernel side remembers it.
     fn of_record(flow: String, record: &FlowRecord, rule: Option<&Rule>) -> Self {
-        let (send_buffer, receive_buffer) = rule.map_or((0, 0), |r| buffers_given(r, record));
+        let sizes = rule.map_or((0, 0, 0), |r| sizes_given(r, record));
+        let (send_buffer, receive_buffer, _) = sizes;
         Self {
             flow,
             before: Before::kept(record),
@@ -119,15 +120,26 @@ impl Entry {
     }
 }
 
-/// Options of the buffers that the kernel side has given a flow. A part of a path's may have become
-/// another one since.
-fn buffers_given(rule: &Rule, record: &FlowRecord) -> (u32, u32) {
+/// Options of the buffers that the kernel side has given a flow, and its ceiling, as orders have
+/// them. A part of a path's may have become another one since.
+fn sizes_given(rule: &Rule, record: &FlowRecord) -> (u32, u32, u32) {
+    let ceiling = ceiling_given(ordered_ceiling(rule), record);
     match rule.divide {
         // The kernel keeps twice the option (socket(7)).
-        true => (record.given_send / 2, record.given_receive / 2),
+        true => (record.given_send / 2, record.given_receive / 2, ceiling),
         false => (
             buffer_option(rule.send_buffer),
             buffer_option(rule.receive_buffer),
+            ceiling,
         ),
+    }
+}
+
+/// The ceiling that a flow has been ordered to have, where that should be `wanted`. A program's own
+/// that is lower stays, and none is given then.
+pub(super) fn ceiling_given(wanted: u32, record: &FlowRecord) -> u32 {
+    match (wanted, record.ceiling) {
+        (0, _) | (_, 0) => wanted,
+        (_, given) => given,
     }
 }

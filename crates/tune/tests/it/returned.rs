@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use fullpipe_policy::{LAW_HTCP, LAW_WESTWOOD, Params, Prefix, Rule};
+use fullpipe_policy::{Action, LAW_HTCP, LAW_WESTWOOD, Params, Prefix, Rule};
 use fullpipe_tune::bpf::Bpf;
 use fullpipe_tune::layout::{Event, Kind, Listing};
 use fullpipe_tune::tuner::Tuner;
@@ -228,6 +228,59 @@ fn ceilings_of_pacing_come_back_exactly() {
     );
     // The flow of the comparison arm has not been touched.
     assert!(!all[4].chosen && all[4].algorithm == "reno", "{:?}", all[4]);
+}
+
+/// The option holds for every algorithm, and comes with the rule or the order.
+#[test]
+fn algorithms_of_the_kernel_have_ceilings_too() {
+    let Some(mut ground) = Ground::new(&[road(), road(), road()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let paced = |pacing: u64| {
+        let name = "cubic".to_owned();
+        let rules = (0..3).map(|k| Rule {
+            action: Action::Kernel {
+                name: name.clone(),
+                pacing,
+            },
+            ..kernels(&format!("path{k}"), k, "cubic")
+        });
+        policy(rules.collect())
+    };
+    // One runs before, one opens later, one has a lower ceiling of its program's.
+    ground.flow(0);
+    tuner.apply(paced(1_000_000)).unwrap();
+    ground.flow(1);
+    ground.prepared(2, true, |s| pace(s, 500_000));
+    let ceilings = |all: &[Listing]| all.iter().map(|l| l.max_pacing).collect::<Vec<u64>>();
+    const NONE: u64 = u64::MAX;
+    until(&mut tuner, Duration::from_secs(3), |all| {
+        ceilings(all) == [1_000_000, 1_000_000, 500_000]
+    });
+    tuner.apply(paced(1_500_000)).unwrap();
+    let all = by_road(&mut tuner);
+    assert_eq!(ceilings(&all), [1_500_000, 1_500_000, 500_000]);
+    // Laws of the tuner take them over, and the other way round.
+    let ours = (0..3).map(|k| {
+        let params = Params {
+            pacing: 1_200_000,
+            ..Params::default()
+        };
+        rule(&format!("path{k}"), k, "aimd", params, aimd(1.0, 0.5))
+    });
+    tuner.apply(policy(ours.collect())).unwrap();
+    until(&mut tuner, Duration::from_secs(3), |all| {
+        ceilings(all) == [1_200_000, 1_200_000, 500_000]
+    });
+    tuner.apply(paced(0)).unwrap();
+    assert_eq!(ceilings(&by_road(&mut tuner)), [NONE, NONE, 500_000]);
+    tuner.apply(paced(800_000)).unwrap();
+    assert_eq!(ceilings(&by_road(&mut tuner)), [800_000, 800_000, 500_000]);
+    tuner.switch(true).unwrap();
+    assert_eq!(ceilings(&by_road(&mut tuner)), [NONE, NONE, 500_000]);
 }
 
 #[test]

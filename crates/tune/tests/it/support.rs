@@ -558,7 +558,10 @@ pub fn rule(name: &str, k: usize, stack: &str, params: Params, table: Vec<Row>) 
 /// One that gives road `k` an algorithm of the kernel's own.
 pub fn kernels(name: &str, k: usize, algorithm: &str) -> Rule {
     Rule {
-        action: Action::Kernel(algorithm.into()),
+        action: Action::Kernel {
+            name: algorithm.into(),
+            pacing: 0,
+        },
         ..rule(name, k, algorithm, Params::default(), Vec::new())
     }
 }

@@ -40,6 +40,7 @@ pub fn text(compared: &Value) -> String {
     let mut table = Table::new();
     table.column(Align::Left, &["path"]);
     table.column(Align::Left, &["arm"]);
+    table.column(Align::Left, &["algorithm"]);
     table.column(Align::Right, &["flows"]);
     table.column(Align::Right, &["data", "MB"]);
     table.column(Align::Right, &["rate", "Mbit/s"]);
@@ -63,6 +64,7 @@ pub fn text(compared: &Value) -> String {
             table.row(vec![
                 name.to_owned(),
                 arm["arm"].as_str().unwrap_or_default().to_owned(),
+                some(words_of(&arm["algorithms"]).join(", ")),
                 arm["flows"].to_string(),
                 some(format!("{:.1}", value("bytes") / 1e6)),
                 // Of one value to 1 the ratio is the geometric mean.
@@ -100,6 +102,11 @@ fn verdict(path: &Value) -> String {
     }
 }
 
+fn words_of(values: &Value) -> Vec<&str> {
+    let values = values.as_array().into_iter().flatten();
+    values.filter_map(Value::as_str).collect()
+}
+
 fn numbers(values: &Value) -> Vec<f64> {
     let values = values.as_array().into_iter().flatten();
     values.filter_map(Value::as_f64).collect()
@@ -113,6 +120,7 @@ mod tests {
         let arm = |name: &str, mbps: &[f64]| {
             json!({
                 "arm": name,
+                "algorithms": [if name == "control" { "cubic" } else { "fp_highspeed" }],
                 "flows": mbps.len(),
                 "bytes": 12_000_000,
                 "busy_s": 8.0,
@@ -134,11 +142,11 @@ mod tests {
     fn a_path_is_said_in_a_sentence() {
         let clear = words(&answer(&[7.2, 9.0, 11.25], &[3.6, 4.5, 5.625]));
         let expected = [
-            "path  arm      flows  data    rate  sent again  srtt",
-            "                        MB  Mbit/s           %    ms",
-            "----  -------  -----  ----  ------  ----------  ----",
-            "lab   policy       3  12.0   9.000       1.250  41.0",
-            "lab   control      3  12.0   4.500       1.250  41.0",
+            "path  arm      algorithm     flows  data    rate  sent again  srtt",
+            "                                      MB  Mbit/s           %    ms",
+            "----  -------  ------------  -----  ----  ------  ----------  ----",
+            "lab   policy   fp_highspeed      3  12.0   9.000       1.250  41.0",
+            "lab   control  cubic             3  12.0   4.500       1.250  41.0",
             "",
             "lab: in 61 s `highspeed` had 2.00 times the rate of the control flows",
             "  (95 % interval 1.21 to 3.32)",
@@ -153,7 +161,10 @@ mod tests {
             "{few}"
         );
         let lacking = words(&answer(&[8.0], &[]));
-        assert!(lacking.contains("lab   control      0     -       -           -     -\n"));
+        assert!(
+            lacking
+                .contains("lab   control  -                 0     -       -           -     -\n")
+        );
         assert!(lacking.ends_with("not every arm had a flow with data on its way\n"));
     }
 

@@ -90,7 +90,7 @@ pub(super) fn path_json(rule: &Rule, facts: &PathFacts) -> Value {
         .map(|c| json!({ "at_s": c.at.as_secs_f64(), "stack": c.stack.to_string() }))
         .collect();
     let (kernel, rows) = match &rule.action {
-        Action::Kernel(name) => (Some(name), None),
+        Action::Kernel { name, .. } => (Some(name), None),
         Action::Ours { table, .. } => (None, Some(table.len())),
     };
     json!({

@@ -120,7 +120,9 @@ impl Laws {
         for window in windows(facts) {
             match cycle(&stack, window, &conditions) {
                 Ok(cycle) => {
-                    let aggression = Aggression::at(&cycle, rtt);
+                    let Ok(aggression) = Aggression::at(&cycle, &conditions) else {
+                        continue;
+                    };
                     laws.rows.push(At {
                         cycle,
                         reno_flows: aggression.reno_flows,
@@ -292,9 +294,9 @@ fn given(out: &mut String, rule: &Rule, facts: &PathFacts) {
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<16} {text}");
     };
-    let (rows, what) = match &rule.action {
-        Action::Kernel(name) => (0, format!("the kernel's `{name}`")),
-        Action::Ours { table, .. } => (table.len(), rule.stack.clone()),
+    let (rows, what, pacing) = match &rule.action {
+        Action::Kernel { name, pacing } => (0, format!("the kernel's `{name}`"), *pacing),
+        Action::Ours { params, table } => (table.len(), rule.stack.clone(), params.pacing),
     };
     line("stack", what);
     if let (Some(m), Some((host, _))) = (&facts.measured, &facts.probe) {
@@ -319,13 +321,13 @@ fn given(out: &mut String, rule: &Rule, facts: &PathFacts) {
             ),
         );
     }
+    if pacing > 0 {
+        let mbps = pacing as f64 * 8e-6;
+        line("pacing", format!("at most {} Mbit/s", number(mbps, 1)));
+    }
     if let Action::Ours { params, .. } = &rule.action {
         if params.clamp > 0 {
             line("window", format!("at most {} segments", params.clamp));
-        }
-        if params.pacing > 0 {
-            let mbps = params.pacing as f64 * 8e-6;
-            line("pacing", format!("at most {} Mbit/s", number(mbps, 1)));
         }
         if params.initial_window > 0 {
             let spread = match params.spread_us {
@@ -412,8 +414,8 @@ fn laws_text(out: &mut String, laws: &Laws) {
             number(b, 4),
             number(at.cycle.rounds * laws.rtt.as_secs_f64(), 1),
             format!("{:.2e}", at.cycle.loss_rate()),
-            number(at.reno_flows, 1),
-            number(at.cubic, 1),
+            format!("{:.1}", at.reno_flows),
+            format!("{:.1}", at.cubic),
         ]);
     }
     out.push_str(&table.text());

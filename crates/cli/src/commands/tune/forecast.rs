@@ -144,7 +144,7 @@ impl Forecast {
             &["goodput", "Mbit/s"][..],
             &["loss", "events"],
             &["retransmits", "segments"],
-            &["recovery", "s"],
+            &["below full", "rate, s"],
         ] {
             table.column(Align::Right, head);
         }

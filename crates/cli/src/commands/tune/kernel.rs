@@ -17,9 +17,10 @@ use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_policy::{Policy, Source, of_a_path};
 use fullpipe_tune::control::ask;
-use fullpipe_tune::daemon::{self, Config, DaemonError, SOCKET};
+use fullpipe_tune::daemon::{self, Config, DaemonError, JOURNAL, SOCKET};
 use fullpipe_tune::groups;
 use fullpipe_tune::guard;
+use fullpipe_tune::journal::Journal;
 use fullpipe_tune::laws::Programs;
 use fullpipe_tune::namespaces::Scope;
 use fullpipe_tune::plan;
@@ -365,10 +366,24 @@ pub(super) fn say(state: &TunerState, request: Value) -> Result<Value, Failure> 
     ask(&socket, &request).map_err(|e| match is_nobody(&e) {
         true => {
             let message = format!("no tuner listens at {}", socket.display());
-            Failure::new(Exit::Environment, message).hint("`fullpipe tune run POLICY` starts it")
+            let failure = Failure::new(Exit::Environment, message);
+            let failure = match left(&state.state) {
+                0 => failure,
+                n => failure.hint(format!(
+                    "one that ended without taking back what it did has left {n} flows: \
+                     `fullpipe tune revert`"
+                )),
+            };
+            failure.hint("`fullpipe tune run POLICY` starts it")
         }
         false => refused(&e.to_string()),
     })
+}
+
+/// Flows in the journal of a daemon that is gone.
+fn left(state: &Path) -> usize {
+    let journal = Journal::look(&state.join(JOURNAL));
+    journal.map_or(0, |journal| journal.entries().count())
 }
 
 /// The daemon's refusal: its faults have labels of their own, and a remedy may follow.
@@ -472,7 +487,29 @@ fn flows(answer: &Value) -> String {
         };
         table.row(COLUMNS.map(|(_, key, _)| cell(&flow[key])).to_vec());
     }
-    table.text()
+    match answer["off"] == true {
+        true => format!(
+            "OFF: all flows run Reno; `fullpipe tune on`\n\n{}",
+            table.text()
+        ),
+        false => table.text(),
+    }
+}
+
+/// The name of a network namespace that is not this one: of `ip netns`, or its number.
+fn foreign(namespace: &Value) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let inode = namespace.as_u64()?;
+    let is = |path: &Path| fs::metadata(path).is_ok_and(|m| m.ino() == inode);
+    if is(Path::new("/proc/self/ns/net")) {
+        return None;
+    }
+    let named = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let mut named = named.filter(|entry| is(&entry.path()));
+    let name = named
+        .next()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Some(name.unwrap_or_else(|| inode.to_string()))
 }
 
 fn plan(answer: &Value) -> String {
@@ -496,7 +533,13 @@ fn plan(answer: &Value) -> String {
         } else {
             "leave"
         };
-        format!("{mark:6}  {}: {}\n", text(&l["flow"]), text(&l["why"]))
+        let place = foreign(&l["namespace"]);
+        let place = place.map_or(String::new(), |name| format!(" (namespace {name})"));
+        format!(
+            "{mark:6}  {}{place}: {}\n",
+            text(&l["flow"]),
+            text(&l["why"])
+        )
     });
     let lines: String = paths.chain(flows).collect();
     match lines.is_empty() {

@@ -64,7 +64,8 @@ fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, F
     let outcome = ground.run(&spec)?;
     let flow = outcome.flows.first();
     let flow = flow.ok_or_else(|| broken("no flow came back".to_owned()))?;
-    what_it_says(flow, &outcome).ok_or_else(|| {
+    let allowed = ground.network().and_then(|network| network.max_rate);
+    what_it_says(flow, &outcome, allowed).ok_or_else(|| {
         Failure::new(Exit::Environment, format!("nothing arrived at {server}"))
             .hint("give it more time: `--time 20s`")
     })
@@ -87,7 +88,8 @@ fn own_flows(to: &[SocketAddr]) -> usize {
 /// Grain of the arrivals.
 const STEP: Span = Span::from_millis(20);
 
-fn what_it_says(flow: &FlowOutcome, outcome: &Outcome) -> Option<Measured> {
+/// `allowed`: what the server lets through.
+fn what_it_says(flow: &FlowOutcome, outcome: &Outcome, allowed: Option<Rate>) -> Option<Measured> {
     let rtt = flow.rtt.min()?;
     // Over two round trips, and as long as a busy host can be late.
     let steps = (2 * rtt.as_nanos()).max(LEAST.as_nanos()) / outcome.interval.as_nanos().max(1);
@@ -105,10 +107,14 @@ fn what_it_says(flow: &FlowOutcome, outcome: &Outcome) -> Option<Measured> {
         rtt,
         buffer: Bytes(rate.bytes_in(waited).get()),
         lost: flow.totals.retransmits > 0,
+        allowed: allowed.filter(|most| most.as_mbps() < rate.as_mbps() * NEAR),
         at: now(),
     })
 }
 
+/// A rate that is less than so many times smaller than what the server lets through is the
+/// server's: its limit counts headers otherwise, and has a burst.
+const NEAR: f64 = 1.1;
 const LEAST: Span = Span::from_millis(300);
 /// Of the round-trip times, the part below the one that a full buffer makes: some are long because
 /// a host was late.
@@ -124,8 +130,15 @@ fn now() -> u64 {
 fn words(m: &Measured) -> String {
     let packets = m.buffer.get() as f64 / 1500.0;
     let least = if m.lost { "" } else { "at least " };
+    let (bound, why) = match m.allowed {
+        Some(most) => (
+            "at least ",
+            format!(": the server allows {most} (`serve --max-rate`)"),
+        ),
+        None => ("", String::new()),
+    };
     format!(
-        "rate    {} Mbit/s\nrtt     {} ms\nbuffer  {least}{} kB, {} packets of 1500 B\nbdp     {} \
+        "rate    {bound}{} Mbit/s{why}\nrtt     {} ms\nbuffer  {least}{} kB, {} packets of 1500 B\nbdp     {} \
          packets\n",
         number(m.rate.as_mbps(), 2),
         number(m.rtt.as_millis_f64(), 2),
@@ -138,6 +151,10 @@ fn words(m: &Measured) -> String {
 /// A scenario with the path as it was measured: CUBIC and BBR as Linux has them, one at a time.
 fn scenario(m: &Measured, host: &str) -> String {
     let packets = (m.buffer.get() as f64 / 1500.0).round().max(1.0);
+    let bound = match m.allowed {
+        Some(most) => format!("    # at least: the server allows {most}"),
+        None => String::new(),
+    };
     let least = match m.lost {
         true => "",
         false => "    # at least: nothing was lost",
@@ -147,7 +164,7 @@ fn scenario(m: &Measured, host: &str) -> String {
          about = \"The path to {host}, measured by `fullpipe tune probe`\"\n\
          duration = \"30s\"\n\n\
          [path]\n\
-         rate = \"{} Mbit/s\"\n\
+         rate = \"{} Mbit/s\"{bound}\n\
          rtt = \"{} ms\"\n\
          buffer = \"{packets} packets\"{least}\n\n\
          [[flow]]\n\
@@ -186,7 +203,7 @@ mod tests {
             let mut spec = scenario.cases[0].run_spec(0);
             spec.interval = STEP;
             let outcome = Sim.run(&spec).unwrap();
-            let m = what_it_says(&outcome.flows[0], &outcome).unwrap();
+            let m = what_it_says(&outcome.flows[0], &outcome, None).unwrap();
             let of = |measured: f64, due: f64| (measured / due - 1.0).abs();
             assert!(
                 of(m.rate.as_mbps(), f64::from(rate)) < 0.02,
@@ -199,6 +216,19 @@ mod tests {
             let packets = m.buffer.get() as f64 / 1500.0;
             assert!(of(packets, f64::from(buffer)) < 0.1, "{buffer}: {packets}");
             assert!(m.lost);
+            // A server that lets hardly more through hides the path; one that does, does not.
+            let with = |mbps: f64| {
+                let most = Rate::from_bits_per_sec((mbps * 1e6) as u64);
+                what_it_says(&outcome.flows[0], &outcome, Some(most)).unwrap()
+            };
+            let due = f64::from(rate);
+            let limited = with(due);
+            assert!(limited.allowed.is_some() && with(due * 1.2).allowed.is_none());
+            assert!(
+                words(&limited).starts_with("rate    at least "),
+                "{limited:?}"
+            );
+            assert!(!words(&m).contains("--max-rate"));
             // What it prints runs, over that path.
             let printed = super::scenario(&m, "dtn.example.org");
             let again = Scenario::parse(&printed, "printed", &Overrides::default()).unwrap();

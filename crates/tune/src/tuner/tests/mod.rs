@@ -22,7 +22,10 @@ fn lab() -> Rule {
 /// The same path on an algorithm of the kernel's own.
 fn kernels(name: &str) -> Rule {
     Rule {
-        action: Action::Kernel(name.to_owned()),
+        action: Action::Kernel {
+            name: name.to_owned(),
+            pacing: 0,
+        },
         stack: name.to_owned(),
         ..lab()
     }

@@ -28,6 +28,56 @@ fn a_sign_of_life_is_the_clocks() {
     assert_eq!(clamp_of(&fake, 7), Some(10));
 }
 
+/// Flows of an algorithm of the kernel have their ceiling with the order, new ones with the rule.
+#[test]
+fn ceilings_of_the_kernels_algorithms_come_and_go() {
+    let paced = |rate: u64| {
+        let name = "dctcp".to_owned();
+        Rule {
+            divide: true,
+            action: Action::Kernel { name, pacing: rate },
+            ..kernels("dctcp")
+        }
+    };
+    let ceilings = |fake: &Fake| [7, 8, 9].map(|c| fake.listing(c).max_pacing);
+    const NONE: u64 = u64::MAX;
+    let fake = Fake::new(&[(7, LAB), (8, ELSEWHERE), (9, LAB)]);
+    // Its program's own, which is lower.
+    fake.host().socket(9).max_pacing = 2_000;
+    let mut tuner = fake.tuner();
+    tuner.apply(policy([paced(9_000)])).unwrap();
+    tuner.settle().unwrap();
+    assert_eq!(ceilings(&fake), [4_500, NONE, 2_000]);
+    fake.deeds();
+    fake.host().opens(10, LAB);
+    assert_eq!(fake.listing(10).max_pacing, 4_500, "by the rule as it is");
+    hear(&mut tuner);
+    tuner.settle().unwrap();
+    assert_eq!(ceilings(&fake), [3_000, NONE, 2_000]);
+    assert_eq!(fake.listing(10).max_pacing, 3_000);
+    assert_eq!(fake.orders().len(), 3);
+    tuner.settle().unwrap();
+    assert_eq!(fake.orders(), []);
+    assert_eq!(fake.journal().entry((1, 7)).unwrap().given.ceiling, 3_000);
+    tuner.switch(true).unwrap();
+    assert_eq!(ceilings(&fake), [NONE, NONE, 2_000]);
+    tuner.switch(false).unwrap();
+    tuner.settle().unwrap();
+    assert_eq!(ceilings(&fake), [3_000, NONE, 2_000]);
+    // Killed: the journal knows.
+    let seen = fake.clone().flows(&[]).unwrap();
+    fake.host().forgets();
+    give_back(&mut fake.clone(), &mut fake.journal(), PREFIX, seen, |_| {
+        true
+    })
+    .unwrap();
+    assert_eq!(ceilings(&fake), [NONE, NONE, 2_000]);
+    let mut tuner = fake.tuner();
+    tuner.apply(policy([paced(9_000)])).unwrap();
+    tuner.apply(policy([kernels("dctcp")])).unwrap();
+    assert_eq!(ceilings(&fake), [NONE, NONE, 2_000], "no ceiling any more");
+}
+
 #[test]
 fn parts_change_as_flows_come_and_go() {
     let whole = Rule {
