@@ -16,8 +16,9 @@ use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 
 use crate::namespace::HostSide;
 
@@ -40,6 +41,15 @@ pub struct Household {
 pub struct Member(Child);
 
 impl Member {
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let pid = i32::try_from(self.0.id()).map_err(io::Error::other)?;
+        Ok(kill(Pid::from_raw(pid), signal)?)
+    }
+
     /// How it ended, if it has.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The two hosts: a network namespace each, without a name, so that nothing of them is left when
 //! the last process in them and this one are gone, whatever ended them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -211,7 +212,7 @@ impl AsFd for Device {
 #[error("{what}: {error}")]
 pub struct HostError {
     /// The part.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// The system's answer.
     pub error: io::Error,
 }
@@ -219,11 +220,13 @@ pub struct HostError {
 impl HostError {
     /// A remedy, for a `hint:` line.
     pub fn hint(&self) -> &'static str {
-        match (self.what, self.error.raw_os_error()) {
-            (what, _) if what.ends_with("of that name") => {
+        match (self.what.as_ref(), self.error.raw_os_error()) {
+            (what, _) if what.starts_with(BY_NAME) => {
                 "`ip netns list` shows the names that there are"
             }
-            (TAKEN, _) => "end the other one, or name another namespace (`--near-namespace`)",
+            (what, _) if what == TAKEN => {
+                "end the other one, or name another namespace (`--near-namespace`)"
+            }
             (_, Some(nix::libc::EACCES | nix::libc::EPERM)) => {
                 "run as root, or open the device to users: sudo chmod 666 /dev/net/tun"
             }
@@ -231,10 +234,14 @@ impl HostError {
         }
     }
 
-    pub(crate) fn new(what: &'static str, error: io::Error) -> Self {
+    pub(crate) fn new(what: impl Into<Cow<'static, str>>, error: io::Error) -> Self {
+        let what = what.into();
         Self { what, error }
     }
 }
+
+/// A namespace that is there already.
+const BY_NAME: &str = "the network namespace";
 
 /// Moves the thread into a namespace, new or of that name; a new one gets its settings and a
 /// loopback.
@@ -242,7 +249,7 @@ fn enter_new(name: Option<&str>) -> Result<OwnedFd, HostError> {
     match name {
         Some(name) => File::open(Path::new(NAMED).join(name))
             .and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?))
-            .map_err(|e| HostError::new("a network namespace of that name", e))?,
+            .map_err(|e| HostError::new(format!("{BY_NAME} `{name}`"), e))?,
         None => unshare(CloneFlags::CLONE_NEWNET)
             .map_err(|e| HostError::new("a network namespace", e.into()))?,
     }

@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::SigSet;
+pub use nix::sys::signal::Signal;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::household::Member;
@@ -26,7 +26,7 @@ pub enum Ended {
     /// The process.
     Process(ExitStatus),
     /// A signal that is for this program.
-    Stopped,
+    Stopped(Signal),
     /// The time.
     Time,
 }
@@ -67,13 +67,14 @@ impl Signals {
             while let Some(signal) = self.read.read_signal()? {
                 let of_terminal = signal.ssi_code > 0;
                 let number = i32::try_from(signal.ssi_signo).unwrap_or(0);
-                let for_us = match number {
-                    libc::SIGCHLD => false,
-                    libc::SIGINT | libc::SIGQUIT => !of_terminal,
+                let signal = Signal::try_from(number)?;
+                let for_us = match signal {
+                    Signal::SIGCHLD => false,
+                    Signal::SIGINT | Signal::SIGQUIT => !of_terminal,
                     _ => true,
                 };
                 if for_us {
-                    return Ok(Ended::Stopped);
+                    return Ok(Ended::Stopped(signal));
                 }
             }
             let rest = until.saturating_duration_since(Instant::now());

@@ -142,7 +142,8 @@ they cannot do is refused.
 Before the command runs, rate, base delay, buffer and burst of the path are measured; meanwhile \
 lateness, lost packets and processor time are watched. If anything is not as specified, the run is \
 flagged: its numbers are those of another path. The exit code is that of the command; if that is 0 \
-and the run is flagged, it is 5.";
+and the run is flagged, it is 5. A signal to this program alone is passed on to the command, which \
+has a second to end; the exit code is then 128 and the number of the signal, 143 for SIGTERM.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use fullpipe_emulate::household::Member;
 use fullpipe_emulate::namespace::Side;
 use fullpipe_emulate::netem::Shape;
 use fullpipe_emulate::privilege::Privilege;
-use fullpipe_emulate::signals::{Ended, Signals};
+use fullpipe_emulate::signals::{Ended, Signal, Signals};
 use fullpipe_emulate::stage::{Carrying, InKernel, Stage};
 use fullpipe_emulate::truth::{self, Verdict, Watched};
 use fullpipe_emulate::witness::Witness;
@@ -89,7 +89,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     let near = stage.host(Side::Near);
     let congestion_control = near.congestion_control().map_err(counters)?;
     drop(stage);
-    let status = ended?;
+    let (status, stopped) = ended?;
     let emulated = Emulated {
         privilege,
         congestion_control: &congestion_control,
@@ -97,6 +97,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         verdict: &verdict,
         far: &far,
         exit: status.map(code),
+        interrupted: stopped.is_some(),
     };
     let text = match args.format {
         EmulateFormat::Table => emulated.table(),
@@ -107,6 +108,9 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
             .map_err(|e| Failure::io(format!("cannot write {}", file.display()), &e))?,
         (None, EmulateFormat::Table) => output::say(text.trim_end()),
         (None, EmulateFormat::Json) => output::data(&text)?,
+    }
+    if let Some(signal) = stopped {
+        std::process::exit(128 + signal as i32);
     }
     match status.map(code) {
         None => Ok(Exit::Interrupted),
@@ -166,16 +170,31 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
     };
     let scenario = loaded.map_err(|diagnostics| {
         let mut said = Vec::new();
-        for text in (diagnostics.0.into_iter()).map(|d| in_flags(args, d).to_string()) {
-            if !said.contains(&text) {
-                output::error(&text);
-                said.push(text);
+        for wrong in (diagnostics.0.into_iter()).map(|d| in_flags(args, d)) {
+            // A rate is that of both directions, and wrong in each.
+            let what = (wrong.file.clone(), wrong.line, wrong.message.clone());
+            if !said.contains(&what) {
+                output::error(&wrong.to_string());
+                said.push(what);
             }
         }
         Failure::new(Exit::Usage, "")
     })?;
     for warning in &scenario.warnings {
         output::warning(&in_flags(args, warning.clone()).to_string());
+    }
+    if scenario.cases.len() > 1
+        && let Some(case) = scenario.cases.get(args.case)
+    {
+        let set = case
+            .json_params()
+            .map(|(key, value)| format!("{key} = {value}"));
+        let set: Vec<String> = set.collect();
+        let (last, set) = (scenario.cases.len() - 1, set.join(", "));
+        output::say(&format!(
+            "case {} (`--case`, 0 to {last}): {set}",
+            args.case
+        ));
     }
     let Some(case) = scenario.cases.get(args.case) else {
         let message = format!("there is no case {}", args.case);
@@ -228,12 +247,13 @@ fn in_flags(args: &Emulate, mut wrong: Diagnostic) -> Diagnostic {
         Some(value) => format!("{flag} {value}"),
         None => flag.to_owned(),
     };
-    if missing {
+    let example = match flag {
+        "--rate" => Some("100Mbit/s"),
+        "--rtt" => Some("40ms"),
+        _ => None,
+    };
+    if let Some(example) = example.filter(|_| missing) {
         "a path needs it".clone_into(&mut wrong.message);
-        let example = match flag {
-            "--rate" => "100Mbit/s",
-            _ => "40ms",
-        };
         wrong.hint = Some(format!("for example {flag} {example}, or name a scenario"));
     } else {
         wrong.hint = wrong.hint.map(|hint| hint.replace('"', "`"));
@@ -251,14 +271,14 @@ stack = "reno"
 "#;
 
 /// Runs the command, and what is to run on the far host (left in `far`), until the command ends;
-/// `None`: it was ended.
+/// `None`: it was killed. Also the signal that ended this program before.
 fn over<'a>(
     args: &'a Emulate,
     stage: &Stage,
     signals: &Signals,
     path: &InUse,
     far: &mut Vec<(&'a OsStr, Member)>,
-) -> Result<Option<ExitStatus>, Failure> {
+) -> Result<(Option<ExitStatus>, Option<Signal>), Failure> {
     for line in &args.far {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(line).stdin(Stdio::null());
@@ -272,16 +292,29 @@ fn over<'a>(
     let mut command = Command::new(words.next().unwrap_or_else(shell));
     command.args(words);
     let mut child = start(stage, Side::Near, command)?;
-    loop {
-        match signals.wait(&mut child, GLANCE) {
-            Ok(Ended::Process(status)) => return Ok(Some(status)),
-            Ok(Ended::Stopped) => return Ok(None),
-            Ok(Ended::Time) if path.has_failed() => return Ok(None),
-            Ok(Ended::Time) => {}
-            Err(e) => return Err(Failure::io("waiting for the command", &e)),
+    let mut wait = |time| {
+        let ended = signals.wait(&mut child, time);
+        ended.map_err(|e| Failure::io("waiting for the command", &e))
+    };
+    let signal = loop {
+        match wait(GLANCE)? {
+            Ended::Process(status) => return Ok((Some(status), None)),
+            Ended::Stopped(signal) => break signal,
+            Ended::Time if path.has_failed() => return Ok((None, None)),
+            Ended::Time => {}
         }
-    }
+    };
+    // The command is gone if it cannot be told.
+    let _ = child.signal(signal);
+    let status = match signals.wait(&mut child, CHANCE) {
+        Ok(Ended::Process(status)) => Some(status),
+        _ => None,
+    };
+    Ok((status, Some(signal)))
 }
+
+/// What a command has to end by itself when this program is to end.
+const CHANCE: Duration = Duration::from_secs(1);
 
 /// How long a server may take until it listens.
 const LISTENS: Duration = Duration::from_secs(1);

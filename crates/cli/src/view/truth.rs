@@ -28,6 +28,8 @@ pub struct Emulated<'a> {
     pub far: &'a [Far<'a>],
     /// Status of the command as a shell has it; `None`: the run was ended.
     pub exit: Option<i32>,
+    /// A signal ended the run before the command had ended.
+    pub interrupted: bool,
 }
 
 /// Who carried the packets of a path, and what was counted.
@@ -173,8 +175,13 @@ impl Emulated<'_> {
             (1, _) => "FLAGGED, 1 check fails".to_owned(),
             (n, _) => format!("FLAGGED, {n} checks fail"),
         };
+        let interrupted = if self.interrupted {
+            ", interrupted"
+        } else {
+            ""
+        };
         format!(
-            "emulated {}, {how}, for {} s: {verdict}",
+            "emulated {}, {how}, for {} s{interrupted}: {verdict}",
             self.privilege.word(),
             number(self.carried.span().as_secs_f64(), 1),
         )
@@ -257,6 +264,7 @@ impl Emulated<'_> {
                 json!({ "command": far.command, "exit": far.exit })
             }).collect::<Vec<_>>(),
             "exit": self.exit,
+            "interrupted": self.interrupted,
         });
         format!("{value:#}\n")
     }

@@ -27,6 +27,47 @@ fn emulate(args: &[&str], line: &str) -> Option<Finished> {
     Some(ended)
 }
 
+/// Of `timeout` or a batch system: the command has a second to end by itself.
+#[test]
+fn a_signal_to_the_emulator_is_passed_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "trap 'echo told > told; exit 7' TERM; touch begun; while :; do sleep 0.05; done";
+    let out = dir.path().join("out.json");
+    let args = [
+        "emulate",
+        "--rate",
+        "20Mbit/s",
+        "--rtt",
+        "10ms",
+        "--no-check",
+        "--format",
+        "json",
+    ];
+    let all = [
+        &args[..],
+        &["--out", "out.json", "--", "/bin/sh", "-c", line],
+    ]
+    .concat();
+    let mut run = command(dir.path(), &all).spawn().unwrap();
+    while !dir.path().join("begun").exists() {
+        if run.try_wait().unwrap().is_some() {
+            eprintln!("skipped");
+            return;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    let term = Command::new("kill").arg(run.id().to_string()).status();
+    assert!(term.unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(128 + 15));
+    assert!(dir.path().join("told").exists());
+    let verdict: Value = serde_json::from_str(&fs::read_to_string(out).unwrap()).unwrap();
+    holds("emulation", &verdict);
+    assert_eq!(
+        (&verdict["interrupted"], &verdict["exit"]),
+        (&json!(true), &json!(7))
+    );
+}
+
 #[test]
 fn the_far_host_is_a_round_trip_away() {
     let serve = format!("{PROGRAM} serve --open");
@@ -85,6 +126,23 @@ fn a_signal_ends_a_program_of_the_run() {
         return;
     };
     assert_eq!(ended.code, 128 + 15, "{}", ended.stderr);
+}
+
+/// The server's clock is ahead by a round trip, of which datagrams know nothing.
+#[test]
+fn datagrams_are_received_at_the_rate_at_which_they_are_sent() {
+    let serve = format!("{PROGRAM} serve --open");
+    let send =
+        format!("{PROGRAM} send $FULLPIPE_FAR -t 1s --traffic udp,rate=5Mbit/s --only-traffic -J");
+    let args = ["--rate", "50Mbit/s", "--rtt", "60ms", "--far", &serve];
+    let Some(ended) = emulate(&args, &send) else {
+        return;
+    };
+    let result: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let traffic = &result["cases"][0]["traffic"][0];
+    assert_eq!(traffic["loss_rate"], 0.0);
+    let [sent, received] = ["sent_mbps", "received_mbps"].map(|m| traffic[m].as_f64().unwrap());
+    assert!((received / sent - 1.0).abs() < 0.02, "{traffic}");
 }
 
 #[test]
