@@ -239,6 +239,24 @@ def fetch(args):
     return {**report, "bytes": size, "met": session.met}
 
 
+def positive(text):
+    """A whole number of an argument, at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is no whole number from 1 on")
+    return int(text)
+
+
+def seconds(text):
+    """A time of an argument, more than none."""
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = 0.0
+    if not 0 < time_s < 86400:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of seconds")
+    return time_s
+
+
 def main():
     # Known to every command, too, where they must not reset what stands before it.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
@@ -252,11 +270,11 @@ def main():
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("test", parents=[common])
     command.add_argument("--reverse", action="store_true")
-    command.add_argument("--size", type=int)
-    command.add_argument("--time", type=float, default=5.0)
+    command.add_argument("--size", type=positive)
+    command.add_argument("--time", type=seconds, default=5.0)
     command.set_defaults(run=test)
     command = commands.add_parser("ping", parents=[common])
-    command.add_argument("--count", type=int, default=10)
+    command.add_argument("--count", type=positive, default=10)
     command.set_defaults(run=ping)
     for name, does, fields in (
         ("put", put, ("file", "name")), ("get", get, ("name", "file")),
@@ -272,6 +290,10 @@ def main():
         print(json.dumps(args.run(args)))
     except (Refused, Gone) as error:
         print(f"error: {error}", file=sys.stderr)
+        return 3
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
         return 3
     return 0
 

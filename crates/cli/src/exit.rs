@@ -152,6 +152,13 @@ fn habit(error: &clap::Error) -> Option<String> {
     };
     let command = std::env::args_os().nth(1)?;
     let command = command.to_str()?;
+    if let (ErrorKind::UnknownArgument, "serve") = (error.kind(), command)
+        && let Some(Ok(port)) = named(ContextKind::InvalidArg).map(str::parse::<u16>)
+    {
+        return Some(format!(
+            "`--listen '[::]:{port}'`: every address of this host, port {port}"
+        ));
+    }
     let spelling = match (error.kind(), command) {
         (
             ErrorKind::UnknownArgument,
@@ -171,8 +178,8 @@ fn habit(error: &clap::Error) -> Option<String> {
         (ErrorKind::UnknownArgument, "-c" | "--client") => {
             "the client is a command: `fullpipe send HOST`"
         }
-        (ErrorKind::UnknownArgument, "-s" | "--server") => {
-            "the server is a command: `fullpipe serve`"
+        (ErrorKind::UnknownArgument, "-s" | "-D" | "--server" | "--daemon") => {
+            "the server is a command: `fullpipe serve --key FILE`"
         }
         // The flags of a test from memory beside files.
         (ErrorKind::ArgumentConflict, "send") => {
@@ -201,8 +208,21 @@ fn habit_at_send(flag: &str) -> Option<&'static str> {
         "p" | "port" => "a port follows the host: `fullpipe send HOST:7000`",
         "u" | "udp" => "datagrams are cross traffic: `--traffic udp,rate=50Mbit/s --only-traffic`",
         "k" | "blockcount" => "`--size '1000 segments'` sends an amount",
-        "M" | "set-mss" | "l" | "len" => "`--set path.mtu=9000` sets the size of packets",
-        "O" | "omit" => "`--set measure.warmup=2s` leaves out the beginning",
+        "M" | "set-mss" => {
+            "`--set path.mtu=1452` for segments of 1400 bytes: packets with their 52 of headers"
+        }
+        "l" | "len" | "length" => {
+            "there is none: programs write and read by themselves; `--set path.mtu=9000` sets the \
+             size of packets"
+        }
+        "O" | "omit" => {
+            "`--set measure.warmup=3s` leaves out the beginning; it is a part of the time of `-t`"
+        }
+        "fq-rate" => "`--bitrate RATE` paces every stream",
+        "cport" => "there is none: the kernel chooses the port of this host",
+        "json-stream" => "`--format ndjson`",
+        "pacing-timer" => "there is none: every packet leaves at its own time",
+        "forceflush" => "there is none: every line is written at once",
         "Z" | "zerocopy" => "`--mode bulk` sends many packets per system call",
         "A" | "affinity" => "`--pin CPU` keeps the sending thread on a processor",
         "congestion" => "`--stack NAME`, or `-C NAME`",
@@ -265,7 +285,10 @@ fn habit_at_emulate(flag: &str) -> Option<&'static str> {
     Some(match flag {
         "bandwidth" | "bw" => "`--rate 200Mbit/s`",
         "delay" | "latency" => "`--rtt 40ms`, there and back",
-        "limit" | "queue" => "`--buffer '100 packets'`, or in bytes, time or `1BDP`",
+        "limit" => "`--buffer '100 packets'`, or in bytes, time or `1BDP`",
+        "reorder" => "`--set 'path.reorder={ probability = 0.01, extra = \"5ms\" }'`",
+        "duplicate" | "corrupt" => "there is none: the path loses and reorders packets",
+        _ if flag.starts_with(|c: char| c.is_ascii_digit()) => "nothing of a path is below zero",
         _ if flag.len() == 1 => {
             "the command follows `--`: `fullpipe emulate --rate 1Gbit/s --rtt 40ms -- iperf3 -c ...`"
         }

@@ -36,15 +36,15 @@ pub struct Send {
 
     /// Duration of the test [default: 10s; that of --test]; with --size or a file: give up after
     /// this time [default: 24h]
-    #[arg(long, short, value_name = "TIME")]
+    #[arg(long, short, value_name = "TIME", allow_negative_numbers = true)]
     pub time: Option<String>,
 
     /// Amount to send from memory, per stream, as `20GB` or `1000 segments`
     #[arg(long, short = 'n', value_name = "SIZE", conflicts_with = "to")]
     pub size: Option<String>,
 
-    /// Congestion control; see `fullpipe list stacks` [default: cubic]; with --test: of every flow,
-    /// or, repeated, of one flow each
+    /// Congestion control; see `fullpipe list stacks`: `bbr` is BBRv3, `bbr-linux` Linux's own
+    /// BBRv1 [default: cubic]; with --test: of every flow, or, repeated, of one flow each
     #[arg(long, short, visible_short_alias = 'C', value_name = "STACK")]
     pub stack: Vec<String>,
 

@@ -145,8 +145,12 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .or_else(|_| bare.parse().map(|ip: IpAddr| SocketAddr::new(ip, PORT)))
         .map_err(|_| {
-            "expected an address of this host, as `192.0.2.7`, `192.0.2.7:7000` or `[::1]:7000`"
-                .to_owned()
+            let expected =
+                "expected an address of this host, as `192.0.2.7`, `192.0.2.7:7000` or `[::1]:7000`";
+            match text.parse::<u16>() {
+                Ok(port) => format!("{expected}\n\n  hint: write `'[::]:{port}'`: every address"),
+                Err(_) => expected.to_owned(),
+            }
         })
 }
 
@@ -183,6 +187,7 @@ mod tests {
         assert_eq!(at("[::1]").unwrap(), "[::1]:6220");
         assert_eq!(at("[::1]:7000").unwrap(), "[::1]:7000");
         assert!(at("host.example").is_err());
+        assert!(at("5201").unwrap_err().contains("write `'[::]:5201'`"));
     }
 
     #[test]

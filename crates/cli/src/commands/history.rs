@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fullpipe_metrics::{Expression, METRICS, unit};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
-use fullpipe_results::history::{History, Judged, Record, Verdict};
+use fullpipe_results::history::{History, Judged, Record, SMALL, Verdict};
 
 use crate::args::{self, HistoryFormat};
 use crate::commands::list::unknown;
@@ -132,7 +132,11 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
             out.push('\n');
             let mut of_kind = judged.iter().filter(|j| j.kind == kind).peekable();
             out += &match of_kind.peek() {
-                Some(_) => verdicts(of_kind).text(),
+                Some(_) => format!(
+                    "{}as before: in the range, or within {} % of the mean\n",
+                    verdicts(of_kind).text(),
+                    number(100.0 * SMALL, 2)
+                ),
                 None => "nothing to compare: no run of these is whole and valid\n".to_owned(),
             };
         }

@@ -146,7 +146,13 @@ fn allowed(args: &Serve) -> Result<Allowed, Failure> {
 /// Of the file, of the environment, or none where that is safe or wanted.
 fn find_key(args: &Serve, listen: SocketAddr) -> Result<Key, Failure> {
     if let Some(path) = &args.key {
-        return Key::from_file(path).map_err(|e| key_failure(&e));
+        return Key::from_file(path).map_err(|e| match path.exists() {
+            true => key_failure(&e),
+            false => key_failure(&e).hint(format!(
+                "`fullpipe serve --new-key {}` makes one",
+                path.display()
+            )),
+        });
     }
     match Key::from_environment() {
         Some(_) if args.open => {

@@ -177,9 +177,21 @@ fn the_habits_of_iperf3_are_answered() {
     for (args, hint) in [
         (&["-t", "5"][..], "write `5s`"),
         (&["-i", "1"], "write `1s`"),
-        (&["-b", "100M"], "write \"100Mbit/s\""),
-        (&["-n", "1G"], "write \"1GB\""),
-        (&["-w", "8M"], "write \"8MB\""),
+        (&["-b", "100M"], "write `100Mbit/s`"),
+        (&["-n", "1G"], "write `1GiB`"),
+        (&["-w", "8M"], "write `8MiB`"),
+        (
+            &["-t", "5", "-i", "1", "-b", "100M", "-w", "8M"],
+            "--time: write `5s`",
+        ),
+        (&["-t", "-5"], "write for example"),
+        (&["-n", "0"], "no amount"),
+        (&["-l", "128K"], "there is none: programs"),
+        (&["--json-stream"], "`--format ndjson`"),
+        (&["--fq-rate", "1G"], "`--bitrate RATE`"),
+        (&["--cport", "5000"], "there is none: the kernel"),
+        (&["--pacing-timer", "1"], "there is none: every packet"),
+        (&["--forceflush"], "there is none: every line"),
         // By the name that is in the list.
         (&["-C", "bbr2"], "did you mean `bbr`? known: "),
         (&["-V"], "`-v` says more"),
@@ -193,8 +205,8 @@ fn the_habits_of_iperf3_are_answered() {
         (&["--connect-timeout", "5"], "there is none: a host"),
         (&["-p", "5201"], "a port follows the host"),
         (&["-u"], "datagrams are cross traffic"),
-        (&["-M", "1400"], "`--set path.mtu=9000`"),
-        (&["-O", "2"], "`--set measure.warmup=2s`"),
+        (&["-M", "1400"], "`--set path.mtu=1452`"),
+        (&["-O", "2"], "`--set measure.warmup=3s`"),
         (&["-Z"], "`--mode bulk`"),
         (&["-A", "1"], "`--pin CPU`"),
         (&["-d"], "`--bidir`"),
@@ -252,7 +264,10 @@ fn the_habits_of_scp_and_ping_are_answered() {
         (&["ping", "127.0.0.1", "-W", "2"], "there is none: a probe"),
         (&["serve", "-1"], "serves until Ctrl-C"),
         (&["-c", "127.0.0.1"], "`fullpipe send HOST`"),
-        (&["-s"], "`fullpipe serve`"),
+        (&["-s"], "`fullpipe serve --key FILE`"),
+        (&["-D"], "`fullpipe serve --key FILE`"),
+        (&["serve", "5201"], "`--listen '[::]:5201'`"),
+        (&["serve", "--listen", "5201"], "`'[::]:5201'`"),
         (&["serve", "--max-rate", "1G"], "write `1Gbit/s`"),
         (&["serve", "--max-duration", "60"], "write `60s`"),
         (&["observe", "--interval", "0.5"], "write `0.5s`"),
@@ -325,6 +340,20 @@ fn the_habits_of_scp_and_ping_are_answered() {
             ended.stderr
         );
     }
+}
+
+#[test]
+fn a_key_that_is_not_there_is_answered_with_how_to_make_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = fullpipe(dir.path(), &["serve", "--key", "nofile"]);
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended
+            .stderr
+            .contains("hint: `fullpipe serve --new-key nofile` makes one"),
+        "{}",
+        ended.stderr
+    );
 }
 
 /// A name of another tool's is not taken for a slip of a name that only looks like it.

@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::result::{Estimates, RunResult};
 use crate::store::{ResultDir, StoreError};
 
-pub use judge::{Judged, Verdict};
+pub use judge::{Judged, SMALL, Verdict};
 pub use moment::Moment;
 
 /// What a directory holds of runs.

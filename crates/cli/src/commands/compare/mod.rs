@@ -175,7 +175,11 @@ fn settings(of: [&Manifest; 2]) -> String {
             m.set.as_deref().unwrap_or_default(),
         )
     });
-    let differing = differing_keys(a, b);
+    let mut differing = differing_keys(a, b);
+    if of.iter().all(|m| m.peer.is_some()) {
+        // Of a network it is what the handshake took, and nobody's setting.
+        differing.retain(|(key, ..)| key != MEASURED);
+    }
     let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
     let mut out = String::new();
     for (key, a, b) in differing.iter().take(MOST_KEYS) {
@@ -189,6 +193,9 @@ fn settings(of: [&Manifest; 2]) -> String {
     }
     out
 }
+
+/// Key that `send` writes into its scenario.
+const MEASURED: &str = "path.rtt";
 
 /// Of two scenarios that are not the same at all nearly every key differs.
 const MOST_KEYS: usize = 8;
@@ -213,7 +220,11 @@ pub fn left_out(cases: &[Params]) -> String {
     if cases.is_empty() {
         return String::new();
     }
-    let cases: Vec<String> = cases.iter().map(|p| format!("  {p}\n")).collect();
+    let named = |p: &Params| match p.to_string() {
+        none if none.is_empty() => "  the only case\n".to_owned(),
+        some => format!("  {some}\n"),
+    };
+    let cases: Vec<String> = cases.iter().map(named).collect();
     format!(
         "left out, because a run was not what the scenario says (`--with-flagged` counts them):\n{}",
         cases.concat()

@@ -5,6 +5,7 @@ mod document;
 mod memory;
 mod named;
 pub mod ping;
+mod quantities;
 pub mod target;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +45,7 @@ fn is_file(text: &str) -> bool {
 
 /// Runs the command.
 pub fn send(args: &Send) -> Result<Exit, Failure> {
+    quantities::check(args)?;
     if let Some((to, more)) = args.to.split_last() {
         return copy::copy(args, more, to);
     }
