@@ -1,11 +1,13 @@
 //! What a name on the command line stands for: a built-in scenario or study, or a file.
 
-use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
+use std::{fs, io};
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::scenario::{Overrides, Scenario};
 use super::study::Study;
+use super::value::nearest;
 use super::{assemble, builtin, study};
 
 /// What a name or a path stands for.
@@ -57,9 +59,16 @@ pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> 
             hint: Some(hint),
         }])
     };
-    let known = || match builtin::nearest_name(name_or_path) {
-        Some(near) => format!("did you mean the built-in scenario `{near}`?"),
-        None => format!(
+    let near = || {
+        (
+            nearest_file(name_or_path),
+            builtin::nearest_name(name_or_path),
+        )
+    };
+    let known = || match near() {
+        (Some(file), _) => format!("did you mean `{file}`?"),
+        (_, Some(near)) => format!("did you mean the built-in scenario `{near}`?"),
+        (None, None) => format!(
             "built-in scenarios: {}",
             builtin::names().collect::<Vec<_>>().join(", ")
         ),
@@ -90,6 +99,26 @@ pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> 
     };
     Ok((text, origin.to_owned()))
 }
+
+/// The file beside a path that is not there whose name is nearest to its.
+fn nearest_file(path: &str) -> Option<String> {
+    let path = Path::new(path);
+    let name = path.file_name()?.to_str()?;
+    let dir = path.parent()?;
+    let beside = match dir.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => dir,
+    };
+    let files = fs::read_dir(beside).ok()?.take(MOST_FILES).flatten();
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    let stem = |name: &str| name.strip_suffix(".toml").map(str::to_owned);
+    let stems: Vec<String> = names.filter_map(|name| stem(&name)).collect();
+    let near = nearest(&stem(name)?, stems.iter().map(String::as_str))?;
+    Some(dir.join(format!("{near}.toml")).display().to_string())
+}
+
+/// Files that are looked at for the nearest name.
+const MOST_FILES: usize = 1000;
 
 /// Everything that comes in, kept: it can be read once, and a scenario is asked for several times.
 fn standard_input() -> io::Result<Vec<u8>> {

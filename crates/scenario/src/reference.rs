@@ -148,7 +148,8 @@ payload: 1448 bytes a segment at an mtu of 1500 with time stamps.
 `[matrix]`, `where` and `--set key=value` name keys by their path: `duration`, `path.rate`, `measure.warmup`,
 `flow.<name>.stack`, `flow.*.stack` for all flows, `flow.stack` if there is one flow, `flow.main.drop.probability` inside a
 table; `traffic.<name>.load` and `link.<name>.rate` in the same way. `--set` takes a TOML value, or text without quotes; for a key of `[matrix]` it replaces the list by one value, and
-expectations about the other values do not apply.
+expectations about the other values do not apply. Where named cases set the key too, it holds in all of them, and
+expectations about those that set another value do not apply.
 
 `[[matrix.case]]` is an axis whose values have a name and set several keys at once; so are tables of any other name, as in
 `[[matrix.first]]`, and several such axes multiply:

@@ -19,6 +19,8 @@ pub struct Scenario {
     pub origin: String,
     /// Read with `--quick`.
     pub quick: bool,
+    /// The file has a `[quick]`.
+    pub has_quick: bool,
     /// What `--set` changed in it: keys and values, in order.
     pub set: Vec<(String, String)>,
     /// Seeds of the runs of every case.

@@ -220,6 +220,9 @@ pub fn load(
     for warning in scenarios.iter().flat_map(|s| &s.warnings) {
         output::warning(&warning.to_string());
     }
+    if overrides.quick && !scenarios.iter().any(|s| s.has_quick) {
+        output::warning("--quick changes nothing: there is no [quick] in what is run");
+    }
     Ok((scenarios, studies))
 }
 

@@ -100,6 +100,7 @@ pub(super) fn scenario(
         names: &names,
     };
     let mut whole = None;
+    let has_quick = quick.is_some();
     if let Some(Free(entries)) = quick {
         if overrides.quick {
             whole = Some(draft.clone());
@@ -180,6 +181,7 @@ pub(super) fn scenario(
         let left_out = lines.filter(|line| expectations.iter().all(|e| e.line != *line));
         let left_out: Vec<usize> = left_out.collect();
         if reader.findings.faults.is_empty() {
+            warnings.append(&mut reader.findings.warnings);
             warnings.sort_by_key(|warning| warning.at);
             for (case, baseline) in cases.iter_mut().zip(baselines) {
                 case.baseline = baseline;
@@ -195,6 +197,7 @@ pub(super) fn scenario(
                 text: text.to_owned(),
                 origin: origin.to_owned(),
                 quick: overrides.quick,
+                has_quick,
                 set: overrides.set.clone(),
                 seeds,
                 cases,

@@ -95,7 +95,12 @@ impl Pick {
     /// True if `--set` has replaced values of one of these axes.
     pub fn is_narrowed(&self, axes: &[Axis]) -> bool {
         let mut values = self.values.iter();
-        values.any(|(axis, _)| !axes[*axis].replaced.is_empty())
+        values.any(|(axis, _)| {
+            let Axis {
+                replaced, values, ..
+            } = &axes[*axis];
+            !replaced.is_empty() || values.iter().any(|value| value.overruled)
+        })
     }
 }
 
@@ -188,7 +193,7 @@ impl<T> Referring<'_, T> {
     }
 }
 
-/// Position of a value on an axis; `Some(None)` if `--set` has replaced it.
+/// Position of a value on an axis; `Some(None)` if `--set` has replaced or overruled it.
 fn axis_value(
     choice: Choice,
     axis: &Axis,
@@ -204,7 +209,7 @@ fn axis_value(
     };
     let at = |values: &[AxisValue]| values.iter().position(|v| v.canonical == canonical);
     if let Some(v) = at(&axis.values) {
-        return Some(Some(v));
+        return Some(Some(v).filter(|v| !axis.values[*v].overruled));
     }
     if at(&axis.replaced).is_some() {
         return Some(None);

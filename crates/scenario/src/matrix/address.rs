@@ -3,7 +3,7 @@
 use super::{Config, Names, Section};
 use crate::document::shorten;
 use crate::keys::{Measures, Path, Top};
-use crate::value::{Field, Key, Kind, Record, Table, Value, nearest, nested, other_word};
+use crate::value::{Field, Key, Kind, Record, Table, Value, meant, nearest, nested, other_words};
 
 /// What a dotted key names.
 #[derive(Clone, Debug)]
@@ -40,10 +40,11 @@ impl Address {
         let mut parts = text.split('.');
         let unknown = || {
             let all = all_keys(names);
-            let near = meant(text, &all).or_else(|| nearest(text, all.iter().map(String::as_str)));
+            let near =
+                slip_of(text, &all).or_else(|| nearest(text, all.iter().map(String::as_str)));
             let hint = near.map_or_else(
                 || "keys look like `path.rate`, `flow.main.stack` or `duration`".to_owned(),
-                |near| format!("did you mean `{near}`?"),
+                |near| meant(text, near),
             );
             ("unknown key".to_owned(), Some(hint))
         };
@@ -187,6 +188,18 @@ fn put(record: &mut Record, chain: &[&'static Key], field: &Field) -> Result<(),
             },
         );
     }
+    // `queue = "codel"` is `{kind = "codel"}`.
+    if let (Some(Value::Word(kind)), Some(name)) = (
+        record.field(key).map(|field| field.value.clone()),
+        find(inner, "kind"),
+    ) {
+        let at = record.place(key);
+        let mut table = Record::empty(inner, at);
+        let value = Value::Word(kind);
+        table.set(name, Field { value, at });
+        let value = Value::Record(table);
+        record.set(key, Field { value, at });
+    }
     match record.field_mut(key).map(|field| &mut field.value) {
         Some(Value::Record(inner)) => put(inner, rest, field),
         Some(Value::List(items)) => match items.as_mut_slice() {
@@ -209,7 +222,7 @@ pub(super) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
 
 /// The key that is named without its table, or by the word that other tools have for it: of a table
 /// itself before one of a table inside it.
-fn meant<'a>(text: &str, all: &'a [String]) -> Option<&'a str> {
+fn slip_of<'a>(text: &str, all: &'a [String]) -> Option<&'a str> {
     let (table, name) = text.rsplit_once('.').unwrap_or(("", text));
     let of = |name: &str| {
         let known = all.iter().filter(|key| match key.rsplit_once('.') {
@@ -219,7 +232,7 @@ fn meant<'a>(text: &str, all: &'a [String]) -> Option<&'a str> {
         known.min_by_key(|key| depth(key)).map(String::as_str)
     };
     let own = of(name);
-    let other = other_word(name).and_then(of);
+    let other = other_words(name).find_map(of);
     match (own, other) {
         (Some(own), Some(other)) if depth(other) < depth(own) => Some(other),
         (own, other) => own.or(other),

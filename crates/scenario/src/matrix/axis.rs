@@ -28,6 +28,8 @@ pub(crate) struct AxisValue {
     pub plain: String,
     pub json: serde_json::Value,
     pub canonical: String,
+    /// `--set` changes a key that it sets: its name no longer says what runs.
+    pub overruled: bool,
 }
 
 impl Axis {
@@ -69,6 +71,7 @@ impl AxisValue {
             plain,
             json: node.json(),
             canonical,
+            overruled: false,
         })
     }
 }

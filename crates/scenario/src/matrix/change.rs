@@ -4,7 +4,7 @@ use super::address::{Address, Relation, Scope};
 use super::axis::{Axis, AxisValue, refuse_twins};
 use super::read::{flatten, items};
 use super::{Config, Names};
-use crate::document::{Data, Entry, Node, shorten};
+use crate::document::{Data, Entry, Fault, Node, shorten};
 use crate::keys::TrafficKeys;
 use crate::value::{Field, Kind, Reader, did_you_mean};
 
@@ -21,6 +21,11 @@ pub(crate) struct Draft<'a> {
 impl Draft<'_> {
     /// Applies one `--set`: to the axis of that key, or to the tables, or after all axes.
     pub fn set(&mut self, reader: &mut Reader<'_>, key: &str, node: &Node) {
+        self.put(reader, key, node, true);
+    }
+
+    /// The same of `[quick]`, whose author has named the cases, too, if not `by_hand`.
+    fn put(&mut self, reader: &mut Reader<'_>, key: &str, node: &Node, by_hand: bool) {
         let whole = node.at;
         let bundled = |axis: &&mut Axis| axis.names.is_none() && axis.key == key;
         if let Some(axis) = self.axes.iter_mut().find(bundled) {
@@ -53,6 +58,19 @@ impl Draft<'_> {
         };
         let mut inside = false;
         for axis in &mut self.axes {
+            if by_hand && axis.names.is_none() && overrule(axis, &address, &value) {
+                reader.findings.warnings.push(Fault {
+                    at: whole,
+                    key: shorten(key),
+                    shows_value: true,
+                    message: format!(
+                        "values of `{}` set this too: it runs in place of what they are named for, \
+                         and expectations about these do not apply",
+                        axis.key
+                    ),
+                    hint: None,
+                });
+            }
             for other in &axis.addresses {
                 match address.relation(other) {
                     Relation::Apart => {}
@@ -100,7 +118,7 @@ impl Draft<'_> {
             };
             let Some(axis) = self.axes.iter_mut().find(|axis| same(axis)) else {
                 match address {
-                    Ok(_) => self.set(reader, &key, node),
+                    Ok(_) => self.put(reader, &key, node, false),
                     Err((message, hint)) => reader.refuse_key(name_at, &full, message, hint),
                 }
                 continue;
@@ -128,6 +146,22 @@ impl Draft<'_> {
             }
         }
     }
+}
+
+/// Marks the values of an axis that set this key otherwise; true if there is one.
+fn overrule(axis: &mut Axis, address: &Address, new: &AxisValue) -> bool {
+    let [(_, new)] = new.sets.as_slice() else {
+        return false;
+    };
+    let differs = |(other, field): &(Address, Field)| match address.relation(other) {
+        Relation::Apart => false,
+        Relation::Same => field.value.canonical() != new.value.canonical(),
+        Relation::Inside | Relation::Around | Relation::Crossing => true,
+    };
+    for value in &mut axis.values {
+        value.overruled |= value.sets.iter().any(differs);
+    }
+    axis.values.iter().any(|value| value.overruled)
 }
 
 /// The value of this name.

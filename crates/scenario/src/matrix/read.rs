@@ -175,6 +175,7 @@ fn bundles(reader: &mut Reader<'_>, name: &str, items: &[Node], full: &str, name
             sets,
             at,
             canonical: name.clone(),
+            overruled: false,
             plain: name,
             json,
         });

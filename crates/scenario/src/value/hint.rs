@@ -12,48 +12,59 @@ pub(super) fn unknown_key_hint(
     sections: &[Section],
 ) -> (String, Option<&'static str>) {
     let names = || keys.iter().map(|key| key.name);
-    let other_word = other_word(name).filter(|word| names().any(|name| name == *word));
-    if let Some(word) = other_word {
-        return (format!("did you mean `{word}`?"), Some(word));
+    let own = other_words(name).find(|word| names().any(|name| name == *word));
+    if let Some(word) = own {
+        return (meant(name, word), Some(word));
     }
+    if let Some(home) = home(name, sections) {
+        return (format!("`{name}` belongs {home}"), None);
+    }
+    if let Some(near) = nearest(name, names()) {
+        return (meant(name, near), Some(near));
+    }
+    let elsewhere = other_words(name).find_map(|word| Some((word, home(word, sections)?)));
+    let hint = match elsewhere {
+        Some((word, home)) => format!("did you mean `{word}`? it belongs {home}"),
+        None => format!("known: {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    (hint, None)
+}
+
+/// Where a key belongs, if any table has it.
+fn home(name: &str, sections: &[Section]) -> Option<String> {
     let has = |(_, keys): &&Section| keys.iter().any(|key| key.name == name);
     let homes: Vec<&str> = sections.iter().filter(has).map(|(home, _)| *home).collect();
-    match homes.split_last() {
-        None => {}
-        Some((&"", [])) => {
-            let hint = format!("`{name}` belongs at the top of the file, before the first table");
-            return (hint, None);
-        }
-        Some((only, [])) => return (format!("`{name}` belongs in {only}"), None),
-        Some((last, first)) => {
+    Some(match homes.split_last()? {
+        (&"", []) => "at the top of the file, before the first table".to_owned(),
+        (only, []) => format!("in {only}"),
+        (last, first) => {
             let name_of = |home: &&str| match *home {
                 "" => "the top of the file".to_owned(),
                 home => home.to_owned(),
             };
             let first: Vec<String> = first.iter().map(name_of).collect();
-            let hint = format!(
-                "`{name}` belongs in {} or {}",
-                first.join(", "),
-                name_of(last)
-            );
-            return (hint, None);
+            format!("in {} or {}", first.join(", "), name_of(last))
         }
-    }
-    match nearest(name, names()) {
-        Some(near) => (format!("did you mean `{near}`?"), Some(near)),
-        None => (
-            format!("known: {}", names().collect::<Vec<_>>().join(", ")),
-            None,
-        ),
+    })
+}
+
+/// The question whether this key was meant by a name.
+pub fn meant(name: &str, key: &str) -> String {
+    let last = |text: &str| text.rsplit('.').next().unwrap_or_default().to_owned();
+    match (last(name).as_str(), last(key).as_str()) {
+        ("delay" | "latency", "rtt") => {
+            format!("did you mean `{key}`? it is both ways: twice the delay of one")
+        }
+        _ => format!("did you mean `{key}`?"),
     }
 }
 
-/// The key for which other tools have this word.
-pub fn other_word(name: &str) -> Option<&'static str> {
-    let (_, key) = OTHER_WORDS
+/// The keys for which other tools have this word.
+pub fn other_words(name: &str) -> impl Iterator<Item = &'static str> {
+    let known = OTHER_WORDS
         .iter()
-        .find(|(words, _)| words.contains(&name))?;
-    Some(key)
+        .filter(move |(words, _)| words.contains(&name));
+    known.map(|(_, key)| *key)
 }
 
 /// Words of netem, iperf3, mahimahi and ns-3, and the keys that say the same.
@@ -70,6 +81,7 @@ const OTHER_WORDS: &[(&[&str], &str)] = &[
         "rate",
     ),
     (&["delay", "latency", "ping", "base_rtt"], "rtt"),
+    (&["delay", "by"], "extra"),
     (&["qdisc", "aqm", "discipline"], "queue"),
     (&["queue_size", "queue_length", "limit", "qlen"], "buffer"),
     (&["loss_rate", "plr", "drop_rate", "packet_loss"], "loss"),
@@ -90,6 +102,8 @@ const OTHER_WORDS: &[(&[&str], &str)] = &[
     (&["bytes", "length", "file_size"], "size"),
     (&["time", "seconds"], "duration"),
     (&["warm_up", "omit", "skip"], "warmup"),
+    (&["pto", "probe", "tail_loss_probe"], "tlp"),
+    (&["reo_wnd", "reorder_window", "dupthresh"], "reordering_by"),
 ];
 
 /// The candidate closest to `name`, if close enough to be a slip.

@@ -51,15 +51,19 @@ impl Reader<'_> {
 
     /// Bytes or segments.
     pub(super) fn volume(&mut self, item: Item<'_>) -> Option<Value> {
-        match self.quantity::<Volume>(item)?.0 {
+        let none = [WindowSize::Bytes(Bytes(0)), WindowSize::Segments(0.0)];
+        match self
+            .quantity_of::<Volume>(item, |volume| !none.contains(&volume.0))?
+            .0
+        {
             WindowSize::Bdp(_) => self.unfit(item, "a size is expected in bytes or segments"),
-            WindowSize::Bytes(Bytes(0)) | WindowSize::Segments(0.0) => self.unfit(item, NO_BYTE),
+            volume if none.contains(&volume) => self.unfit(item, NO_BYTE),
             volume => Some(Value::Window(volume)),
         }
     }
 
     pub(super) fn size(&mut self, item: Item<'_>) -> Option<Value> {
-        match self.quantity::<Bytes>(item)? {
+        match self.quantity_of::<Bytes>(item, |bytes| *bytes != Bytes(0))? {
             Bytes(0) => self.unfit(item, NO_BYTE),
             bytes => Some(Value::Bytes(bytes)),
         }

@@ -74,19 +74,25 @@ impl Reader<'_> {
     }
 
     pub(super) fn fraction(&mut self, item: Item<'_>) -> Option<Value> {
+        let message = "a probability or part lies between 0 and 1";
         let Some(x) = number(item.node) else {
+            let percent = match &item.node.data {
+                Data::Text(text) => text.trim().strip_suffix('%'),
+                _ => None,
+            };
+            let percent = percent.and_then(|text| text.trim().parse::<f64>().ok());
+            if percent.is_some_and(|percent| percent > 100.0) {
+                return self.unfit(item, message);
+            }
             let fraction = self.quantity::<Fraction>(item)?;
             return Some(Value::Real(fraction.get()));
         };
         match Fraction::new(x) {
             Some(fraction) => Some(Value::Real(fraction.get())),
-            None => {
-                let message = "a probability or part lies between 0 and 1";
-                match (0.0..=100.0).contains(&x) {
-                    true => self.wrong(item, message, format!("write \"{x}%\" for a percentage")),
-                    false => self.unfit(item, message),
-                }
+            None if (0.0..=100.0).contains(&x) => {
+                self.wrong(item, message, format!("write \"{x}%\" for a percentage"))
             }
+            None => self.unfit(item, message),
         }
     }
 
@@ -130,6 +136,7 @@ impl Reader<'_> {
                 };
             }
             Data::List(items) => items,
+            Data::Float(_) => return self.wrong(item, "a number of seeds is whole", hint),
             _ => {
                 let what = item.node.what();
                 let message = format!("a number or a list of numbers is expected, this is {what}");

@@ -1,6 +1,7 @@
 //! Wrong scenarios and their exact messages.
 
 use std::fmt::Write as _;
+use std::fs;
 
 use fullpipe_scenario::{Overrides, Scenario};
 
@@ -524,6 +525,14 @@ const SETTINGS: &[(&str, &str)] = &[
     ("path.mtu", "67"),
     ("measure.warmup", "2min"),
     ("", "1"),
+    ("path.delay", "20ms"),
+    ("path.queue", "{kind=\"codel\",limit=1000}"),
+    ("path.loss", "101%"),
+    ("path.reorder", "{probability=0.01,delay=\"5ms\"}"),
+    ("seeds", "1.5"),
+    ("flow.main.size", "0"),
+    ("flow.main.pto", "true"),
+    ("flow.main.reo_wnd", "3"),
 ];
 
 /// The list of all stacks grows with every algorithm, and so would the snapshots.
@@ -593,6 +602,11 @@ fn missing_files_and_names() {
             .starts_with("error: no/such/file.toml: no such file or built-in scenario\n  hint: "),
         "{missing}"
     );
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("rec2.toml"), "").unwrap();
+    let beside = load(dir.path().join("rec.toml").to_str().unwrap());
+    let hint = format!("did you mean `{}`?", dir.path().join("rec2.toml").display());
+    assert!(beside.ends_with(&hint), "{beside}");
     let directory = load(".");
     assert!(
         directory.starts_with("error: .: this is a directory, not a scenario\n  hint: "),

@@ -97,7 +97,8 @@ impl Layout {
                 return;
             };
             if path.is_given(&Back::return_loss) && !loss_of_acks && !reverse {
-                let message = "only ACKs cross the way back, and `loss_of_acks` is not set";
+                let message = "only ACKs cross the way back, and these are spared: \
+                               `loss_of_acks = true` in [path] loses them too";
                 path.warn(findings, &Back::return_loss, message);
             }
             let (queue, key) = match &path.back.return_queue {

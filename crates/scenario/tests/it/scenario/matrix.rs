@@ -118,6 +118,15 @@ fn settings() {
     assert_eq!((scenario.cases.len(), scenario.expectations.len()), (3, 1));
     assert_eq!(scenario.cases[2].run_spec(1).flows[0].drops.segments, [41]);
 
+    // A word is the table with that kind.
+    let table = [("path.queue", "{ kind = \"codel\", target = \"1ms\" }")];
+    let word = [("path.queue", "codel"), ("path.queue.target", "1ms")];
+    let queue = |set: &[(&str, &str)]| {
+        let spec = parse(SMALL, set).cases[0].run_spec(1);
+        spec.links[0].discipline.clone()
+    };
+    assert_eq!(queue(&word), queue(&table));
+
     let seeded = |seed, repeat: Option<u32>| {
         Scenario::parse(
             SMALL,
@@ -209,6 +218,22 @@ fn named_cases_set_several_keys() {
         .collect();
     assert_eq!(delays, [Span::from_millis(10); 4]);
     assert_eq!(scenario.cases[0].run_spec(1).flows[0].drops.every, Some(7));
+
+    // A name that says something else is about the case without what was set.
+    let scenario = parse(CASES, &[("path.rtt", "170ms")]);
+    assert_eq!(
+        (scenario.expectations.len(), scenario.warnings.len()),
+        (1, 1)
+    );
+    let scenario = parse(CASES, &[("path.rtt", "20ms")]);
+    assert_eq!(scenario.expectations, []);
+    let said = scenario.warnings[0].to_string();
+    assert!(said.contains("`case` set this too"), "{said}");
+    let scenario = parse(CASES, &[("flow.main.stack", "cubic")]);
+    assert_eq!(
+        (scenario.expectations.len(), scenario.warnings.len()),
+        (1, 0)
+    );
 
     let scenario = parse(CASES, &[("case", "short")]);
     assert_eq!((scenario.cases.len(), scenario.expectations.len()), (2, 0));
