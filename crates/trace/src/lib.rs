@@ -19,7 +19,7 @@ pub mod write;
 pub use columns::{COLUMNS, ColumnSpec};
 pub use read::Trace;
 pub use recording::{Recording, Summary, Tap};
-pub use write::{GROUND, Numbers, Resolution, SCENARIO, TraceWriter, VERSION};
+pub use write::{GROUND, Numbers, Resolution, SCENARIO, TraceWriter, UNITS, VERSION};
 
 use serde::{Deserialize, Serialize};
 

@@ -351,7 +351,11 @@ fn schema(variables: &[String], resolution: Resolution, numbers: Numbers) -> Res
 
 /// All but the flows, which are known at the end.
 fn metadata(meta: &Meta) -> Vec<KeyValue> {
-    let pairs = [(KEY, SCHEMA.to_string())].into_iter().chain(meta.origin());
+    let with_unit = COLUMNS.iter().filter(|c| !c.unit.is_empty());
+    let units = with_unit.map(|c| (c.name.to_owned(), c.unit.into()));
+    let units = serde_json::Value::Object(units.collect()).to_string();
+    let own = [(KEY, SCHEMA.to_string()), (UNITS, units)];
+    let pairs = own.into_iter().chain(meta.origin());
     pairs.map(|(k, v)| KeyValue::new(k.to_owned(), v)).collect()
 }
 
@@ -376,6 +380,8 @@ pub const VERSION: &str = "fullpipe.version";
 pub const GROUND: &str = "fullpipe.ground";
 /// Name of a scenario.
 pub const SCENARIO: &str = "fullpipe.scenario";
+/// A JSON object with the unit of every column that has one.
+pub const UNITS: &str = "fullpipe.units";
 pub(crate) const CASE: &str = "fullpipe.case";
 pub(crate) const SEED: &str = "fullpipe.seed";
 pub(crate) const FLOWS: &str = "fullpipe.flows";

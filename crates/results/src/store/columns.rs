@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fullpipe_metrics as metrics;
+use fullpipe_trace::UNITS;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -213,9 +214,6 @@ const ENDINGS: [(&str, &str); 8] = [
     ("_number", "1"),
 ];
 
-/// Key of the metadata.
-pub(super) const UNITS: &str = "fullpipe.units";
-
 /// A Parquet file that is written group by group.
 pub(super) struct TableWriter<W: Write + Send>(SerializedFileWriter<W>);
 
@@ -223,16 +221,13 @@ impl<W: Write + Send> TableWriter<W> {
     /// For rows with the columns of `like`.
     pub(super) fn new(out: W, like: &Table, origin: &Origin) -> Result<TableWriter<W>> {
         let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
-        let mut metadata: Vec<KeyValue> = Vec::new();
-        if !origin.is_empty() {
-            metadata.extend(origin.iter().map(|(key, value)| pair(key, value.clone())));
-            metadata.push(pair(UNITS, units(like)));
-        }
+        let origin = origin.iter().map(|(key, value)| pair(key, value.clone()));
+        let metadata = origin.chain([pair(UNITS, units(like))]).collect();
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(format!("fullpipe {}", crate::result::VERSION))
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
+            .set_key_value_metadata(Some(metadata))
             .build();
         let writer = SerializedFileWriter::new(out, like.schema()?, Arc::new(properties))?;
         Ok(TableWriter(writer))
@@ -393,6 +388,9 @@ mod tests {
             .collect();
         let units = r#"{"goodput_mbps":"Mbit/s","path.rtt_s":"s"}"#;
         assert_eq!(pairs, [("fullpipe.seed", "7"), ("fullpipe.units", units)]);
+        let alone = SerializedFileReader::new(Bytes::from(t.to_parquet().unwrap())).unwrap();
+        let metadata = alone.metadata().file_metadata().key_value_metadata();
+        assert_eq!(metadata.unwrap()[0].key, UNITS);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::mem;
 use std::sync::Arc;
 
 use fullpipe_run::{FlowOutcome, LookField};
+use fullpipe_trace::UNITS;
 use fullpipe_units::Time;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -18,7 +19,7 @@ use parquet::file::writer::{
 };
 use parquet::schema::types::{ColumnPath, Type};
 
-use super::columns::{Origin, UNITS};
+use super::columns::Origin;
 use crate::result::VERSION;
 
 /// The looks at all flows, one flow after the other; `kept`: which of a flow's are in the table,

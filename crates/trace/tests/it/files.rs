@@ -281,3 +281,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_file_says_the_units_of_its_columns() {
+    let resolution = Resolution::Nanoseconds;
+    let writer = TraceWriter::new(Vec::new(), &meta(), resolution, Numbers::Double).unwrap();
+    let (_, bytes) = writer.finish(0).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    for unit in [r#""rtt_ms":"ms""#, r#""time_s":"s""#, r#""mss":"bytes""#] {
+        assert!(text.contains(unit), "{unit}");
+    }
+    assert!(text.contains("fullpipe.units"));
+}
