@@ -27,6 +27,8 @@ export interface Panel {
 export interface CaseCurves {
   step: number;
   rows: number;
+  /** Time at the begin that means do not count, seconds. */
+  warmup: number;
   /** Middle of every row, seconds. */
   time: Float64Array;
   panels: Panel[];
@@ -78,6 +80,7 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
   const made: CaseCurves = {
     step: curves.step,
     rows: curves.rows,
+    warmup: model.cases[caseIndex]?.warmup_s ?? 0,
     time: middles(curves.rows, curves.step),
     panels: panels.filter((p) => p.traces.length > 0),
   };
@@ -116,7 +119,8 @@ export function laidOver(model: Model, cases: readonly number[], name: (caseInde
     const title = p.key === "cwnd" ? "Congestion window" : p.title;
     return { key: p.key, title, unit: p.unit, traces: traces.filter((t) => t.what === what) };
   });
-  return { step, rows, time: middles(rows, step), panels: panels.filter((p) => p.traces.length > 0) };
+  const warmup = Math.max(...all.map(({ curves }) => curves.warmup));
+  return { step, rows, warmup, time: middles(rows, step), panels: panels.filter((p) => p.traces.length > 0) };
 }
 
 /** A curve on a coarser grid, NaN behind its end. */

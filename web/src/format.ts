@@ -19,17 +19,35 @@ export function metricNumber(value: number | null | undefined, count: boolean, d
   return number(value, digits);
 }
 
-/** Half of an interval, with as many decimals as the value shows. */
-export function halfWidth(half: number, value: string): string {
-  const fraction = /\.(\d+)$/.exec(value)?.[1] ?? "";
-  const decimals = fraction.length;
-  const text = half.toFixed(decimals);
-  // An interval that is narrower than the last digit is not zero.
-  return Number(text) === 0 && half > 0 ? `< ${(10 ** -decimals).toFixed(decimals)}` : grouped(text);
+/** A mean and the half width of its interval: two digits of the interval, the mean down to the same place. Undefined where the interval is so narrow that it says nothing. The rule of the program's tables, crates/report/src/digits.rs; one list of examples tests both. */
+export function withInterval(mean: number, half: number): [string, string] | undefined {
+  if (!(half > NARROW * Math.abs(mean)) || !Number.isFinite(half)) return undefined;
+  // Rounded first: 0.0996 is 0.10, whose last digit is the second decimal.
+  const rounded = half.toExponential(1);
+  const exponent = Number(rounded.split("e")[1]);
+  if (Math.max(Math.abs(mean), Number(rounded)) < SMALL) {
+    const first = mean === 0 ? exponent : Math.floor(Math.log10(Math.abs(mean)));
+    return [mean.toExponential(Math.max(0, first + 1 - exponent)).replace("e+", "e"), rounded];
+  }
+  const decimals = Math.max(0, 1 - exponent);
+  const text = mean.toFixed(decimals);
+  // What is rounded to zero has no sign.
+  return [/[1-9]/.test(text) ? text : text.replace("-", ""), Number(rounded).toFixed(decimals)];
+}
+
+/** Part of its mean from which on an interval is printed. */
+const NARROW = 1e-6;
+/** Smaller numbers are printed with an exponent. */
+const SMALL = 1e-6;
+
+/** `85.2`, `± 1.3`; the second is empty where there is no interval, or one that says nothing. */
+export function meanWords(mean: number | null, half: number, count = false, digits = 4): [string, string] {
+  const both = mean === null ? undefined : withInterval(mean, half);
+  return both ? [grouped(both[0]), `± ${grouped(both[1])}`] : [metricNumber(mean, count, digits), ""];
 }
 
 function grouped(text: string): string {
-  const [whole = "", fraction] = text.replace("-", "").split(".");
+  const [whole = "", fraction] = text.replace(/^-/, "").replace("e-", "e−").split(".");
   const head = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
   const sign = text.startsWith("-") ? "−" : "";
   return sign + (fraction === undefined ? head : `${head}.${fraction}`);

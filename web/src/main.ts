@@ -64,7 +64,8 @@ function start(): void {
       host.append(el("h2", { id: id("title") }, model.scenario.name), about(model.scenario.about));
       main.append(host);
     }
-    part("tables", "Tables", tables(model, opener(i)));
+    const { warmup } = model.scenario;
+    part("tables", "Tables", [...tables(model, opener(i)), warmup === undefined ? undefined : el("p", { class: "note" }, `${warmup}.`)]);
     part("limits", "Host or network", [limitsFigure(model)]);
     part("teeth", "Can they fail?", [teethFigure(model)]);
     part("sawtooth", "Sawtooth", [saws(model, opener(i))]);

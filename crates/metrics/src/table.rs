@@ -33,6 +33,11 @@ impl Metric {
         row(TRAFFIC, name)
     }
 
+    /// A row of the metrics of links.
+    pub const fn link(name: &str) -> &'static Metric {
+        row(LINK, name)
+    }
+
     /// A row of the metrics of a whole case.
     pub const fn case(name: &str) -> &'static Metric {
         row(CASE, name)

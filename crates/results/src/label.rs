@@ -1,5 +1,97 @@
-//! Names of cases for people: only the parameters that differ, and only as much of a key as is
-//! needed.
+//! Names of cases for people: only the parameters that differ, and only as much of a key and of a
+//! table as is needed.
+
+use serde_json::{Map, Value};
+
+use crate::result::{Params, scalar_text};
+
+/// Parameters of cases as text. A value that is a table, `{kind = "codel", ecn = true}`, is its
+/// kind and what tells it from the others of its key: `codel, ecn`. Numbers of a key have one
+/// notation, `1e-4` and `3e-3`.
+pub fn texts<'a>(cases: impl IntoIterator<Item = &'a Params>) -> Vec<Vec<(String, String)>> {
+    let cases: Vec<&Params> = cases.into_iter().collect();
+    let mut texts: Vec<_> = cases.iter().map(|params| params.texts()).collect();
+    let all = cases.iter().flat_map(|params| params.iter());
+    let by_others = all.filter(|(_, v)| v.is_object() || is_small(v));
+    let mut keys: Vec<&str> = by_others.map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let mut values: Vec<&Value> = Vec::new();
+        for value in cases.iter().filter_map(|params| params.get(key)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let short = short(&values);
+        for (params, texts) in cases.iter().zip(&mut texts) {
+            let at = params
+                .get(key)
+                .and_then(|v| values.iter().position(|x| *x == v));
+            let text = texts.iter_mut().find(|(k, _)| k == key);
+            if let (Some(at), Some((_, text))) = (at, text) {
+                text.clone_from(&short[at]);
+            }
+        }
+    }
+    texts
+}
+
+/// The values of a key, tables in short; whole where that would make two of them look alike.
+fn short(values: &[&Value]) -> Vec<String> {
+    // `"codel"` is `{kind = "codel"}`.
+    let table = |value: &Value| match value {
+        Value::Object(table) => Some(table.clone()),
+        Value::String(kind) => Some(Map::from_iter([(KIND.to_owned(), kind.as_str().into())])),
+        _ => None,
+    };
+    let tables: Vec<Option<Map<String, Value>>> = values.iter().map(|v| table(v)).collect();
+    let same = |key: &str, value: &Value| {
+        let mut others = tables.iter().flatten();
+        values.len() > 1 && others.all(|table| table.get(key) == Some(value))
+    };
+    let exponents = values.iter().any(|value| is_small(value));
+    let text = |(value, table): (&&Value, &Option<Map<String, Value>>)| {
+        if let Some(x) = value.as_f64().filter(|x| exponents && *x != 0.0) {
+            return format!("{x:e}");
+        }
+        let Some(table) = table.as_ref().filter(|_| value.is_object()) else {
+            return scalar_text(value);
+        };
+        let kind = table.get(KIND).map(scalar_text);
+        let others = || table.iter().filter(|(key, _)| *key != KIND);
+        let mut words: Vec<String> = kind.into_iter().collect();
+        words.extend(others().filter(|(k, v)| !same(k, v)).map(entry));
+        if words.is_empty() {
+            words.extend(others().map(entry));
+        }
+        words.join(", ")
+    };
+    let short: Vec<String> = values.iter().zip(&tables).map(text).collect();
+    let alone = |text: &String| short.iter().filter(|other| *other == text).count() == 1;
+    match short.iter().all(alone) {
+        true => short,
+        false => values.iter().map(|value| scalar_text(value)).collect(),
+    }
+}
+
+/// `ecn`, `no ecn`, `target 5ms`.
+fn entry((key, value): (&String, &Value)) -> String {
+    let key = key.replace('_', " ");
+    match value {
+        Value::Bool(true) => key,
+        Value::Bool(false) => format!("no {key}"),
+        value => format!("{key} {}", scalar_text(value)),
+    }
+}
+
+/// True of a number that is written with an exponent.
+fn is_small(value: &Value) -> bool {
+    value.is_number() && scalar_text(value).contains('e')
+}
+
+/// The key of a table that names what it is.
+const KIND: &str = "kind";
 
 /// Keys that take more than one value, each with a short heading: the part after the last dot where
 /// that is enough.
@@ -84,6 +176,43 @@ mod tests {
             case(&[("case", "without")]),
         ];
         assert_eq!(labels(&named), ["with a loss", "without"]);
+    }
+
+    /// The order of keys does not matter, and no two values look alike.
+    #[test]
+    fn a_table_is_its_kind_and_what_tells_it_apart() {
+        let of = |values: &[&str]| {
+            let params = |value: &&str| {
+                let value: Value = serde_json::from_str(value).unwrap();
+                Params::new(vec![("path.queue".to_owned(), value)])
+            };
+            let all: Vec<Params> = values.iter().map(params).collect();
+            let texts = texts(&all).into_iter().flatten();
+            texts.map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        let codel = r#"{"kind":"codel","limit":9,"ecn":true}"#;
+        let other = r#"{"ecn":true,"kind":"codel","limit":9}"#;
+        let red = r#"{"kind":"red","limit":9,"ecn":false}"#;
+        let found = of(&[
+            codel,
+            red,
+            r#""codel""#,
+            other,
+            r#"{"kind":"pie","limit":9}"#,
+        ]);
+        let short = ["codel, ecn, limit 9", "red, no ecn, limit 9", "codel"];
+        assert_eq!(found[..3], short);
+        assert_eq!(found[3..], ["codel, ecn, limit 9", "pie, limit 9"]);
+        assert_eq!(of(&[codel, red]), ["codel, ecn", "red, no ecn"]);
+        assert_eq!(of(&[codel]), ["codel, ecn, limit 9"]);
+        assert_eq!(of(&["0.0001", "0.003", "0"]), ["1e-4", "3e-3", "0"]);
+        assert_eq!(of(&["0.001", "0.3"]), ["0.001", "0.3"]);
+        let reordered = r#"{"probability":0.01,"extra":"5ms"}"#;
+        assert_eq!(of(&[reordered, "0"]), ["extra 5ms, probability 0.01", "0"]);
+        assert_eq!(
+            of(&[r#"{"kind":"codel"}"#, r#""codel""#])[0],
+            r#"{"kind":"codel"}"#
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 import { diverging, sequential, textOn, type Theme } from "../colour.ts";
 import type { Cell } from "../csv.ts";
 import { el, scroller } from "../dom.ts";
-import { halfWidth, metricNumber } from "../format.ts";
+import { meanWords } from "../format.ts";
 import { half, type Estimate } from "../model.ts";
 import { mark, rect, svg, text, textWidth, type Mark } from "../svg.ts";
 
@@ -62,9 +62,8 @@ export function colour(value: number, colours: Colours, theme: Theme): string | 
 
 /** What stands in a cell. */
 export function cellText(cell: MatrixCell, m: Pick<CellStyle, "count" | "digits">): { value: string; half: string } {
-  const value = metricNumber(cell.estimate.mean, m.count, m.digits);
-  const h = half(cell.estimate);
-  return { value, half: Number.isFinite(h) ? `± ${halfWidth(h, value)}` : "" };
+  const [value, spread] = meanWords(cell.estimate.mean, half(cell.estimate), m.count, m.digits);
+  return { value, half: spread };
 }
 
 /** The table of the page. Arrow keys move between its cells; Enter opens the cell's case. */
@@ -109,7 +108,7 @@ function cellElement(cell: MatrixCell | undefined, m: CellStyle): HTMLElement {
   const dark = colour(cell.estimate.mean, m.colours, "dark");
   const style = light && dark ? `--l:${light};--lt:${textOn(light)};--d:${dark};--dt:${textOn(dark)}` : undefined;
   const unit = m.unit === "" ? "" : ` ${m.unit}`;
-  const full = `${cell.estimate.mean}${unit}${half === "" ? "" : `, 95 % interval ${cell.estimate.low} to ${cell.estimate.high}`}`;
+  const full = `${cell.estimate.mean}${unit}${Number.isNaN(cell.estimate.low) ? "" : `, 95 % interval ${cell.estimate.low} to ${cell.estimate.high}`}`;
   return el(
     "td",
     { class: light ? "heat" : undefined, style, title: full, tabindex: -1, "data-value": cell.estimate.mean, "data-case": cell.case },

@@ -91,6 +91,7 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
         series: [{ label: "time", value: (_u, t) => (t === null || t === undefined ? "–" : `${number(t)} s`) }, ...panel.traces.flatMap((t) => series(t))],
         bands: bands(panel.traces),
         hooks: {
+          drawClear: [(u) => shade(u, curves.warmup)],
           setSeries: [(u, i, change) => i !== null && change.show !== undefined && switched(u, i, change.show)],
           setScale: [
             (u, key) => {
@@ -168,6 +169,16 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
 }
 
 let serial = 0;
+
+/** The warm-up on a pale ground. */
+function shade(u: uPlot, warmup: number): void {
+  const { left, top, width, height } = u.bbox;
+  const to = Math.min(left + width, u.valToPos(warmup, "x", true));
+  const from = Math.max(left, u.valToPos(0, "x", true));
+  if (warmup === 0 || to <= from) return;
+  u.ctx.fillStyle = css("grid");
+  u.ctx.fillRect(from, top, to - from, height);
+}
 
 /** The name of a curve says whether it is shown; the other end of a range goes with it. */
 function switched(u: uPlot, i: number, show: boolean): void {
@@ -260,6 +271,7 @@ export function drawing(curves: CaseCurves, title: string, [from, to]: readonly 
     const x = xAxis(frame, [from, to], 8, last ? "time, s" : undefined);
     const clip = `${id}-${panel.key}`;
     marks.push(mark("clipPath", { id: clip }, rect(frame.left, frame.top, frame.width, frame.height, "none")));
+    if (curves.warmup > from) marks.push(rect(frame.left, frame.top, Math.min(frame.width, x.scale(curves.warmup) - frame.left), frame.height, "var(--grid)"));
     marks.push(...y.marks, ...x.marks);
     marks.push(mark("g", { "clip-path": `url(#${clip})` }, ...panel.traces.flatMap((t) => band(curves, t, x.scale, y.scale))));
     top += panelHeight + gap;

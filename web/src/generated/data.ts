@@ -54,6 +54,8 @@ export interface Case {
   seeds: number;
   /** Virtual time, seconds. */
   simulated_s: number;
+  /** Time at the begin that means do not count, seconds. */
+  warmup_s?: number;
 }
 
 /** Short flows of one class in one case, all seeds. */
@@ -230,6 +232,8 @@ export interface Scenario {
   unsure?: string;
   /** What is to be said where a real path or its hosts were not what they claim. */
   untrue?: string;
+  /** What the means leave out at the begin of the runs. */
+  warmup?: string;
 }
 
 /** Estimates of one scope: one row per case and name. */

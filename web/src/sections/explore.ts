@@ -84,7 +84,7 @@ export function explore(model: Model): Explore | undefined {
   const shown = figure({
     name: `${model.id}-series`,
     title: "Time series",
-    note: `${seed}Where a run has more rows than the page, a shaded range stands for them: smallest and largest value.`,
+    note: `${seed}${model.cases.some((c) => c.warmup_s !== undefined) ? "The warm-up has a pale ground. " : ""}Where a run has more rows than the page, a shaded range stands for them: smallest and largest value.`,
     hint: "Drag across a panel to zoom, double-click for the whole run.",
     controls: several.length > 0 && cases.length > 1 ? [pickers, laying] : [pickers],
     height: 700,

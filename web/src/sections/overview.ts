@@ -5,7 +5,7 @@ import type { Cell } from "../csv.ts";
 import type { Axis, Expected } from "../generated/data.ts";
 import { el, scroller, unseen } from "../dom.ts";
 import { figure } from "../figure.ts";
-import { counted, halfWidth, metricHead, metricNumber, number, unit } from "../format.ts";
+import { counted, meanWords, metricHead, number, unit } from "../format.ts";
 import { axisLabel, axisWords, half, type Model } from "../model.ts";
 import { line, mark, rect, svg, text, textWidth, toDom, type Mark } from "../svg.ts";
 import { linear } from "../scale.ts";
@@ -117,10 +117,10 @@ function average(values: readonly number[]): number {
   return values.reduce((a, b) => a + b, 0) / values.length;
 }
 
-/** `182.3`, `± 0.4`; or `1 seed`: a figure of merit is never without its spread. */
+/** `182.3`, `± 0.4`; or `1 seed`: a figure of merit has its spread where there is one. */
 export function withSpread(mean: number, halfWidthOf: number, seeds: [number, number], count = false): [string, string] {
-  const value = metricNumber(mean, count);
-  return [value, Number.isFinite(halfWidthOf) ? `± ${halfWidth(halfWidthOf, value)}` : seedsText(seeds)];
+  const [value, spread] = meanWords(mean, halfWidthOf, count);
+  return [value, Number.isFinite(halfWidthOf) ? spread : seedsText(seeds)];
 }
 
 function seedsText([fewest, most]: [number, number]): string {
@@ -190,7 +190,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
   const note = [
     `${ranked.better === "higher" ? "Most" : "Least"} first.`,
     several ? (paired ? `Means over ${counted(cells, "place")} each, as first and as second of every pair; the thin line spans them.` : `Means over ${counted(cells, "case")} each; the thin line spans the cases.`) : "",
-    ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}.` : "One seed: there is no interval.",
+    ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}; without it: the same with every seed, or to a millionth.` : "One seed: there is no interval.",
   ];
   return figure({
     name: `${model.id}-ranking`,
@@ -287,8 +287,7 @@ export function expectationsFigure(model: Model, open: (caseIndex: number) => vo
 
 function row(model: Model, e: Expected, open: (caseIndex: number) => void): HTMLElement {
   const u = unit(model.metric(e.metric, e.of ?? undefined)?.unit ?? "");
-  const observed = number(e.observed);
-  const spread = e.ci95 ? `± ${halfWidth((e.ci95[1] - e.ci95[0]) / 2, observed)}` : "";
+  const [observed, spread] = meanWords(e.observed, e.ci95 ? (e.ci95[1] - e.ci95[0]) / 2 : NaN);
   const label = model.caseLabel(e.case);
   const words = `observed ${observed} ${u}, accepted ${boundText(e.bound)}`;
   return el(

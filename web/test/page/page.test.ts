@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 
 import { contrast, luminance } from "../../src/colour.ts";
 import { parseCsv } from "../../src/csv.ts";
-import { number, parseNumber } from "../../src/format.ts";
+import { meanWords, number } from "../../src/format.ts";
 import { close, file, open, scrollThrough, skip, study } from "./support.ts";
 
 after(close);
@@ -20,7 +20,7 @@ const W = "s4-together";
 const page = (theme: "light" | "dark" = "light", width?: number) => open(join(study().dir, "report.html"), theme, width);
 
 /** Goodput of a case of the result, by its parameters. */
-function cases(scenario: string, metric: (c: any) => number): Map<string, number> {
+function cases<T>(scenario: string, metric: (c: any) => T): Map<string, T> {
   return new Map(study().result(scenario).cases.map((c: any) => [Object.values(c.params).join(" "), metric(c)]));
 }
 
@@ -37,14 +37,14 @@ test("it opens without a network and without an error", { skip }, async () => {
 test("cells have the numbers of result.json, and colours that grow with them", { skip }, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
-  const wanted = cases("throughput", (c) => c.flows[0].goodput_mbps);
+  const wanted = cases("throughput", (c): [number, [number, number]] => [c.flows[0].goodput_mbps, c.flows[0].goodput_mbps_ci95]);
   const read = await tab.locator(`figure[data-name="${T}-throughput"] table`).evaluate((t) => {
     const table = t as HTMLTableElement;
     const heads = [...table.tHead!.rows].map((row) => [...row.querySelectorAll("th:not(.corner)")].flatMap((h) => Array.from({ length: (h as HTMLTableCellElement).colSpan }, () => h.textContent!)));
     return [...table.tBodies[0]!.rows].flatMap((row) =>
       [...row.querySelectorAll("td")].map((td, c) => ({
         key: [row.querySelector("th")!.textContent!, ...heads.map((h) => h[c]!)],
-        text: td.querySelector(".value")!.textContent!,
+        texts: [td.querySelector(".value")!.textContent!, td.querySelector(".half")?.textContent ?? ""],
         exact: Number(td.dataset["value"]),
         colour: getComputedStyle(td).backgroundColor,
         scope: row.querySelector("th")!.scope,
@@ -57,9 +57,9 @@ test("cells have the numbers of result.json, and colours that grow with them", {
     const [stack, rtt, window] = cell.key;
     const value = wanted.get(`${stack} ${window} ${rtt!.replace(" ", "")}`);
     assert.ok(value !== undefined, cell.key.join(" "));
-    assert.equal(cell.exact, value);
-    assert.equal(cell.text, number(value));
-    assert.ok(Math.abs(parseNumber(cell.text) - value) <= 0.0006 * Math.abs(value));
+    const [mean, [low, high]] = value;
+    assert.equal(cell.exact, mean);
+    assert.deepEqual(cell.texts, meanWords(mean, (high - low) / 2));
     assert.equal(cell.scope, "row");
   }
   const sorted = [...read].sort((a, b) => a.exact - b.exact);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import examples from "../../../crates/report/src/digits.json";
 import { csv, parseCsv } from "../../src/csv.ts";
-import { halfWidth, metricHead, metricNumber, number, parseNumber, slug } from "../../src/format.ts";
+import { meanWords, metricHead, metricNumber, number, parseNumber, slug, withInterval } from "../../src/format.ts";
 import { linear, logTicks, niceDomain, tickText, ticks } from "../../src/scale.ts";
 
 test("numbers keep their digits", () => {
@@ -28,11 +29,13 @@ test("a printed number is the value to its digits", () => {
   }
 });
 
-test("a half width has the decimals of its value", () => {
-  assert.equal(halfWidth(0.1234, "191.1"), "0.1");
-  assert.equal(halfWidth(0.01, "191.1"), "< 0.1");
-  assert.equal(halfWidth(0, "191.1"), "0.0");
-  assert.equal(halfWidth(3.2, "1234"), "3");
+test("a mean stops where its interval begins, as in the program's tables", () => {
+  for (const [mean, half, ...texts] of examples) assert.deepEqual(withInterval(mean as number, half as number) ?? [], texts, `${mean} ${half}`);
+  assert.deepEqual(meanWords(199.6523, 0.288), ["199.65", "± 0.29"]);
+  assert.deepEqual(meanWords(199.9, 0), ["199.9", ""]);
+  assert.deepEqual(meanWords(5.657e-5, 1.2e-6), ["0.0000566", "± 0.0000012"]);
+  assert.deepEqual(meanWords(-2.5132e-9, 9.9e-10), ["−2.51e−9", "± 9.9e−10"]);
+  assert.deepEqual(meanWords(36, NaN, true), ["36", ""]);
 });
 
 test("names", () => {

@@ -85,8 +85,9 @@ pub struct Print {
     #[arg(long, value_name = "FAMILY|FILE")]
     pub font: Option<String>,
 
-    /// Size of the letters, points
+    /// Size of the letters on paper of this `--width`, points
     #[arg(long, value_name = "POINTS", default_value_t = 9.0, value_parser = points)]
+    #[arg(requires = "width")]
     pub font_size: f64,
 
     /// Without headline: a paper has a caption
@@ -128,6 +129,8 @@ pub enum TableKind {
     Table,
     /// The table of short flows, datagrams and pings; as CSV every metric with its interval
     Traffic,
+    /// The table of links: waits, queues, drops; as CSV every metric with its interval
+    Links,
     /// A row for each flow and seed with every metric, for a spreadsheet or for statistics
     Runs,
     /// The expectations with what was observed
@@ -140,6 +143,7 @@ impl TableKind {
         match self {
             Self::Table => "flows",
             Self::Traffic => "traffic",
+            Self::Links => "links",
             Self::Runs => "runs",
             Self::Expectations => "expectations",
         }

@@ -313,6 +313,7 @@ mod tests {
             ground: ground.to_owned(),
             kernel: None,
             brought: Vec::new(),
+            warmup: None,
             untrue: untrue.map(str::to_owned),
             test_bed: None,
         };

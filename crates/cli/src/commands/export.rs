@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fullpipe_report::export::{Form, Wanted, export as write};
-use fullpipe_results::store::ResultDir;
+use fullpipe_report::export::{ExportError, Form, Wanted, export as write};
+use fullpipe_results::store::{ResultDir, StoreError};
 
 use crate::args::{Export, ExportFormat};
 use crate::exit::{Exit, Failure};
@@ -24,8 +24,10 @@ pub fn export(args: &Export) -> Result<Exit, Failure> {
         tcp_info: args.tcp_info,
     };
     let mut bytes = Vec::new();
-    write(&args.source, &wanted, &mut bytes)
-        .map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    write(&args.source, &wanted, &mut bytes).map_err(|error| match error {
+        ExportError::Store(error @ StoreError::NoResult { .. }) => error.into(),
+        error => Failure::new(Exit::Usage, error.to_string()),
+    })?;
     match &args.out {
         None => output::bytes(&bytes)?,
         Some(path) => {

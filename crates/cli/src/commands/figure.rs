@@ -8,7 +8,7 @@ use fullpipe_cc::registry::nearest;
 use fullpipe_metrics::{Expression, Metric, Scope, find, is_variable, names_of, scope_of};
 use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask, chosen};
 use fullpipe_report::figure::{Rows, Style};
-use fullpipe_results::result::{ExpectationResult, RunResult};
+use fullpipe_results::result::{ExpectationResult, Params, RunResult};
 use fullpipe_results::store::{Manifest, ResultDir};
 
 use crate::args::{Drawn, Figure, TableKind};
@@ -131,8 +131,9 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
     let form = picture.as_ref().map(|picture| picture.form);
     let dir = ResultDir::open(&args.dir)?;
     let result = dir.result()?;
-    let all: Vec<_> = result.cases.iter().map(|c| c.params.texts()).collect();
+    let all: Vec<&Params> = result.cases.iter().map(|c| &c.params).collect();
     let cases = chosen(&all, &args.only).map_err(refused)?;
+    let warmup = result.warmup();
     let Some(text) = table_text(&dir, result, &cases, (kind, form), &args.metric)? else {
         let message = format!("`{}` has no {}", args.dir.display(), kind.of());
         let failure = Failure::new(Exit::Usage, message);
@@ -141,6 +142,9 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
             false => failure.hint("without `--where` all cases are looked at"),
         });
     };
+    if let Some(warmup) = warmup {
+        output::say(&warmup);
+    }
     match picture {
         None => output::data(&text),
         Some(picture) => picture.write(text.as_bytes()),
@@ -179,6 +183,9 @@ fn table_text(
         TableKind::Traffic if numbers => {
             return Ok(view::numbers(&result, cases, view::Kept::Traffic, names));
         }
+        TableKind::Links if numbers => {
+            return Ok(view::numbers(&result, cases, view::Kept::Links, names));
+        }
         TableKind::Table => {
             keep(&mut result, cases);
             view::flows_table(&result, &metrics)
@@ -186,6 +193,10 @@ fn table_text(
         TableKind::Traffic => {
             keep(&mut result, cases);
             view::traffic_table(&result, &metrics)
+        }
+        TableKind::Links => {
+            keep(&mut result, cases);
+            view::links_table(&result, &metrics)
         }
         TableKind::Expectations => {
             keep(&mut result, cases);
@@ -212,6 +223,7 @@ fn columns(names: &[String], kind: TableKind) -> Result<Vec<&'static Metric>, Fa
     let scopes: &[Scope] = match kind {
         TableKind::Table => &[Scope::Flow, Scope::Case],
         TableKind::Traffic => &[Scope::Traffic, Scope::Case],
+        TableKind::Links => &[Scope::Link, Scope::Case],
         TableKind::Runs => &[Scope::Flow, Scope::Traffic, Scope::Case],
         TableKind::Expectations if names.is_empty() => return Ok(Vec::new()),
         TableKind::Expectations => {
@@ -225,7 +237,8 @@ fn columns(names: &[String], kind: TableKind) -> Result<Vec<&'static Metric>, Fa
         found.next().ok_or_else(|| {
             let message = format!("--metric: the table has no metric `{name}`");
             if find(Scope::Link, name).is_some() {
-                let hint = "it is of a link: `matrix`, `bars` and `distribution` draw it";
+                let hint = "it is of a link: the table `links` has it, and `matrix`, `bars` and \
+                            `distribution` draw it";
                 return Failure::new(Exit::Usage, message).hint(hint);
             }
             let is_one = scope_of(name).is_some() || is_variable(name);

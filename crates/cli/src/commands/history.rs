@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_metrics::{Expression, METRICS, unit};
+use fullpipe_metrics::{Expression, unit};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
 use fullpipe_results::history::{History, Judged, Record, SMALL, Verdict};
 
 use crate::args::{self, HistoryFormat};
-use crate::commands::list::unknown;
+use crate::commands::list::unknown_metric;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::picture::{Form, Picture};
@@ -21,7 +21,8 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
     let picture = picture.map(|file| Picture::named("--figure", file, "history.svg", fits));
     let picture = picture.transpose()?;
     let last = args.last.map_or(usize::MAX, usize::from);
-    let history = History::open(&args.dir)?.only(
+    let open = History::open(&args.dir).map_err(Failure::from);
+    let history = open.map_err(|failure| failure.hint(KEPT_BY))?.only(
         |kind| {
             args.only
                 .as_ref()
@@ -78,7 +79,7 @@ fn metrics(args: &args::History) -> Result<Metrics, Failure> {
     for name in &args.metrics {
         if let Err(error) = Expression::parse(name) {
             return Err(match name.contains(|c: char| " +-*/()".contains(c)) {
-                false => unknown("metric", name, METRICS.iter().map(|m| m.name)),
+                false => unknown_metric(name),
                 true => {
                     let message = format!("--metric {name}: {error}");
                     let failure = Failure::new(Exit::Usage, message);
@@ -110,8 +111,10 @@ fn empty(args: &args::History, history: &History) -> Failure {
                 .hint(format!("there are {}", kinds.join(", ")))
         }
     };
-    failure.hint("`fullpipe send HOST --history DIR` keeps each run in DIR")
+    failure.hint(KEPT_BY)
 }
+
+const KEPT_BY: &str = "`fullpipe send HOST --history DIR` keeps each run in DIR";
 
 /// Kinds that have runs, with their runs.
 fn kinds(history: &History) -> impl Iterator<Item = (usize, String, Vec<&Record>)> {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use fullpipe_cc::StackSpec;
 use fullpipe_cc::params::ParamSpec;
 use fullpipe_cc::registry::{COMMON_LAW_PARAMS, Kind, Registered, entries};
-use fullpipe_metrics::{METRICS, Metric, Scope};
+use fullpipe_metrics::{METRICS, Metric, Scope, nearest};
 use fullpipe_scenario::{Loaded, Overrides, builtin};
 use serde_json::{Value, json};
 
@@ -39,8 +40,12 @@ fn stacks(name: Option<&str>) -> Result<Vec<Registered>, Failure> {
         parts
     };
     let found: Vec<_> = entries().filter(|e| e.answers_to(wanted)).collect();
-    if found.is_empty() {
-        return Err(unknown("stack component", name, entries().map(|e| e.name)));
+    // In the words that a scenario gets: no law of others is a slip of one that is here.
+    if found.is_empty()
+        && let Err(error) = StackSpec::parse(wanted)
+    {
+        let failure = Failure::new(Exit::Usage, error.to_string());
+        return Err(error.hint().into_iter().fold(failure, Failure::hint));
     }
     Ok(found)
 }
@@ -202,7 +207,7 @@ fn metrics(name: Option<&str>) -> Result<Vec<&'static Metric>, Failure> {
     };
     let found: Vec<_> = METRICS.iter().filter(|m| m.name == name).collect();
     if found.is_empty() {
-        return Err(unknown("metric", name, METRICS.iter().map(|m| m.name)));
+        return Err(unknown_metric(name));
     }
     Ok(found)
 }
@@ -270,6 +275,18 @@ fn metrics_json(metrics: &[&Metric]) -> String {
 fn pretty(value: &Value) -> String {
     // `{:#}` of a JSON value is indented JSON, and cannot fail.
     format!("{value:#}\n")
+}
+
+/// An unknown metric, with the nearest known one.
+pub fn unknown_metric(name: &str) -> Failure {
+    let mut names: Vec<&'static str> = METRICS.iter().map(|m| m.name).collect();
+    names.dedup();
+    let near = nearest(name).or_else(|| fullpipe_cc::registry::nearest(name, names.into_iter()));
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`fullpipe list metrics` shows all".to_owned(),
+    };
+    Failure::new(Exit::Usage, format!("unknown metric `{name}`")).hint(hint)
 }
 
 /// An unknown name, with the nearest known one.

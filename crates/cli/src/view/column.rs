@@ -1,6 +1,7 @@
 //! Columns of metrics, and the columns of parameters before them.
 
 use fullpipe_metrics::{Metric, Scope};
+use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, Estimate, Estimates};
 
 use super::text::estimate_text;
@@ -92,6 +93,47 @@ pub(super) fn shown<'a>(
     columns.iter().filter(|c| !c.optional || has(c)).collect()
 }
 
+/// A row of a table: the names of whom it is of before the metrics.
+pub(super) struct Row<'a> {
+    pub case: &'a CaseResult,
+    /// Parameters of the case as text.
+    pub of: &'a [(String, String)],
+    pub names: Vec<String>,
+    pub metrics: &'a Estimates,
+}
+
+/// A table with these headings of names. The columns are the metrics that are asked for, or without
+/// any those of `usual` that these rows have.
+pub(super) fn table(
+    params: &[(&str, &str)],
+    names: &[&str],
+    rows: Vec<Row<'_>>,
+    usual: &[Column],
+    metrics: &[&'static Metric],
+) -> Table {
+    let values: Vec<_> = rows.iter().map(|row| (row.case, row.metrics)).collect();
+    let asked = asked(metrics);
+    let columns = match metrics.is_empty() {
+        true => shown(usual, &values),
+        false => asked.iter().collect(),
+    };
+    let mut table = Table::new();
+    add_params(&mut table, params);
+    for head in names {
+        table.column(Align::Left, &[head]);
+    }
+    for column in &columns {
+        table.column(Align::Right, &column.head);
+    }
+    for row in rows {
+        let mut cells = params_cells(row.of, params);
+        cells.extend(row.names);
+        cells.extend(columns.iter().map(|c| c.cell(row.case, row.metrics)));
+        table.row(cells);
+    }
+    table
+}
+
 /// Adds the columns of parameters that vary (key and heading).
 pub(super) fn add_params(table: &mut Table, params: &[(&str, &str)]) {
     for (_, head) in params {
@@ -99,8 +141,8 @@ pub(super) fn add_params(table: &mut Table, params: &[(&str, &str)]) {
     }
 }
 
-/// The cells of these columns in a case.
-pub(super) fn params_cells(case: &CaseResult, params: &[(&str, &str)]) -> Vec<String> {
-    let text = |(key, _): &(&str, &str)| case.params.text(key).unwrap_or_default();
+/// The cells of these columns in a case of these parameters.
+pub(super) fn params_cells(of: &[(String, String)], params: &[(&str, &str)]) -> Vec<String> {
+    let text = |(key, _): &(&str, &str)| label::find(of, key).unwrap_or_default().to_owned();
     params.iter().map(text).collect()
 }

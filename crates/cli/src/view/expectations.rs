@@ -1,8 +1,8 @@
 //! The table of expectations.
 
-use fullpipe_metrics::{Scope, find};
+use fullpipe_metrics::{Expression, Scope, find};
 use fullpipe_results::label;
-use fullpipe_results::result::{Estimate, ExpectationResult, RunResult};
+use fullpipe_results::result::{CaseResult, Estimate, ExpectationResult, RunResult};
 
 use super::params_of;
 use super::text::{cut, estimate_text, plain};
@@ -13,6 +13,8 @@ pub(super) struct Judged<'a> {
     pub result: &'a ExpectationResult,
     /// `pass`, `unclear` or `FAIL`.
     pub verdict: &'static str,
+    /// What its author called it.
+    pub name: Option<&'a str>,
     /// Metric, and what it is taken from where that is to be told.
     pub metric: String,
     /// The case, by what varies; empty if there is one.
@@ -39,6 +41,8 @@ pub(super) fn judged(result: &RunResult) -> Vec<Judged<'_>> {
                 (true, true) => "unclear",
                 (false, _) => "FAIL",
             },
+            // One without a name is called by its metric.
+            name: Some(e.name.as_str()).filter(|name| !name.starts_with(&e.metric)),
             metric: {
                 let metric = of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric));
                 match &e.against {
@@ -47,7 +51,7 @@ pub(super) fn judged(result: &RunResult) -> Vec<Judged<'_>> {
                 }
             },
             case: case.map_or_else(String::new, |i| labels[i].clone()),
-            observed: observed(e),
+            observed: observed(e, case.map(|i| &result.cases[i])),
             accepted: accepted(e),
         }
     });
@@ -58,9 +62,9 @@ impl Judged<'_> {
     /// `base, rtt 20ms: utilization of bottleneck is 0.93, accepted: at least 0.99 (RFC 6349)`.
     pub fn sentence(&self, scenario: &str) -> String {
         let comma = if self.case.is_empty() { "" } else { ", " };
-        let what = match self.result.name.starts_with(&self.result.metric) {
-            true => self.metric.clone(),
-            false => format!("{}: {}", self.result.name, self.metric),
+        let what = match self.name {
+            None => self.metric.clone(),
+            Some(name) => format!("{name}: {}", self.metric),
         };
         let source = match self.result.source.as_str() {
             "" => String::new(),
@@ -74,9 +78,14 @@ impl Judged<'_> {
 }
 
 pub(super) fn table(result: &RunResult) -> Table {
+    let rows = judged(result);
+    let named = rows.iter().any(|row| row.name.is_some());
     let mut table = Table::new();
+    table.column(Align::Left, &["expectation"]);
+    if named {
+        table.column(Align::Left, &["name"]);
+    }
     for (align, head) in [
-        (Align::Left, "expectation"),
         (Align::Left, "metric"),
         (Align::Left, "case"),
         (Align::Right, "observed"),
@@ -85,10 +94,11 @@ pub(super) fn table(result: &RunResult) -> Table {
     ] {
         table.column(align, &[head]);
     }
-    for row in judged(result) {
+    for row in rows {
         let source = &row.result.source;
-        table.row(vec![
-            row.verdict.to_owned(),
+        let mut cells = vec![row.verdict.to_owned()];
+        cells.extend(named.then(|| row.name.unwrap_or_default().to_owned()));
+        cells.extend([
             row.metric,
             row.case,
             row.observed,
@@ -98,6 +108,7 @@ pub(super) fn table(result: &RunResult) -> Table {
                 false => source.clone(),
             },
         ]);
+        table.row(cells);
     }
     table
 }
@@ -125,9 +136,10 @@ pub(super) fn summary(result: &RunResult) -> String {
     out
 }
 
-fn observed(e: &ExpectationResult) -> String {
+fn observed(e: &ExpectationResult, case: Option<&CaseResult>) -> String {
     let Some(mean) = e.observed else {
-        return "undefined".to_owned();
+        let why = case.and_then(|case| why_undefined(e, case));
+        return why.map_or("undefined".to_owned(), |why| format!("undefined: {why}"));
     };
     let estimate = Estimate {
         mean: Some(mean),
@@ -136,6 +148,21 @@ fn observed(e: &ExpectationResult) -> String {
         undefined: 0,
     };
     estimate_text(estimate, observed_digits(e, mean))
+}
+
+/// Which metric of an expression may be why it has no value: one without a value, or zero below the
+/// line.
+fn why_undefined(e: &ExpectationResult, case: &CaseResult) -> Option<String> {
+    let expression = Expression::parse(&e.metric).ok()?;
+    let metrics = expression.metrics().into_iter();
+    let metrics = metrics.filter(|name| *name != e.metric);
+    let mean = |name: &str| case.estimate(name, e.flow.as_deref(), e.link.as_deref());
+    let why = metrics.filter_map(|name| match mean(name)?.mean {
+        None => Some(format!("{name} is undefined")),
+        Some(0.0) => Some(format!("{name} is 0")),
+        Some(_) => None,
+    });
+    Some(why.collect::<Vec<_>>().join(", ")).filter(|why| !why.is_empty())
 }
 
 fn of_mean(e: &ExpectationResult) -> bool {
@@ -186,5 +213,31 @@ pub(super) fn bound_text([low, high]: [f64; 2]) -> String {
         (true, false) => format!("at least {}", plain(low)),
         (false, true) => format!("at most {}", plain(high)),
         (false, false) => "anything".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::two_cases;
+    use super::*;
+
+    #[test]
+    fn a_name_tells_two_expectations_on_one_metric_apart() {
+        let mut found = two_cases(1);
+        let has = |found: &RunResult, word: &str| table(found).text().contains(word);
+        found.expectations[0].name = "reno alone".to_owned();
+        assert!(has(&found, "reno alone") && has(&found, "name"));
+        for e in &mut found.expectations {
+            e.name = format!("{} of main", e.metric);
+        }
+        assert!(!has(&found, "name"));
+    }
+
+    #[test]
+    fn a_division_by_zero_says_so() {
+        let mut found = two_cases(1);
+        found.expectations[2].metric = "goodput_mbps / timeouts".to_owned();
+        let text = table(&found).text();
+        assert!(text.contains("undefined: timeouts is 0"), "{text}");
     }
 }

@@ -13,16 +13,15 @@ use crate::table::{Align, Table, number};
 pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
     let all_params = params_of(&result.cases);
     let params = label::varying(&all_params);
-    let rows: Vec<(&CaseResult, &FlowResult)> = result
-        .cases
-        .iter()
-        .flat_map(|c| c.flows.iter().map(move |f| (c, f)))
+    let cases = result.cases.iter().zip(&all_params);
+    let rows: Vec<(&CaseResult, &Vec<(String, String)>, &FlowResult)> = cases
+        .flat_map(|(c, p)| c.flows.iter().map(move |f| (c, p, f)))
         .collect();
-    let first_name = rows.first().map(|(_, f)| f.name.as_str());
+    let first_name = rows.first().map(|(.., f)| f.name.as_str());
     let named = rows
         .iter()
-        .any(|(_, f)| Some(f.name.as_str()) != first_name);
-    let shown_by_param = |(case, flow): &(&CaseResult, &FlowResult)| {
+        .any(|(.., f)| Some(f.name.as_str()) != first_name);
+    let shown_by_param = |(case, _, flow): &(&CaseResult, _, &FlowResult)| {
         let key = format!("flow.{}.stack", flow.name);
         let written = case
             .params
@@ -32,13 +31,13 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
         written.is_some_and(|s| StackSpec::parse(&s).is_ok_and(|s| s.to_string() == flow.stack))
     };
     let with_stack = !rows.iter().all(shown_by_param);
-    let values: Vec<_> = rows.iter().map(|(c, f)| (*c, &f.metrics)).collect();
+    let values: Vec<_> = rows.iter().map(|(c, _, f)| (*c, &f.metrics)).collect();
     let asked = asked(metrics);
     let columns = match metrics.is_empty() {
         true => shown(COLUMNS, &values),
         false => asked.iter().collect(),
     };
-    let limited = metrics.is_empty() && rows.iter().any(|(_, f)| limited_by(&f.metrics).is_some());
+    let limited = metrics.is_empty() && rows.iter().any(|(.., f)| limited_by(&f.metrics).is_some());
     let mut table = Table::new();
     add_params(&mut table, &params);
     if named {
@@ -53,8 +52,8 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
     if limited {
         table.column(Align::Left, &["limited by"]);
     }
-    for (case, flow) in rows {
-        let mut row = params_cells(case, &params);
+    for (case, of, flow) in rows {
+        let mut row = params_cells(of, &params);
         if named {
             row.push(flow.name.clone());
         }
@@ -128,7 +127,7 @@ const COLUMNS: &[Column] = &[
         Metric::flow("cwnd_segments.mean"),
     ),
     column(["cwnd max", "segments"], Metric::flow("cwnd_segments.max")),
-    column(["losses", "events"], Metric::flow("loss_events")),
+    column(["events", ""], Metric::flow("loss_events")),
     column(["rexmit", "segments"], Metric::flow("retransmits")),
     column(["timeouts", ""], Metric::flow("timeouts")),
     rare(["stalls", "segments"], Metric::flow("local_stalls")),

@@ -2,7 +2,7 @@
 
 use fullpipe_results::result::RunResult;
 
-use super::{expectations, flows, spread, traffic};
+use super::{expectations, flows, links, queues_compete, spread, traffic};
 
 /// Of each result: what failed first, then its tables.
 pub fn markdown(results: &[RunResult]) -> String {
@@ -23,6 +23,9 @@ fn one(result: &RunResult) -> String {
     }
     if traffics {
         out += &format!("\n{}", traffic::table(result, &[]).markdown());
+    }
+    if queues_compete(result) {
+        out += &format!("\n{}", links::table(result, &[]).markdown());
     }
     // Each remark is a paragraph.
     for remark in spread(result).lines() {

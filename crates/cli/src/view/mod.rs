@@ -6,6 +6,7 @@ mod expectations;
 mod falsification;
 mod flows;
 mod junit;
+mod links;
 mod markdown;
 mod rows;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod traffic;
 pub mod truth;
 
 use fullpipe_metrics::Metric;
+use fullpipe_results::label;
 use fullpipe_results::result::{CaseLine, CaseResult, RunResult};
 
 use crate::table::Table;
@@ -38,6 +40,10 @@ pub fn table(result: &RunResult) -> String {
         }
         out += &traffic::table(result, &[]).text();
     }
+    if queues_compete(result) {
+        out.push('\n');
+        out += &links::table(result, &[]).text();
+    }
     out.push('\n');
     out += &spread(result);
     if !result.expectations.is_empty() {
@@ -57,6 +63,11 @@ pub fn flows_table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
 /// One row per short flows, datagrams or pings and case; metrics as in [`flows_table`].
 pub fn traffic_table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
     traffic::table(result, metrics)
+}
+
+/// One row per link and case; metrics as in [`flows_table`].
+pub fn links_table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
+    links::table(result, metrics)
 }
 
 /// One row per expectation.
@@ -85,7 +96,17 @@ pub fn json_line(line: &CaseLine<'_>) -> String {
 
 /// Parameters of every case as text.
 fn params_of(cases: &[CaseResult]) -> Vec<Vec<(String, String)>> {
-    cases.iter().map(|c| c.params.texts()).collect()
+    label::texts(cases.iter().map(|c| &c.params))
+}
+
+/// Whether the cases differ in what queues they have: what that does is seen at the links.
+fn queues_compete(result: &RunResult) -> bool {
+    let has_links = result.cases.iter().any(|c| !c.links.is_empty());
+    let params = params_of(&result.cases);
+    has_links
+        && label::varying(&params)
+            .iter()
+            .any(|(key, _)| key.contains("queue"))
 }
 
 /// What stands behind the `±`, so that no number is read as surer than it is.
@@ -103,7 +124,7 @@ fn spread(result: &RunResult) -> String {
         }
         (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds{SAME}\n"),
     };
-    if let Some(warmup) = warmup(result) {
+    if let Some(warmup) = result.warmup() {
         out += &format!("{warmup}\n");
     }
     if let Some(missed) = result.unsure() {
@@ -119,22 +140,6 @@ fn spread(result: &RunResult) -> String {
         out += &format!("NOT VALID: {untrue}\n");
     }
     out
-}
-
-/// What of the runs the table does not count.
-fn warmup(result: &RunResult) -> Option<String> {
-    let spans = || result.cases.iter().map(|c| c.warmup_s);
-    let (least, most) = (
-        spans().reduce(f64::min)?,
-        spans().reduce(f64::max).filter(|most| *most > 0.0)?,
-    );
-    let first = match least == most {
-        true => text::plain(most),
-        false => format!("{} to {}", text::plain(least), text::plain(most)),
-    };
-    Some(format!(
-        "the first {first} s (warm-up) are in counts, not in means"
-    ))
 }
 
 /// What a mean without an interval is, where there are several seeds.

@@ -50,10 +50,12 @@ pub enum Kept {
     Flows,
     /// Those of traffic.
     Traffic,
+    /// Those of links.
+    Links,
 }
 
-/// The same of these cases, flows or traffic, and metrics, in their order (all of them, if none is
-/// named); `None` without a row.
+/// The same of these cases, flows, traffic or links, and metrics, in their order (all of them, if
+/// none is named); `None` without a row.
 pub fn numbers(
     result: &RunResult,
     cases: &[usize],
@@ -65,6 +67,7 @@ pub fn numbers(
     let scope = match kept {
         Kept::Flows => Scope::Flow,
         Kept::Traffic => Scope::Traffic,
+        Kept::Links => Scope::Link,
     };
     columns.metrics = match metrics {
         [] => {
@@ -223,7 +226,12 @@ impl Columns {
             head.insert(2, "peer".to_owned());
         }
         head.extend(self.keys.iter().cloned());
-        head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
+        head.extend(match self.kept {
+            Some(Kept::Links) => ["seeds", "link"].map(str::to_owned).to_vec(),
+            _ => ["seeds", "flow", "kind", "stack"]
+                .map(str::to_owned)
+                .to_vec(),
+        });
         for (metric, _) in &self.metrics {
             head.push((*metric).to_owned());
             if self.several {
@@ -254,21 +262,23 @@ impl Columns {
                 Cow::Borrowed(&t.metrics),
             )
         });
-        let flows = flows.filter(|_| self.kept != Some(Kept::Traffic));
-        let traffic = traffic.filter(|_| self.kept != Some(Kept::Flows));
+        let links = case.links.iter();
+        let links = links.map(|l| (&l.name, "", &l.name, Cow::Borrowed(&l.metrics)));
+        let of_links = self.kept == Some(Kept::Links);
+        let flows = flows.filter(|_| matches!(self.kept, None | Some(Kept::Flows)));
+        let traffic = traffic.filter(|_| matches!(self.kept, None | Some(Kept::Traffic)));
+        let links = links.filter(|_| of_links);
         let mut out = String::new();
-        for (name, kind, stack, metrics) in flows.chain(traffic) {
+        for (name, kind, stack, metrics) in flows.chain(traffic).chain(links) {
             let mut row = vec![whose.scenario.to_owned(), whose.ground.to_owned()];
             row.extend(self.peer.then(|| whose.peer.unwrap_or_default().to_owned()));
             row.push(index.to_string());
             let keys = self.keys.iter();
             row.extend(keys.map(|k| case.params.text(k).unwrap_or_default()));
-            row.extend([
-                case.seeds.len().to_string(),
-                name.clone(),
-                kind.to_owned(),
-                stack.clone(),
-            ]);
+            row.extend([case.seeds.len().to_string(), name.clone()]);
+            if !of_links {
+                row.extend([kind.to_owned(), stack.clone()]);
+            }
             for (metric, of) in &self.metrics {
                 let estimate = match of {
                     Of::Row => metrics.get(metric),

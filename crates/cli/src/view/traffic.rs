@@ -2,42 +2,26 @@
 
 use fullpipe_metrics::Metric;
 use fullpipe_results::label;
-use fullpipe_results::result::{CaseResult, RunResult, TrafficResult};
+use fullpipe_results::result::RunResult;
 
-use super::column::{Column, add_params, asked, optional, params_cells, shown};
-use super::params_of;
-use crate::table::{Align, Table};
+use super::column::{Column, Row, optional};
+use super::{column, params_of};
+use crate::table::Table;
 
 /// With the metrics that are asked for, or without any with those that are usual.
 pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
-    let all_params = params_of(&result.cases);
-    let params = label::varying(&all_params);
-    let rows: Vec<(&CaseResult, &TrafficResult)> = result
-        .cases
-        .iter()
-        .flat_map(|c| c.traffic.iter().map(move |t| (c, t)))
-        .collect();
-    let values: Vec<_> = rows.iter().map(|(c, t)| (*c, &t.metrics)).collect();
-    let asked = asked(metrics);
-    let columns = match metrics.is_empty() {
-        true => shown(COLUMNS, &values),
-        false => asked.iter().collect(),
-    };
-    let mut table = Table::new();
-    add_params(&mut table, &params);
-    table.column(Align::Left, &["traffic"]);
-    table.column(Align::Left, &["kind"]);
-    for column in &columns {
-        table.column(Align::Right, &column.head);
-    }
-    for (case, row) in rows {
-        let mut cells = params_cells(case, &params);
-        cells.extend([row.name.clone(), row.kind.clone()]);
-        let values = columns.iter();
-        cells.extend(values.map(|c| c.cell(case, &row.metrics)));
-        table.row(cells);
-    }
-    table
+    let params = params_of(&result.cases);
+    let rows = result.cases.iter().zip(&params).flat_map(|(case, of)| {
+        case.traffic.iter().map(move |t| Row {
+            case,
+            of,
+            names: vec![t.name.clone(), t.kind.clone()],
+            metrics: &t.metrics,
+        })
+    });
+    let varying = label::varying(&params);
+    let names = ["traffic", "kind"];
+    column::table(&varying, &names, rows.collect(), COLUMNS, metrics)
 }
 
 const COLUMNS: &[Column] = &[

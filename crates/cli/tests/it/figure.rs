@@ -308,10 +308,53 @@ fn tables_are_printed_and_written() {
     assert!(csv.contains("own metric") && csv.contains("FAIL"), "{csv}");
     let matrix = drawn(dir, &["matrix", "--metric", "rtt_ms.p95"], "m.md");
     assert!(
-        matrix.starts_with("| stack | rtt 20ms | rtt 40ms |\n|---|---:|---:|\n"),
+        matrix.starts_with("| rtt p95 (ms) by stack | rtt 20ms | rtt 40ms |\n|---|---:|---:|\n"),
         "{matrix}"
     );
     assert!(drawn(dir, &["traffic"], "web.md").contains("web"));
+    let links = figure(dir, &["links", "--where", "rtt=20ms"]);
+    assert!(links.stdout.contains("wait mean"), "{}", links.stdout);
+    assert!(links.stderr.contains("(warm-up)"), "{}", links.stderr);
+    let asked = ["links", "--metric", "queueing_delay_ms.mean"];
+    let csv = drawn(dir, &asked, "l.csv");
+    let head = "seeds,link,queueing_delay_ms.mean,queueing_delay_ms.mean_ci95_low";
+    assert!(csv.lines().next().unwrap().contains(head), "{csv}");
+    assert!(csv.contains(",3,bottleneck,"), "{csv}");
+}
+
+/// Queue disciplines are called by what tells them apart, and found by that and by their tables.
+#[test]
+fn queues_that_compete_have_short_names_and_a_table_of_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let queues = STUDY.replace(
+        "\"path.rtt\" = [\"20ms\", \"40ms\"]",
+        "\"path.queue\" = [\"droptail\", { kind = \"codel\", ecn = true, target = \"5ms\" }]",
+    );
+    write(dir, "study.toml", &queues);
+    let run = fullpipe(dir, &["run", "study.toml", "--out", "r", "--quiet"]);
+    assert!(
+        run.stdout.contains("codel, ecn, target 5ms"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("wait mean"), "{}", run.stdout);
+    for queue in [
+        "{target=\"5ms\",kind=\"codel\",ecn=true}",
+        "codel, ecn, target 5ms",
+    ] {
+        let only = format!("queue={queue}");
+        let table = figure(dir, &["table", "--where", &only]);
+        assert_eq!(table.code, 0, "{}", table.stderr);
+        assert!(!table.stdout.contains("droptail"), "{}", table.stdout);
+        let matrix = figure(dir, &["matrix", "--where", &only, "--out", "m.md"]);
+        assert_eq!(matrix.code, 0, "{}", matrix.stderr);
+    }
+    let bars = drawn(dir, &["bars"], "b.svg");
+    assert!(
+        bars.contains("codel, ecn") && !bars.contains("{&quot;"),
+        "{bars}"
+    );
 }
 
 /// A spreadsheet takes numbers: a column for each metric and end of its interval, or a row for each
@@ -540,6 +583,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
             "the keys that vary are flow.main.stack, path.rtt",
         ),
         (&["matrix", "--width", "84"], "as `84mm`"),
+        (&["matrix", "--font-size", "40"], "--width"),
         (
             &["matrix", "--width", "20mm", "--font-size", "12"],
             "--width",
@@ -697,7 +741,12 @@ fn flows_that_compete_have_a_panel_for_each_buffer() {
         }
     }
     let csv = drawn(dir, &["rtt"], "f.csv");
-    let names = ["0.5BDP, a", "0.5BDP, b", "2BDP, a", "2BDP, b"];
+    let names = [
+        "0.5BDP, a: reno",
+        "0.5BDP, b: cubic",
+        "2BDP, a: reno",
+        "2BDP, b: cubic",
+    ];
     let names = names.map(|name| format!("\"buffer {name}\""));
     assert_eq!(curves(&csv), names);
     // One flow alone is laid over itself.
@@ -709,7 +758,11 @@ fn flows_that_compete_have_a_panel_for_each_buffer() {
     // Distributions of the flows' samples, and of the pings'.
     let csv = drawn(dir, &["cdf"], "f.csv");
     assert_eq!(csv.lines().next(), Some("panel,curve,rtt_ms,fraction"));
-    for of in ["a", "b", "p"] {
+    let svg = drawn(dir, &["cdf"], "f.svg");
+    for words in [">a: reno<", "all 2 seeds together, without the warm-up"] {
+        assert!(svg.contains(words), "{words}: {svg}");
+    }
+    for of in ["a: reno", "b: cubic", "p"] {
         let of = format!("buffer 2BDP,{of},");
         let last = csv.lines().rfind(|l| l.starts_with(&of));
         assert!(last.is_some_and(|l| l.ends_with(",1")), "{of}: {last:?}");

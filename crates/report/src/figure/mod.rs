@@ -24,6 +24,7 @@ use std::io;
 use std::path::PathBuf;
 
 use fullpipe_results::label;
+use fullpipe_results::result::Params;
 use fullpipe_results::store::{ResultDir, StoreError};
 use fullpipe_scenario::Scenario;
 
@@ -38,6 +39,7 @@ pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
 pub use range::{Range, Ranges};
 pub use rows::Rows;
+pub(crate) use stored::has_threshold;
 pub use style::Style;
 
 /// Draws every case of a result as SVG, and as PNG with the feature `png`, into `figures/`, with
@@ -47,8 +49,11 @@ pub use style::Style;
 /// # Errors
 /// If the result cannot be read or the pictures cannot be written.
 pub fn write(scenario: &Scenario, result: &ResultDir) -> Result<Written, FigureError> {
-    let params: Vec<_> = scenario.cases.iter().map(|c| c.params()).collect();
-    let cases: Vec<(usize, String)> = label::labels(&params).into_iter().enumerate().collect();
+    let params: Vec<Params> = scenario.cases.iter().map(Params::of).collect();
+    let cases: Vec<(usize, String)> = label::labels(&label::texts(&params))
+        .into_iter()
+        .enumerate()
+        .collect();
     let about = scenario.about.trim_start().lines().next();
     folder::draw_all(
         &result.path().join(FIGURES),

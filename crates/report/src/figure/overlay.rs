@@ -20,11 +20,8 @@ use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
 pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written, FigureError> {
     let results = [a.result()?, b.result()?];
     let same = matching(&results[0], &results[1]);
-    let params: Vec<_> = same
-        .iter()
-        .map(|at| results[0].cases[at[0]].params.texts())
-        .collect();
-    let labels = label::labels(&params);
+    let params = same.iter().map(|at| &results[0].cases[at[0]].params);
+    let labels = label::labels(&label::texts(params));
     let grounds = [&results[0].ground, &results[1].ground];
     let names = match grounds[0] == grounds[1] {
         true => ["A".to_owned(), "B".to_owned()],

@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
+use fullpipe_cc::{Kind, StackSpec};
+
 use super::draw::thousands;
 use super::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
+use fullpipe_results::label;
+use fullpipe_results::result::Params;
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
 use fullpipe_scenario::{Case, FlowGroup, Scenario};
 
@@ -37,19 +41,15 @@ impl Figure {
                     1 => format!("{}: {}", flow.name, flow.stack),
                     n => format!("{}: {}, {n} streams", flow.name, flow.stack),
                 };
-                curves.push(Curve::of(
-                    name,
-                    group,
-                    &spec.flows[member].name,
-                    &series,
-                    &events,
-                ));
+                let of = &spec.flows[member].name;
+                let curve = Curve::of(name, group, of, &series, &events);
+                curves.push(curve.of_stack(&flow.stack));
             }
         }
         Ok(Some(Figure {
             title: scenario.name.clone(),
             subtitle: subtitle(scenario, case, peer),
-            duration: case.duration.as_secs_f64(),
+            duration: drawn_until(&curves, case.duration.as_secs_f64()),
             warmup: case.warmup.as_secs_f64(),
             window_unit: window_unit(&case.flows),
             mss: same_mss(&case.flows),
@@ -60,10 +60,35 @@ impl Figure {
     }
 }
 
+/// Where the axis of time ends: with the run, or a little after the last row of the curves where
+/// all of them end before it.
+pub(super) fn drawn_until(curves: &[Curve], end: f64) -> f64 {
+    let last = curves.iter().filter_map(|curve| curve.time.last());
+    match last.fold(0.0, |last: f64, t| last.max(*t)) {
+        0.0 => end,
+        last => end.min(1.05 * last),
+    }
+}
+
+/// True unless a stack is one whose law has no threshold.
+pub(crate) fn has_threshold(stack: &str) -> bool {
+    !StackSpec::parse(stack).is_ok_and(|stack| stack.kind() == Kind::Model)
+}
+
 /// A table, and which of its rows are whose: looked through once, however many flows there are.
 pub(super) struct ByFlow<'a> {
     table: &'a Table,
     rows: HashMap<&'a str, Vec<usize>>,
+}
+
+impl Curve {
+    /// Without a threshold where the law of its stack has none.
+    pub(super) fn of_stack(mut self, stack: &str) -> Curve {
+        if !has_threshold(stack) {
+            self.ssthresh.fill(f64::INFINITY);
+        }
+        self
+    }
 }
 
 impl<'a> ByFlow<'a> {
@@ -129,11 +154,14 @@ impl Curve {
 
 /// The case's parameters, its path, and the seed where there are several.
 fn subtitle(scenario: &Scenario, case: &Case, peer: Option<&str>) -> String {
-    let mut parts: Vec<String> = case
-        .params()
-        .iter()
-        .map(|(k, v)| format!("{k} = {v}"))
-        .collect();
+    let own = match case.json_params().any(|(_, value)| value.is_object()) {
+        false => case.params(),
+        true => {
+            let all: Vec<Params> = scenario.cases.iter().map(Params::of).collect();
+            label::texts(&all).swap_remove(case.index)
+        }
+    };
+    let mut parts: Vec<String> = own.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     if let Some(peer) = peer {
         parts.push(format!("the network to {peer}, as it is"));
     } else if let [flow] = case.flows.as_slice() {
@@ -237,6 +265,12 @@ mod tests {
         );
         let (series, events) = (ByFlow::new(&series), ByFlow::new(&events));
         let curve = Curve::of("x".into(), 0, "a", &series, &events);
+        let of = |stack: &str| curve.clone().of_stack(stack).ssthresh;
+        assert_eq!(of("cubic"), curve.ssthresh);
+        assert_eq!(of("bbr"), [f64::INFINITY; 2], "it has no threshold");
+        let until = |end: f64| drawn_until(&[curve.clone(), Curve::default()], end);
+        assert_eq!((until(10.0), until(1.01)), (1.05, 1.01));
+        assert_eq!(drawn_until(&[], 10.0), 10.0);
         assert_eq!(curve.window, [2.0, 4.0]);
         assert_eq!(curve.high, [2.0, 5.0]);
         assert_eq!(curve.ssthresh, [f64::INFINITY, 3.0]);

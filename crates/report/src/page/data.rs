@@ -90,6 +90,9 @@ pub struct ScenarioPart {
     pub figures: Vec<Figure>,
     /// Lists of columns that [`Curves::layout`] points into.
     pub layouts: Vec<Vec<Curve>>,
+    /// What the means leave out at the begin of the runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<String>,
     /// What is to be said where means are less sure than was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
@@ -186,6 +189,9 @@ pub struct CasePart {
     pub seeds: usize,
     /// Virtual time, seconds.
     pub simulated_s: f64,
+    /// Time at the begin that means do not count, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_s: Option<f64>,
     /// Data packets that reached a receiver, all seeds.
     pub delivered_packets: u64,
     /// Curves of the first seed.

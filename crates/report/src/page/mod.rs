@@ -23,6 +23,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use crate::falsification;
+use crate::figure::has_threshold;
 use curves::{Drawn, Grid};
 use data::{Axis, CasePart, Completions, Curve, Curves, Figure, Page, ScenarioPart};
 use fullpipe_metrics::Expression;
@@ -171,8 +172,7 @@ fn curve_bytes(scenarios: &[ScenarioPart]) -> usize {
 fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<ScenarioPart, StoreError> {
     let manifest = dir.manifest();
     let file = File::of(&manifest.scenario_text);
-    let params: Vec<Vec<(String, String)>> =
-        result.cases.iter().map(|c| c.params.texts()).collect();
+    let params = label::texts(result.cases.iter().map(|c| &c.params));
     let axes = axes::axes(&params, &file.matrix);
     let drawn: Vec<(Vec<Drawn>, Vec<Completions>)> = (0..result.cases.len())
         .into_par_iter()
@@ -195,6 +195,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
             label,
             at: axes.iter().map(at).collect(),
             simulated_s: case.simulated_s,
+            warmup_s: Some(case.warmup_s).filter(|&s| s > 0.0),
             delivered_packets: case.delivered_packets,
             curves: pack_curves(drawn, Grid::new(case.simulated_s, rows), &mut layouts),
             seeds: case.seeds.len(),
@@ -236,6 +237,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         ),
         figures: file.report,
         layouts,
+        warmup: result.warmup(),
         unsure: remarks(result),
         untrue: result.untrue(),
         fidelity: result.test_bed(),
@@ -339,7 +341,11 @@ fn drawn(
     let grid = Grid::new(c.simulated_s, rows);
     let mut out = Vec::new();
     if let Some(series) = dir.series(case, seed, SeriesKind::Flows)? {
-        out.extend(curves::flows(grid, &series));
+        let without = c.flows.iter().filter(|flow| !has_threshold(&flow.stack));
+        let without: Vec<&str> = without.map(|flow| flow.name.as_str()).collect();
+        let all = curves::flows(grid, &series).into_iter();
+        let has = |curve: &Curve| curve.what != "ssthresh" || !without.contains(&&*curve.of);
+        out.extend(all.filter(|(curve, _)| has(curve)));
     }
     if let Some(series) = dir.series(case, seed, SeriesKind::Links)? {
         out.extend(curves::links(grid, &series));

@@ -266,6 +266,7 @@ mod tests {
             ground: ground.to_owned(),
             kernel: None,
             brought: Vec::new(),
+            warmup: None,
             untrue: None,
             test_bed: test_bed.map(str::to_owned),
         };

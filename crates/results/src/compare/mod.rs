@@ -83,6 +83,9 @@ pub struct Side {
     /// are not the system's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brought: Vec<String>,
+    /// What its means leave out ([`RunResult::warmup`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<String>,
     /// What is to be said about runs whose path or hosts were not what they claim
     /// ([`RunResult::untrue`]).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,6 +192,7 @@ fn with_runs(
         ground: r.ground.clone(),
         kernel: r.kernel.clone(),
         brought: r.brought.clone(),
+        warmup: r.warmup(),
         untrue: r.untrue(),
         test_bed: r.test_bed(),
     };

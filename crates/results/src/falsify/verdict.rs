@@ -390,7 +390,8 @@ pub(super) fn judge(
     }
     let repeats = |(i, case): &(usize, &Case)| {
         let single = seeds(scenario, case, ground).len() == 1 && scenario.seeds.len() > 1;
-        single || real[*i].as_ref().is_some_and(same_for_all_seeds)
+        let repeats = |case: &CaseResult| case.seeds.len() > 1 && case.seeds_repeat;
+        single || real[*i].as_ref().is_some_and(repeats)
     };
     let same = scenario.cases.iter().enumerate().filter(repeats);
     Falsification {
@@ -510,12 +511,6 @@ fn of_others<'a>(
     let traffic = case.traffic.iter().filter(move |t| t.name != off);
     let of_traffic = traffic.flat_map(|t| &t.metrics);
     flows.flat_map(|f| &f.metrics).chain(of_traffic)
-}
-
-/// True if there are several seeds, and each metric is the same number with all of them.
-fn same_for_all_seeds(case: &CaseResult) -> bool {
-    let width = |e: &Estimate| e.ci95.map_or(0.0, |[low, high]| high - low);
-    case.seeds.len() > 1 && estimates(case).all(|(_, e)| width(e) == 0.0 && e.undefined == 0)
 }
 
 /// Every metric of a case.

@@ -23,7 +23,8 @@ pub struct CaseResult {
     /// Values of single seeds, of the metrics of which an expectation asks for them.
     #[serde(skip)]
     pub by_seed: SeedValues,
-    /// Nothing in it is drawn from its seed: every seed gives this run; absent where something is.
+    /// Every seed gave these numbers; of a single seed: nothing in it is drawn from the seed.
+    /// Absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seeds_repeat: bool,
     /// Competing flows start at times that no seed moves, `start_spread` is zero: they meet in the
@@ -260,6 +261,12 @@ impl CaseSums {
         links.zip(&run.links).for_each(|(s, l)| add(s, &l.values));
         add(&mut self.metrics, &run.metrics);
     }
+
+    /// True if every run had the same values.
+    fn repeat(&self) -> bool {
+        let rows = self.flows.iter().chain(&self.traffic).chain(&self.links);
+        rows.chain([&self.metrics]).all(RowSums::repeat)
+    }
 }
 
 impl CaseResult {
@@ -331,6 +338,7 @@ impl CaseResult {
             all.over(m, RowSums::add);
         })?;
         if result.seeds.len() > 1 {
+            result.seeds_repeat = all.repeat();
             runs.each(&mut |run| all.over(&run.metrics, RowSums::add_squares))?;
         }
         let flows = result.flows.iter_mut().map(|f| &mut f.metrics);

@@ -33,9 +33,25 @@ impl RunResult {
         ))
     }
 
-    /// What is to be said about chance: cases in which nothing is random, whose seeds repeat one
-    /// run, and cases whose flows start in the same phase with every seed, so that who wins may be
-    /// a matter of phase. `None` where there is nothing to say.
+    /// What of the runs the means leave out; `None` without a warm-up.
+    pub fn warmup(&self) -> Option<String> {
+        let spans = || self.cases.iter().map(|c| c.warmup_s);
+        let (least, most) = (
+            spans().reduce(f64::min)?,
+            spans().reduce(f64::max).filter(|most| *most > 0.0)?,
+        );
+        let first = match least == most {
+            true => most.to_string(),
+            false => format!("{least} to {most}"),
+        };
+        Some(format!(
+            "the first {first} s (warm-up) are in counts, not in means"
+        ))
+    }
+
+    /// What is to be said about chance: cases whose seeds all gave the same numbers, or in whose
+    /// only run nothing is random, and cases whose flows start in the same phase with every seed,
+    /// so that who wins may be a matter of phase. `None` where there is nothing to say.
     pub fn repeated(&self) -> Option<String> {
         let place = |n: usize, all: &str| match (n, self.cases.len()) {
             (_, 1) => String::new(),
@@ -48,11 +64,13 @@ impl RunResult {
         let fixed_in_phase = fixed.iter().filter(|c| c.in_phase).count();
         let mut said = Vec::new();
         if seeds > 1 || fixed_in_phase > 0 {
-            let mut text = format!("nothing is random{}", place(fixed.len(), " in any case"));
-            if seeds > 1 {
-                text += &format!(": {seeds} seeds repeat one run");
-            }
-            said.push(text);
+            said.push(match seeds > 1 {
+                false => format!("nothing is random{}", place(fixed.len(), " in any case")),
+                true => format!(
+                    "all {seeds} seeds give the same numbers{}: more seeds make nothing surer",
+                    place(fixed.len(), " in every case")
+                ),
+            });
         }
         if in_phase > 0 {
             said.push(format!(

@@ -262,6 +262,12 @@ impl RowSums {
         self.lists.len() - 1
     }
 
+    /// True if every row had the same values.
+    pub(super) fn repeat(&self) -> bool {
+        let same = |sums: &Sums| !sums.differ && [0, self.rows].contains(&sums.defined);
+        self.sums.iter().all(|(_, sums)| same(sums))
+    }
+
     /// Means and intervals.
     pub(super) fn estimates(self) -> Estimates {
         // What a run leaves out (a gain without a partner) says nothing; what a controller does not

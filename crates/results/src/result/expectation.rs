@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::verdict;
 use super::{CaseResult, Estimate, Params, json};
+use crate::label;
 use fullpipe_scenario::{Against, Expectation, HoldsFor};
 
 /// An expectation held against one case.
@@ -158,10 +159,9 @@ fn held_against(
 
 /// A case by what tells it from the one that is judged.
 fn peer_words(own: &Params, peer: &Params) -> String {
-    let own = own.texts();
-    let differs = |param: &&(String, String)| !own.contains(param);
-    let all = peer.texts();
-    let words = all.iter().filter(differs);
+    let both = label::texts([own, peer]);
+    let differs = |param: &&(String, String)| !both[0].contains(param);
+    let words = both[1].iter().filter(differs);
     let words: Vec<String> = words
         .map(|(key, value)| format!("{key} = {value}"))
         .collect();

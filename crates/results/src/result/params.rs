@@ -50,10 +50,14 @@ impl Params {
         self.iter().map(text).collect()
     }
 
+    /// Value of a key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.iter().find(|(k, _)| *k == key).map(|(_, v)| v)
+    }
+
     /// Value of a key as text: strings without quotes.
     pub fn text(&self, key: &str) -> Option<String> {
-        let mut all = self.iter();
-        all.find(|(k, _)| *k == key).map(|(_, v)| scalar_text(v))
+        self.get(key).map(scalar_text)
     }
 }
 

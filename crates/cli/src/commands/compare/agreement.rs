@@ -9,7 +9,7 @@ use fullpipe_results::compare::{Comparison, Number, Row, Verdict};
 use fullpipe_results::label;
 use fullpipe_results::result::Params;
 
-use super::{params_text, percent};
+use super::percent;
 use crate::table::{Align, Table, number};
 
 /// What is judged of one flow in one case.
@@ -45,11 +45,11 @@ impl Line<'_> {
 /// The tables.
 pub(super) fn tables(comparison: &Comparison) -> String {
     let lines = lines(comparison);
-    let all: Vec<Vec<(String, String)>> = lines.iter().map(|l| params_text(l.params)).collect();
-    let params = label::varying(&all);
-    let (short, long): (Vec<&Line<'_>>, Vec<&Line<'_>>) = lines
-        .iter()
-        .partition(|l| l.distances.contains_key(COMPLETION_AREA) || is_traffic(l));
+    let texts = label::texts(lines.iter().map(|l| l.params));
+    let params = label::varying(&texts);
+    let all = lines.iter().zip(&texts);
+    let (short, long): (Vec<Shown<'_>>, Vec<Shown<'_>>) =
+        all.partition(|(l, _)| l.distances.contains_key(COMPLETION_AREA) || is_traffic(l));
     let mut out = String::new();
     if !long.is_empty() {
         out += &table(&params, &long, &FLOW);
@@ -218,11 +218,14 @@ const SHORT: [(&[&str], Cell); 5] = [
     ),
 ];
 
-fn table(params: &[(&str, &str)], lines: &[&Line<'_>], columns: &Columns) -> String {
+/// A line and its parameters as text.
+type Shown<'a> = (&'a Line<'a>, &'a Vec<(String, String)>);
+
+fn table(params: &[(&str, &str)], lines: &[Shown<'_>], columns: &Columns) -> String {
     // A column that no line has is left out.
     let cells: Vec<(&[&str], Vec<Option<String>>)> = columns
         .iter()
-        .map(|(head, cell)| (*head, lines.iter().map(|l| text(l, cell)).collect()))
+        .map(|(head, cell)| (*head, lines.iter().map(|(l, _)| text(l, cell)).collect()))
         .filter(|(_, cells): &(_, Vec<Option<String>>)| cells.iter().any(Option::is_some))
         .collect();
     let mut table = Table::new();
@@ -234,11 +237,9 @@ fn table(params: &[(&str, &str)], lines: &[&Line<'_>], columns: &Columns) -> Str
         table.column(Align::Right, head);
     }
     table.column(Align::Left, &["", "verdict"]);
-    for (i, line) in lines.iter().enumerate() {
-        let mut row: Vec<String> = params
-            .iter()
-            .map(|(key, _)| line.params.text(key).unwrap_or_default())
-            .collect();
+    for (i, (line, of)) in lines.iter().enumerate() {
+        let param = |(key, _): &(&str, &str)| label::find(of, key).unwrap_or_default().to_owned();
+        let mut row: Vec<String> = params.iter().map(param).collect();
         row.push(line.flow.to_owned());
         let one = |(_, cells): &(_, Vec<Option<String>>)| cells[i].clone().unwrap_or("-".into());
         row.extend(cells.iter().map(one));

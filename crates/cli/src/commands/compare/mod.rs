@@ -4,7 +4,7 @@ mod agreement;
 
 use std::path::Path;
 
-use fullpipe_metrics::{Expression, METRICS, nearest};
+use fullpipe_metrics::Expression;
 use fullpipe_report::digits::with_interval;
 use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
@@ -17,6 +17,7 @@ use fullpipe_results::store::{Manifest, ResultDir};
 use fullpipe_scenario::differing_keys;
 
 use crate::args::{Compare, ShortFormat};
+use crate::commands::list::unknown_metric;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::table::{Align, Table, number, number_with};
@@ -108,17 +109,6 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         }
     }
     Ok(options)
-}
-
-fn unknown_metric(name: &str) -> Failure {
-    let mut names: Vec<&'static str> = METRICS.iter().map(|m| m.name).collect();
-    names.dedup();
-    let near = nearest(name).or_else(|| fullpipe_cc::registry::nearest(name, names.into_iter()));
-    let hint = match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "`fullpipe list metrics` shows all".to_owned(),
-    };
-    Failure::new(Exit::Usage, format!("unknown metric `{name}`")).hint(hint)
 }
 
 /// The two results; of two studies those of the same scenario.
@@ -255,6 +245,16 @@ pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
             out += &format!("{name} is NOT VALID: {untrue}\n");
         }
     }
+    match (&comparison.a.warmup, &comparison.b.warmup) {
+        (Some(a), Some(b)) if a == b => out += &format!("{a}\n"),
+        sides => {
+            for (name, warmup) in [("A", sides.0), ("B", sides.1)] {
+                out += &warmup
+                    .as_ref()
+                    .map_or(String::new(), |w| format!("{name}: {w}\n"));
+            }
+        }
+    }
     out += settings;
     let agreement = comparison.view == View::Agreement;
     if agreement {
@@ -295,12 +295,10 @@ pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
 
 /// A line per number.
 pub fn table(comparison: &Comparison, rows: &[&Row]) -> String {
-    let all: Vec<Vec<(String, String)>> = comparison
-        .rows
-        .iter()
-        .map(|r| params_text(&r.params))
-        .collect();
-    let params = label::varying(&all);
+    let shown = rows.iter().map(|row| &row.params);
+    let texts = label::texts(comparison.rows.iter().map(|row| &row.params).chain(shown));
+    let (all, own) = texts.split_at(comparison.rows.len());
+    let params = label::varying(all);
     let mut table = Table::new();
     for (_, head) in &params {
         table.column(Align::Left, &[head]);
@@ -316,11 +314,9 @@ pub fn table(comparison: &Comparison, rows: &[&Row]) -> String {
     ] {
         table.column(align, &[head]);
     }
-    for row in rows {
-        let mut cells: Vec<String> = params
-            .iter()
-            .map(|(key, _)| row.params.text(key).unwrap_or_default())
-            .collect();
+    for (row, own) in rows.iter().zip(own) {
+        let text = |(key, _): &(&str, &str)| label::find(own, key).unwrap_or_default().to_owned();
+        let mut cells: Vec<String> = params.iter().map(text).collect();
         let of = row.flow.as_ref().or(row.link.as_ref());
         cells.push(of.map_or("case".to_owned(), Clone::clone));
         cells.push(match row.unit {
@@ -401,7 +397,9 @@ fn percent(fraction: f64) -> String {
 }
 
 fn what(missing: &Missing) -> String {
-    let params: Vec<String> = params_text(&missing.params)
+    let params: Vec<String> = missing
+        .params
+        .texts()
         .into_iter()
         .map(|(k, v)| format!("{k} = {v}"))
         .collect();
@@ -419,10 +417,6 @@ fn what(missing: &Missing) -> String {
 /// What only one of the two has, as far as they are judged by it.
 fn judged_missing(comparison: &Comparison) -> usize {
     comparison.missing.iter().filter(|m| m.judged).count()
-}
-
-fn params_text(params: &Params) -> Vec<(String, String)> {
-    params.texts()
 }
 
 fn summary(comparison: &Comparison) -> String {

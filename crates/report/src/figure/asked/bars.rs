@@ -43,9 +43,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             };
             let Some(mean) = estimate.mean else { continue };
             let value = along.and_then(|a| {
-                let text = view.case(member.case).params.text(&a.key)?;
+                let text = view.value_of(member.case, a);
                 let at = a.values.iter().position(|v| *v == text)?;
-                Some((at, text))
+                Some((at, text.to_owned()))
             });
             let (at, text) = value.unwrap_or_default();
             let x = match along.and_then(|a| a.numbers.as_ref()) {

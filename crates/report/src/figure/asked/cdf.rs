@@ -14,11 +14,18 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     view.check_of(asked, "flow or traffic", &sender_names)?;
     let scenario = resolved(view);
     let mut drawn = Steps::of("rtt_ms");
-    for part in view.panels_over_time(asked)? {
+    drawn.subtitle = view.seeds(asked);
+    drawn.near = true;
+    let parts = view.panels_over_time(asked)?;
+    let mut cases = parts.iter().flat_map(|part| &part.members);
+    let from = |case: usize| warmup(scenario.as_ref(), std::iter::once(case));
+    if cases.any(|member| from(member.case) > 0.0) {
+        drawn.subtitle += ", without the warm-up";
+    }
+    for part in parts {
         drawn.panel(part.title);
         for member in &part.members {
-            let from = warmup(scenario.as_ref(), std::iter::once(member.case));
-            let of_case = samples(view, asked, member.case, from)?;
+            let of_case = samples(view, asked, member.case, from(member.case))?;
             let count = of_case.len();
             for (i, (of, values)) in of_case.into_iter().enumerate() {
                 let all = values.len();

@@ -16,6 +16,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         }
     };
     let mut drawn = Steps::of("value");
+    if asked.metric.is_none() {
+        drawn.subtitle = view.seeds(&Asked::default());
+    }
     for part in view.panels()? {
         drawn.panel(part.title);
         for member in &part.members {

@@ -3,7 +3,7 @@
 use super::{AskedError, Drawing, Drawn};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::figure::draw::{on_one_axis, time_unit};
-use crate::figure::{Curve, Figure, Range, Ranges};
+use crate::figure::{Curve, Figure, Mark, Range, Ranges};
 
 impl Drawn {
     /// The same drawing with these parts of its axes; its numbers stay.
@@ -49,15 +49,17 @@ fn windows(figures: &mut [Figure], ranges: &Ranges) -> Result<(), AskedError> {
     if !seen.any(lies_in) {
         return Err(nothing('y', ranges.y));
     }
-    for figure in figures {
+    for (figure, shown) in figures.iter_mut().zip(&shown) {
         figure.ranges = Ranges {
             x: seconds,
             y: ranges.y,
         };
         // The legend names and counts what is drawn.
         figure.warmup = warmup(figure.warmup, seconds);
-        for curve in &mut figure.curves {
-            curve.marks.retain(|mark| seconds.has(mark.time));
+        for (curve, shown) in figure.curves.iter_mut().zip(&shown.curves) {
+            let is_seen = |mark: &Mark| seconds.has(mark.time) && ranges.y.has(mark.window);
+            let mut seen = shown.marks.iter().map(is_seen);
+            curve.marks.retain(|_| seen.next() == Some(true));
         }
     }
     Ok(())
@@ -74,8 +76,13 @@ fn of_chart(chart: &mut Chart, ranges: &Ranges) -> Result<(), AskedError> {
         ));
     }
     for panel in &mut chart.panels {
+        // An end that nobody chose stays that of the drawing.
+        let x = on_axis('x', &panel.x, ranges.x)?;
         panel.ranges = Ranges {
-            x: on_axis('x', &panel.x, ranges.x)?,
+            x: Range {
+                from: x.from.or(panel.ranges.x.from.filter(|_| x.to.is_none())),
+                to: x.to,
+            },
             y: on_axis('y', &panel.y, ranges.y)?,
         };
         panel.warmup = warmup(panel.warmup, panel.ranges.x);

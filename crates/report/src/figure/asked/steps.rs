@@ -3,6 +3,7 @@
 use super::view::{Member, View};
 use super::{Drawing, Drawn, Rows, Taken};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use crate::figure::{Range, Ranges};
 
 /// Curves by panel, and beside them their numbers.
 pub(super) struct Steps {
@@ -10,6 +11,10 @@ pub(super) struct Steps {
     panels: Vec<(String, Vec<Line>)>,
     /// Least and largest value of all curves.
     ends: Option<(f64, f64)>,
+    /// Second line of the picture: which seeds, which part of the runs.
+    pub subtitle: String,
+    /// The axis begins near the least value, not at zero.
+    pub near: bool,
 }
 
 impl Steps {
@@ -25,6 +30,8 @@ impl Steps {
             },
             panels: Vec::new(),
             ends: None,
+            subtitle: String::new(),
+            near: false,
         }
     }
 
@@ -44,23 +51,24 @@ impl Steps {
             let (low, high) = self.ends.unwrap_or((*first, *last));
             self.ends = Some((low.min(*first), high.max(*last)));
         }
-        let points = steps(&values, all);
         let mut row = |value: f64, part: f64| {
             let numbers = [value.to_string(), part.to_string()];
             let head = [title.clone(), line.name.clone()];
             self.tidy.rows.push([head, numbers].concat());
         };
         match thinned {
-            true => points
-                .iter()
-                .skip(1)
-                .step_by(2)
-                .for_each(|&(v, part)| row(v, part)),
+            true => {
+                let every = values.len().div_ceil(ROWS).max(1);
+                let points = steps(&values, all, every).into_iter();
+                points.skip(1).step_by(2).for_each(|(v, part)| row(v, part));
+            }
             false => {
                 let parts = (1..).map(|k: u32| f64::from(k) / all as f64);
                 values.iter().zip(parts).for_each(|(&v, part)| row(v, part));
             }
         }
+        // The drawing leaves out what nobody could tell apart.
+        let points = steps(&values, all, 1);
         lines.push(Line { points, ..line });
     }
 
@@ -71,8 +79,20 @@ impl Steps {
             true => Scale::Log,
             false => Scale::Linear,
         };
+        let near = Range {
+            from: Some(begin(low, high)),
+            to: None,
+        };
+        let x_part = match self.near && scale == Scale::Linear && low < high {
+            true => near,
+            false => Range::default(),
+        };
         let panel = |(title, lines): (String, Vec<Line>)| Panel {
             title,
+            ranges: Ranges {
+                x: x_part,
+                ..Ranges::default()
+            },
             x: Axis {
                 label: x.to_owned(),
                 scale: scale.clone(),
@@ -88,7 +108,7 @@ impl Steps {
             drawing: Drawing::Chart(Chart {
                 stacked: false,
                 title: view.subtitle(),
-                subtitle: String::new(),
+                subtitle: self.subtitle,
                 panels: self.panels.into_iter().map(panel).collect(),
             }),
             printed: None,
@@ -110,9 +130,14 @@ pub(super) fn line(view: &View<'_>, member: &Member, of: &str, i: usize, count: 
 /// Values whose ends are as far apart lie on an axis of logarithms.
 const NEAR: f64 = 8.0;
 
-/// The distribution as steps, at most [`STEPS`] of them.
-fn steps(values: &[f64], all: usize) -> Vec<(f64, f64)> {
-    let every = values.len().div_ceil(STEPS).max(1);
+/// A round number below the least of some values.
+fn begin(low: f64, high: f64) -> f64 {
+    let step = 10f64.powf((high - low).log10().floor());
+    (low / step).floor() * step
+}
+
+/// The distribution as steps, one for `every` so many values and one for the last.
+fn steps(values: &[f64], all: usize, every: usize) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut below = 0.0;
     for (k, v) in values.iter().enumerate() {
@@ -126,7 +151,8 @@ fn steps(values: &[f64], all: usize) -> Vec<(f64, f64)> {
     points
 }
 
-const STEPS: usize = 400;
+/// Rows of a curve in a table of steps.
+const ROWS: usize = 400;
 
 #[cfg(test)]
 mod tests {
@@ -135,12 +161,19 @@ mod tests {
     #[test]
     fn what_did_not_finish_keeps_the_curve_below_one() {
         assert_eq!(
-            steps(&[1.0, 2.0], 4),
+            steps(&[1.0, 2.0], 4, 1),
             [(1.0, 0.0), (1.0, 0.25), (2.0, 0.25), (2.0, 0.5)]
         );
         let many: Vec<f64> = (0..10_000).map(f64::from).collect();
-        let drawn = steps(&many, 10_000);
-        assert!(drawn.len() <= 2 * STEPS + 2);
-        assert_eq!(drawn.last(), Some(&(9_999.0, 1.0)));
+        let thinned = steps(&many, 10_000, 25);
+        assert!(thinned.len() <= 2 * ROWS + 2);
+        assert_eq!(thinned.last(), Some(&(9_999.0, 1.0)));
+    }
+
+    #[test]
+    fn an_axis_begins_at_a_round_number_below_the_least_value() {
+        for (low, high, from) in [(40.2, 119.0, 40.0), (203.0, 209.0, 203.0), (7.0, 90.0, 0.0)] {
+            assert_eq!(begin(low, high), from, "{low}");
+        }
     }
 }

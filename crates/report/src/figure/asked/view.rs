@@ -8,7 +8,9 @@ use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Expression, Scope};
 use fullpipe_results::compare::Runs;
 use fullpipe_results::label;
-use fullpipe_results::result::{CaseResult, Estimate, Estimates, LinkResult, RunResult};
+use fullpipe_results::result::{
+    CaseResult, Estimate, Estimates, LinkResult, Params, RunResult, scalar_text,
+};
 use fullpipe_results::store::ResultDir;
 
 use super::{Asked, AskedError, Taken};
@@ -59,9 +61,9 @@ pub(super) struct Part {
 impl<'a> View<'a> {
     pub fn new(dir: &'a ResultDir, asked: &Asked) -> Result<View<'a>, AskedError> {
         let result = dir.result()?;
-        let all: Vec<_> = result.cases.iter().map(|c| c.params.texts()).collect();
+        let all: Vec<&Params> = result.cases.iter().map(|c| &c.params).collect();
         let cases = chosen(&all, &asked.only)?;
-        let params: Vec<_> = cases.iter().map(|&i| all[i].clone()).collect();
+        let params = label::texts(cases.iter().map(|&i| &result.cases[i].params));
         let axes = axes(&params, &File::of(&dir.manifest().scenario_text).matrix);
         Ok(View {
             dir,
@@ -80,6 +82,12 @@ impl<'a> View<'a> {
     /// Value of an axis in the `i`-th of the cases.
     fn value(&self, i: usize, axis: &Axis) -> &str {
         label::find(&self.params[i], &axis.key).unwrap_or_default()
+    }
+
+    /// Value of an axis in a case.
+    pub fn value_of(&self, case: usize, axis: &Axis) -> &str {
+        let at = self.cases.iter().position(|&i| i == case);
+        at.map_or("", |at| self.value(at, axis))
     }
 
     /// The axis of the lines: the one that competes.
@@ -243,6 +251,8 @@ impl<'a> View<'a> {
         let axis = self.competitors().filter(|a| a.key.ends_with(".stack"));
         let competitor = axis.and_then(|a| a.flow.as_deref());
         match (member.name.as_str(), flow, competitor) {
+            ("", Some(flow), _) if count == 1 => flow.stack.clone(),
+            ("", Some(flow), _) => format!("{of}: {}", flow.stack),
             ("", ..) => of.to_owned(),
             (name, ..) if count == 1 => name.to_owned(),
             (name, Some(flow), Some(other)) => {
@@ -254,6 +264,19 @@ impl<'a> View<'a> {
             }
             (name, Some(flow), None) => format!("{name}, {of}: {}", flow.stack),
             (name, None, _) => format!("{name}, {of}"),
+        }
+    }
+
+    /// The seed that is asked for, or how many are put together.
+    pub fn seeds(&self, asked: &Asked) -> String {
+        let counts = || self.cases.iter().map(|&c| self.case(c).seeds.len());
+        match (asked.seed, counts().min(), counts().max()) {
+            (Some(seed), ..) => format!("seed {seed}"),
+            (_, Some(1), Some(1)) => "1 seed".to_owned(),
+            (_, Some(least), Some(most)) if least < most => {
+                format!("all {least} to {most} seeds together")
+            }
+            (.., most) => format!("all {} seeds together", most.unwrap_or(0)),
         }
     }
 
@@ -451,25 +474,44 @@ fn listed<'b>(axes: impl Iterator<Item = &'b Axis>) -> String {
 ///
 /// # Errors
 /// If no case has one of them.
-pub fn chosen(
-    all: &[Vec<(String, String)>],
-    only: &[(String, String)],
-) -> Result<Vec<usize>, AskedError> {
-    let mut cases: Vec<usize> = (0..all.len()).collect();
+pub fn chosen(of: &[&Params], only: &[(String, String)]) -> Result<Vec<usize>, AskedError> {
+    let mut cases: Vec<usize> = (0..of.len()).collect();
+    if only.is_empty() {
+        return Ok(cases);
+    }
+    let all = label::texts(of.iter().copied());
     for (key, value) in only {
-        let full = full_key(all, key);
-        let has =
-            |full| move |i: &usize| label::find(&all[*i], full).is_some_and(|v| same(v, value));
+        let full = full_key(&all, key);
+        let table = toml::from_str::<toml::Table>(&format!("value = {value}"));
+        let table = table
+            .ok()
+            .and_then(|t| serde_json::to_value(&t["value"]).ok());
+        let table = table.filter(serde_json::Value::is_object);
+        let has = |full: &str, i: usize| match &table {
+            Some(table) => of[i].get(full).is_some_and(|v| alike(v, table)),
+            None => label::find(&all[i], full).is_some_and(|v| same(v, value)),
+        };
         let left: Vec<usize> = match full {
-            Some(full) => cases.iter().copied().filter(has(full)).collect(),
+            Some(full) => cases.iter().copied().filter(|&i| has(full, i)).collect(),
             None => Vec::new(),
         };
         if left.is_empty() {
-            return Err(no_case(all, &cases, key, full, value));
+            return Err(no_case(&all, &cases, key, full, value));
         }
         cases = left;
     }
     Ok(cases)
+}
+
+/// True of two spellings of one table.
+fn alike(a: &serde_json::Value, b: &serde_json::Value) -> bool {
+    match (a.as_object(), b.as_object()) {
+        (Some(a), Some(b)) => {
+            let has = |(key, x): (&String, _)| b.get(key).is_some_and(|y| alike(x, y));
+            a.len() == b.len() && a.iter().all(has)
+        }
+        _ => same(&scalar_text(a), &scalar_text(b)),
+    }
 }
 
 /// The key that is meant: itself, or the only one that ends in it.
@@ -580,13 +622,36 @@ mod tests {
     fn a_key_is_chosen_by_its_end() {
         let case = |a: &str, b: &str| {
             let stacks = [("flow.a.stack", a), ("flow.b.stack", b)];
-            stacks.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec()
+            Params::new(stacks.map(|(k, v)| (k.to_owned(), v.into())).to_vec())
         };
-        let all = [case("reno", "cubic"), case("cubic", "cubic")];
+        let all = [&case("reno", "cubic"), &case("cubic", "cubic")];
         let only = |key: &str| chosen(&all, &[(key.to_owned(), "reno".to_owned())]);
         assert_eq!(only("a.stack").unwrap(), [0]);
         assert!(only("b.stack").is_err(), "no case has it");
         assert!(only("stack").is_err(), "two keys end in it");
         assert!(only(".stack").is_err() && only("w.a.stack").is_err());
+    }
+
+    #[test]
+    fn a_table_is_chosen_whatever_the_order_of_its_keys_and_by_its_label() {
+        let case = |text: &str| {
+            let value = serde_json::from_str(text).unwrap();
+            Params::new(vec![("path.queue".to_owned(), value)])
+        };
+        let all = [
+            &case(r#"{"ecn":true,"kind":"codel","target":"5ms"}"#),
+            &case(r#"{"kind":"codel","target":"5ms"}"#),
+            &case(r#""droptail""#),
+        ];
+        let only = |value: &str| chosen(&all, &[("queue".to_owned(), value.to_owned())]);
+        for value in [
+            r#"{kind="codel",target="5ms",ecn=true}"#,
+            r#"{kind="codel",ecn=true,target="0.005s"}"#,
+            "codel, ecn, target 5ms",
+        ] {
+            assert_eq!(only(value).unwrap(), [0], "{value}");
+        }
+        assert_eq!(only("droptail").unwrap(), [2]);
+        assert!(only(r#"{kind="codel",ecn=true}"#).is_err());
     }
 }

@@ -7,7 +7,7 @@ use fullpipe_scenario::{Overrides, Scenario};
 use super::view::{Part, View};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::overlay::curve;
-use crate::figure::stored::{ByFlow, levels, same_mss};
+use crate::figure::stored::{ByFlow, drawn_until, levels, same_mss};
 use crate::figure::{Curve, Figure};
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
@@ -76,7 +76,6 @@ fn figure(
         let events = view.dir.series(member.case, seed, SeriesKind::Events)?;
         let events: Table = events.unwrap_or_default();
         let parts = (&series, &ByFlow::new(&series), &ByFlow::new(&events));
-        figure.duration = figure.duration.max(case.simulated_s);
         let resolved = scenario.and_then(|s| s.cases.get(member.case));
         let mut curves: Vec<Curve> = Vec::new();
         for (i, flow) in case.flows.iter().enumerate() {
@@ -87,17 +86,14 @@ fn figure(
             if curve.time.is_empty() {
                 continue;
             }
-            let name = match (member.name.as_str(), case.flows.len()) {
-                ("", 1) => flow.stack.clone(),
-                ("", _) => format!("{}: {}", flow.name, flow.stack),
-                _ => view.line_name(member, &flow.name, case.flows.len()),
-            };
             curves.push(Curve {
-                name,
+                name: view.line_name(member, &flow.name, case.flows.len()),
                 group: member.group * case.flows.len() + i,
                 ..curve
             });
         }
+        let until = drawn_until(&curves, case.simulated_s);
+        figure.duration = figure.duration.max(until);
         let mss = resolved.and_then(|c| same_mss(&c.flows));
         if let Some(case) = resolved {
             figure.warmup = figure.warmup.max(case.warmup.as_secs_f64());

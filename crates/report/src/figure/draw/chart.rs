@@ -259,8 +259,7 @@ impl Panel {
         let look = out.look(line.group);
         let drawn = |p: &(f64, f64)| x.shows(p.0) && y.shows(p.1);
         let mut path = PathText::default();
-        for p in line.points.iter().filter(|p| drawn(p)) {
-            let (px, py) = place(*p);
+        for (px, py) in apart(line.points.iter().filter(|p| drawn(p)).map(|p| place(*p))) {
             path.to(px, py);
         }
         if !path.text.is_empty() && !line.loose {
@@ -307,6 +306,27 @@ impl Panel {
         points.filter(both)
     }
 }
+
+/// The points of a line without those that would lie on the one before, as seen; the last stays.
+fn apart(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    let mut left_out = None;
+    for (x, y) in points {
+        let near = |(a, b): &(f64, f64)| (x - a).abs().max((y - b).abs()) < APART;
+        match kept.last().is_some_and(near) {
+            true => left_out = Some((x, y)),
+            false => {
+                kept.push((x, y));
+                left_out = None;
+            }
+        }
+    }
+    kept.extend(left_out);
+    kept
+}
+
+/// Units of the drawing below which two points are one.
+const APART: f64 = 0.2;
 
 /// An axis with its ends.
 enum Layout {
@@ -792,6 +812,17 @@ mod tests {
     }
 
     /// Lines end at the axes by a clip; a point is drawn whole or not at all.
+    /// What is thinned for one part of the axis would be missing in another.
+    #[test]
+    fn points_are_left_out_by_what_can_be_seen() {
+        let many = (0..100_000).map(|i| (f64::from(i), f64::from(i)));
+        let at = |(x, y): (f64, f64), scale: f64| (x * scale, y * scale);
+        let whole = apart(many.clone().map(|p| at(p, 0.001)));
+        assert!(whole.len() < 1000 && whole.last() == Some(&(99.999, 99.999)));
+        let part = apart(many.skip(99_000).map(|p| at(p, 1.0)));
+        assert_eq!(part.len(), 1000);
+    }
+
     #[test]
     fn a_part_of_a_panel_is_clipped() {
         let mut one = chart(vec![(1.0, 1.0), (10.0, 2.0), (100.0, 4.0)]);

@@ -1,5 +1,7 @@
 //! What the lines and shapes of a picture mean, below its headline.
 
+use super::axes::Frame;
+use super::curve::thinned;
 use super::style::{Detail, INK, WARMUP, level_stroke};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands};
@@ -114,11 +116,15 @@ pub(super) fn legend(
         if count == 0 {
             continue;
         }
-        let text = match figures.len() {
-            1 => format!(
-                "{} {}",
+        let text = match figures {
+            [figure] => format!(
+                "{} {}{}",
                 thousands(count as f64),
-                if count == 1 { one } else { many }
+                if count == 1 { one } else { many },
+                match shapes(figure, kind, detail, right - left) < count {
+                    true => ", near ones as one",
+                    false => "",
+                }
             ),
             _ => one.to_owned(),
         };
@@ -133,6 +139,25 @@ pub(super) fn legend(
         });
     }
     y
+}
+
+/// How many marks of a kind are drawn of a figure that is about so wide.
+fn shapes(figure: &Figure, kind: MarkKind, detail: &Detail, width: f64) -> usize {
+    let frame = Frame {
+        left: 0.0,
+        top: 0.0,
+        width,
+        height: 1.0,
+        x: figure.times(figure.duration),
+        y: figure.windows(figure.top()),
+        duration: figure.duration,
+    };
+    let distance = detail.distance(figure.curves.len());
+    let of_curve = |c: &Curve| {
+        let drawn = thinned(c, &frame, distance);
+        drawn.iter().filter(|mark| mark.kind == kind).count()
+    };
+    figure.curves.iter().map(of_curve).sum()
 }
 
 const LEGEND_GROUPS: usize = 12;

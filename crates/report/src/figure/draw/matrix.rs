@@ -138,8 +138,15 @@ impl Matrix {
             let cells = cells.iter().map(cell);
             std::iter::once(row.clone()).chain(cells).collect()
         });
+        // The only column has the metric's name.
+        let named = self.columns.contains(&self.title);
+        let head = match (named, self.row_head.as_str()) {
+            (true, row_head) => row_head.to_owned(),
+            (false, "") => self.title.clone(),
+            (false, row_head) => format!("{} by {row_head}", self.title),
+        };
         Rows {
-            heads: std::iter::once(self.row_head.clone())
+            heads: std::iter::once(head)
                 .chain(self.columns.iter().cloned())
                 .collect(),
             rows: rows.collect(),
@@ -329,7 +336,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_a_dash() {
         let printed = matrix(1).printed();
-        assert_eq!(printed.heads, ["stack", "rtt 0ms"]);
+        assert_eq!(printed.heads, ["goodput (Mbit/s) by stack", "rtt 0ms"]);
         assert_eq!(printed.rows[0], ["reno", "17.0 ±< 0.1"]);
         assert_eq!(printed.rows[1], ["cubic", "–"]);
     }

@@ -175,8 +175,7 @@ impl Figure {
         out.close_group();
         for curve in &self.curves {
             let look = out.look(curve.group);
-            let distance = detail.mark_distance * (curves as f64 / 6.0).max(1.0);
-            for mark in thinned(curve, frame, distance) {
+            for mark in thinned(curve, frame, detail.distance(curves)) {
                 out.mark(
                     frame.x(mark.time),
                     frame.y(mark.window),
@@ -404,6 +403,12 @@ mod tests {
         let svg = f.svg(&Style::default());
         assert!(svg.contains(">a&lt;b &amp; &quot;c&quot; </text>"), "{svg}");
         assert!(svg.contains("2 congestion events</text>"));
+        f.curves = vec![sawtooth(9000, 100.0, 900.0, 400.0, 800.0)];
+        let svg = f.svg(&Style::default());
+        assert!(
+            svg.contains(" congestion events, near ones as one</text>"),
+            "{svg}"
+        );
         #[cfg(feature = "png")]
         png(&svg, 1.0, &Style::default()).unwrap();
     }

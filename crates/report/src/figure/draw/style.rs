@@ -17,6 +17,11 @@ pub(super) struct Detail {
 }
 
 impl Detail {
+    /// Least distance of two marks of a kind where there are so many curves.
+    pub(super) fn distance(&self, curves: usize) -> f64 {
+        self.mark_distance * (curves as f64 / 6.0).max(1.0)
+    }
+
     /// Of a picture on its own.
     pub(super) const FULL: Self = Self {
         column: 1.0,
