@@ -206,7 +206,7 @@ mod tests {
         found.expectations.truncate(1);
         found.expectations[0].unclear = true;
         let text = table(&found);
-        assert!(text.contains("\nunclear      goodput_mbps"), "{text}");
+        assert!(text.contains("\nunclear      n "), "{text}");
         assert!(
             text.contains("0 of 1 expectations passed, 1 unclear"),
             "{text}"
