@@ -22,7 +22,7 @@ use fullpipe_units::Time;
 
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RestartEvent,
-    RtoEvent, TakeOver,
+    RtoEvent, TakeOver, assert_ratio,
 };
 
 /// Window and threshold, real-valued segments.
@@ -113,6 +113,26 @@ impl Setup {
             && self.slow_start_limit > 0.0
             && self.mss > 0
             && self.hz > 0
+    }
+
+    /// What a controller asks of it.
+    #[track_caller]
+    pub(crate) fn assert_valid(&self) {
+        debug_assert!(self.is_valid(), "out of range: {self:?}");
+    }
+
+    /// Of RFC 9002, `mss` being the largest datagram: initial window (section 7.2), no limit of
+    /// what an ACK adds in slow start (section 7.3.1; the sender paces, section 7.7), reductions
+    /// of the window itself (appendix B.6).
+    pub fn quic(mss: u32) -> Self {
+        Self {
+            initial_window: (14_720.0 / f64::from(mss)).clamp(2.0, 10.0),
+            slow_start_limit: f64::INFINITY,
+            base: Base::Cwnd,
+            mss,
+            paced: true,
+            ..Self::default()
+        }
     }
 }
 
@@ -292,7 +312,7 @@ struct Saved<S, W> {
 impl<S: StartUp, W: WindowLaw> Classic<S, W> {
     /// A controller at the start of a connection. `ecn_keep` is ABE's kept fraction, if wanted.
     pub fn new(start: S, mut law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
-        debug_assert!(setup.is_valid(), "{setup:?}");
+        setup.assert_valid();
         law.set_up(&setup);
         let ssth = if law.has_slow_start() {
             f64::INFINITY
@@ -428,7 +448,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
-        debug_assert!(ratio > 0.0 && ratio.is_finite(), "{ratio}");
+        assert_ratio(ratio);
         self.frame.win.w *= ratio;
         self.frame.win.ssth *= ratio;
         self.frame.start.on_mss_change(ratio);
@@ -442,7 +462,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     }
 
     fn cap_window(&mut self, most: f64) {
-        self.frame.setup.max_window = most;
+        self.frame.setup.max_window = most.max(1.0);
         self.frame.clamp();
     }
 
@@ -516,9 +536,19 @@ mod tests {
         assert!(!setup(100.0, 2.0, 1448, 0).is_valid());
     }
 
+    /// RFC 9002 section 7.2: ten datagrams, at most 14,720 bytes, never less than two.
+    #[test]
+    fn the_initial_window_of_quic() {
+        for (mss, segments) in [(1200, 10.0), (1472, 10.0), (3680, 4.0), (65_000, 2.0)] {
+            let setup = Setup::quic(mss);
+            assert!(setup.is_valid());
+            assert_eq!(setup.initial_window, segments, "{mss}");
+        }
+    }
+
     #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "inf")]
+    #[should_panic(expected = "segment size changed by a factor of inf")]
     fn a_segment_of_no_bytes_is_a_mistake() {
         let law = GENTLE.make(&[]).unwrap();
         let start = LIMITED.make(&[]).unwrap();

@@ -29,7 +29,8 @@ pub const MOST_VARIABLES: usize = 10;
 
 /// The interface between the endpoint and a congestion-control algorithm.
 ///
-/// All methods are infallible and free of allocation. Windows are in segments.
+/// No method allocates, and none returns an error: an argument out of its range is a mistake of the
+/// endpoint, which debug builds refuse with a panic. Windows are in segments.
 ///
 /// Order of the calls:
 ///
@@ -70,7 +71,9 @@ pub trait Controller {
     /// [reads rates](Controller::reads_rate).
     fn on_lost(&mut self, _ev: &LostSegment) {}
 
-    /// The retransmission timer expired.
+    /// The retransmission timer expired. From here until
+    /// [`on_recovery_exit`](Controller::on_recovery_exit) slow start adds at most one segment per
+    /// ACK, whatever [`Setup::slow_start_limit`] allows (RFC 3465 section 2.3).
     fn on_rto(&mut self, ev: &RtoEvent);
 
     /// The connection is open; [`RestartEvent::srtt`] is the handshake's sample, zero without a
@@ -84,7 +87,8 @@ pub trait Controller {
     /// does.
     fn on_restart(&mut self, _ev: &RestartEvent) {}
 
-    /// Recovery ended: everything sent before the congestion event has been acknowledged.
+    /// Recovery ended, or what a timeout began: everything sent before the congestion event or the
+    /// timeout has been acknowledged.
     fn on_recovery_exit(&mut self, now: Time);
 
     /// The last reduction was spurious (Eifel, DSACK, F-RTO): restore what the snapshot of that
@@ -102,8 +106,8 @@ pub trait Controller {
     /// The sender's segment size changed; `ratio` is old over new, finite and above 0.
     fn on_mss_change(&mut self, ratio: f64);
 
-    /// The endpoint's cap of the window is this from now on, segments; infinite for none. An
-    /// endpoint that never changes it need not be answered.
+    /// The endpoint's cap of the window is this from now on, segments; infinite for none, below 1
+    /// as 1. An endpoint that never changes it need not be answered.
     fn cap_window(&mut self, _most: f64) {}
 
     /// From now on this controller runs a connection that another one ran until now: the first
@@ -170,6 +174,15 @@ pub trait Controller {
     /// Names and values of the algorithm's own variables, for traces: the same names in the same
     /// order at any time, at most [`MOST_VARIABLES`], NaN for what is not defined at the moment.
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));
+}
+
+/// What [`Controller::on_mss_change`] asks of its argument.
+#[track_caller]
+pub(crate) fn assert_ratio(ratio: f64) {
+    debug_assert!(
+        ratio > 0.0 && ratio.is_finite(),
+        "segment size changed by a factor of {ratio}, which is not finite and above 0"
+    );
 }
 
 /// What one ACK told the sender. Counts are segments; `n` of the formulas is

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fullpipe_cc::{
-    AckEvent, Base, CongestionEvent, CongestionKind, Controller as _, Phase, RestartEvent,
-    RtoEvent, Setup, Stack, StackSpec,
+    AckEvent, CongestionEvent, CongestionKind, Controller as _, InitialSending, Phase,
+    RestartEvent, RtoEvent, Setup, Stack, StackSpec,
 };
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
 
@@ -39,6 +39,10 @@ impl Factory {
             "sets a pacing rate, which quinn does not take"
         } else if stack.owns_window() {
             "sets the window during recovery, which quinn does not report"
+        } else if let Some(InitialSending::Spread { .. }) = spec.sending() {
+            "spreads the initial window, which quinn sends at its own pace"
+        } else if spec.pacing().is_some() {
+            "paces, which quinn does by gains of its own"
         } else {
             return Ok(Self(spec));
         };
@@ -66,11 +70,8 @@ impl std::error::Error for Unfit {}
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let mut setup = Setup::default();
+        let mut setup = Setup::quic(mtu.into());
         setup.initial_window = self.0.initial_window().unwrap_or(setup.initial_window);
-        setup.mss = mtu.into();
-        setup.slow_start_limit = f64::INFINITY; // paced: RFC 9406 section 4.2
-        setup.base = Base::Cwnd; // RFC 9002 appendix B.6
         Box::new(Adapter {
             stack: self.0.controller(setup),
             initial: setup.initial_window,
@@ -78,7 +79,7 @@ impl ControllerFactory for Factory {
             origin: now,
             ack: AckEvent::new(Time::ZERO),
             bytes: 0,
-            recovery: None,
+            repair: None,
             round_ends: 0,
             last_sent: 0,
             last_sent_at: now,
@@ -101,8 +102,9 @@ struct Adapter {
     ack: AckEvent,
     /// Acknowledged bytes that are not a whole segment yet.
     bytes: u64,
-    /// When the present recovery began: packets sent before are part of it.
-    recovery: Option<Instant>,
+    /// A recovery or what persistent congestion began, and since when: it ends when a packet that
+    /// left later is acknowledged. Losses of packets sent before belong to a recovery.
+    repair: Option<(Phase, Instant)>,
     /// Packet numbers that end the round, and sent last.
     round_ends: u64,
     last_sent: u64,
@@ -115,6 +117,22 @@ struct Adapter {
 impl Adapter {
     fn time(&self, now: Instant) -> Time {
         Time::from(now - self.origin)
+    }
+
+    /// A packet of `bytes`; smoothed and smallest RTT with it.
+    fn acknowledged(&mut self, now: Instant, sent: Instant, bytes: u64, [srtt, min]: [Span; 2]) {
+        if self.ack.srtt == Span::ZERO {
+            let mut ev = RestartEvent::new(self.time(now));
+            ev.srtt = srtt;
+            self.stack.on_established(&ev);
+        }
+        if self.repair.is_some_and(|(_, began)| sent > began) {
+            self.repair = None;
+            self.stack.on_recovery_exit(self.time(now));
+        }
+        self.bytes += bytes;
+        self.ack.rtt = Some((now - sent).into());
+        (self.ack.srtt, self.ack.min_rtt) = (srtt, min);
     }
 
     /// `segments` in bytes, never less than the minimum window (RFC 9002 section 7.2).
@@ -140,19 +158,7 @@ impl Controller for Adapter {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
-        if self.ack.srtt.as_nanos() == 0 {
-            let mut ev = RestartEvent::new(self.time(now));
-            ev.srtt = rtt.get().into();
-            self.stack.on_established(&ev);
-        }
-        if self.recovery.is_some_and(|began| sent > began) {
-            self.recovery = None;
-            self.stack.on_recovery_exit(self.time(now));
-        }
-        self.bytes += bytes;
-        self.ack.rtt = Some((now - sent).into());
-        self.ack.srtt = rtt.get().into();
-        self.ack.min_rtt = rtt.min().into();
+        self.acknowledged(now, sent, bytes, [rtt.get().into(), rtt.min().into()]);
     }
 
     fn on_end_acks(&mut self, now: Instant, flight: u64, limited: bool, newest: Option<u64>) {
@@ -172,10 +178,7 @@ impl Controller for Adapter {
             ev.round += 1;
             self.round_ends = self.last_sent + 1;
         }
-        ev.phase = match self.recovery {
-            Some(_) => Phase::Recovery,
-            None => Phase::Open,
-        };
+        ev.phase = self.repair.map_or(Phase::Open, |(phase, _)| phase);
         self.stack.on_delivery(&ev);
         self.stack.on_ack(&ev);
         self.ack = ev;
@@ -185,8 +188,9 @@ impl Controller for Adapter {
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         let at = self.time(now);
         self.ack.lost += lost.div_ceil(self.mtu);
-        if self.recovery.is_none_or(|began| sent > began) {
-            self.recovery = Some(now);
+        let known = |(phase, began)| phase == Phase::Recovery && sent <= began;
+        if !self.repair.is_some_and(known) {
+            self.repair = Some((Phase::Recovery, now));
             let kind = if lost > 0 {
                 CongestionKind::Loss
             } else {
@@ -199,10 +203,11 @@ impl Controller for Adapter {
         if persistent {
             // RFC 9002 section 7.6.2 and appendix B.8: the threshold is that of the loss, the
             // window the smallest, and what is sent from now on is in no recovery.
+            self.stack.on_recovery_exit(at);
             let mut ev = RtoEvent::new(at, self.ack.flight);
             (ev.first, ev.srtt, ev.min_rtt) = (false, self.ack.srtt, self.ack.min_rtt);
             self.stack.on_rto(&ev);
-            self.recovery = None;
+            self.repair = Some((Phase::Loss, now));
         }
     }
 
@@ -303,8 +308,41 @@ mod tests {
         assert_eq!(cc.metrics().ssthresh, Some(2400), "a new episode");
     }
 
+    /// RFC 9002 section 7.3.1: the window grows by what is acknowledged. Ours grows from the one
+    /// segment that the smallest window of two datagrams stands for.
+    #[test]
+    fn the_window_doubles_after_persistent_congestion() {
+        let now = Instant::now();
+        let at = |ms| now + Duration::from_millis(ms);
+        let rtt = Duration::from_millis(50);
+        for stack in ["reno", "cubic", "westwood(timing=linux)", "cubic-linux"] {
+            let mut cc = ours(stack, now).into_any().downcast::<Adapter>().unwrap();
+            cc.on_congestion_event(at(900), at(600), true, 4800);
+            let mut windows = vec![cc.window() / u64::from(MTU)];
+            for round in 0..3 {
+                let sent = at(950 + 50 * round);
+                for packet in 0..windows[windows.len() - 1] {
+                    cc.on_sent(sent, MTU.into(), 1000 * round + packet);
+                    cc.acknowledged(sent + rtt, sent, MTU.into(), [rtt.into(); 2]);
+                }
+                cc.on_end_acks(sent + rtt, 0, false, Some(1000 * round));
+                windows.push(cc.window() / u64::from(MTU));
+            }
+            assert_eq!(windows, [2, 3, 6, 12], "{stack}");
+        }
+    }
+
     #[test]
     fn what_quinn_cannot_serve_is_refused() {
+        for (stack, why) in [
+            ("reno+spread(iw=10)", "spreads the initial window"),
+            ("reno+spread-variable", "spreads the initial window"),
+            ("cubic+limited+paced", "paces"),
+        ] {
+            let spec = StackSpec::parse(stack).unwrap();
+            let said = Factory::new(spec).err().expect(stack).to_string();
+            assert!(said.starts_with(&format!("`{stack}` {why}")), "{said}");
+        }
         for stack in ["bbr", "bbr-linux", "udt"] {
             let spec = StackSpec::parse(stack).unwrap();
             let why = Factory::new(spec).err().expect(stack).to_string();
@@ -316,6 +354,7 @@ mod tests {
             "htcp",
             "ledbat",
             "highspeed+limited",
+            "reno+burst(iw=64)",
         ] {
             assert!(
                 Factory::new(StackSpec::parse(stack).unwrap()).is_ok(),

@@ -6,7 +6,7 @@ use super::socket::Socket;
 use crate::classic::Setup;
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, Phase,
-    RestartEvent, RtoEvent, TakeOver,
+    RestartEvent, RtoEvent, TakeOver, assert_ratio,
 };
 
 /// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
@@ -275,6 +275,7 @@ impl<M: Module> Controller for Linux<M> {
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
+        assert_ratio(ratio);
         self.sk.scale(ratio);
     }
 

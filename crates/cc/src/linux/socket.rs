@@ -67,7 +67,7 @@ impl Socket {
 
     /// At the start of a connection.
     pub fn new(setup: Setup) -> Self {
-        debug_assert!(setup.is_valid(), "{setup:?}");
+        setup.assert_valid();
         let clamp = whole(setup.max_window);
         Self {
             cwnd: (setup.initial_window as u32).clamp(1, clamp.max(1)),
@@ -96,8 +96,8 @@ impl Socket {
 
     /// The window has another clamp from now on, segments.
     pub(super) fn set_clamp(&mut self, most: f64) {
-        self.clamp = whole(most);
-        self.cwnd = self.cwnd.min(self.clamp.max(1));
+        self.clamp = whole(most).max(1);
+        self.cwnd = self.cwnd.min(self.clamp);
     }
 
     /// Ticks since the start (`tcp_jiffies32`); never 0, which the modules use for "unset".

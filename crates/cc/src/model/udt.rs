@@ -26,7 +26,7 @@ use fullpipe_units::{Rate, Span, Time};
 use crate::classic::Setup;
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, RtoEvent,
-    TakeOver,
+    TakeOver, assert_ratio,
 };
 use crate::draws::Draws;
 use crate::entry::Entry;
@@ -230,6 +230,7 @@ impl Udt {
 
 impl Controller for Udt {
     fn set_up(&mut self, setup: &Setup) {
+        setup.assert_valid();
         self.draws = Draws::new(setup.seed);
         self.packet = f64::from(setup.mss);
         self.most = setup.max_window;
@@ -304,6 +305,7 @@ impl Controller for Udt {
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
+        assert_ratio(ratio);
         self.packet /= ratio;
         self.cwnd = (self.cwnd * ratio).max(1.0);
         self.period /= ratio;
@@ -313,8 +315,8 @@ impl Controller for Udt {
     }
 
     fn cap_window(&mut self, most: f64) {
-        self.most = most;
-        self.cwnd = self.cwnd.min(most);
+        self.most = most.max(1.0);
+        self.cwnd = self.cwnd.min(self.most);
     }
 
     fn take_over(&mut self, ev: &TakeOver) {

@@ -121,6 +121,7 @@ impl StackSpec {
 
     /// A fresh controller.
     pub fn controller(&self, setup: Setup) -> Stack {
+        setup.assert_valid();
         let leader = &self.parts[0];
         let law = match &leader.component {
             Component::Law(law) => law,

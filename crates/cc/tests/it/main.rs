@@ -3,6 +3,7 @@
 mod contributing;
 mod idle;
 mod laws;
+mod limits;
 mod model;
 mod modules;
 mod published;

@@ -44,7 +44,7 @@ use fullpipe_units::{Rate, Span, Time};
 use crate::classic::Setup;
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, RestartEvent,
-    RtoEvent, TakeOver,
+    RtoEvent, TakeOver, assert_ratio,
 };
 use crate::draws::Draws;
 use crate::entry::Entry;
@@ -160,6 +160,7 @@ impl Bbr {
 
 impl Controller for Bbr {
     fn set_up(&mut self, setup: &Setup) {
+        setup.assert_valid();
         self.setup = Endpoint::new(setup);
         self.draws = Draws::new(setup.seed);
         self.cwnd = self.setup.initial_cwnd;
@@ -287,6 +288,7 @@ impl Controller for Bbr {
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
+        assert_ratio(ratio);
         self.setup.smss /= ratio;
         self.max_bw.scale(ratio);
         self.latest.bw *= ratio;
@@ -307,8 +309,8 @@ impl Controller for Bbr {
     }
 
     fn cap_window(&mut self, most: f64) {
-        self.setup.max_cwnd = most;
-        self.cwnd = self.cwnd.min(most);
+        self.setup.max_cwnd = most.max(1.0);
+        self.cwnd = self.cwnd.min(self.setup.max_cwnd);
     }
 
     /// OnInit() of a connection that has a window: its rate follows from that one.
