@@ -121,7 +121,7 @@ const PAGE_AGREEMENT: &str = "
 
 `fullpipe compare A B` of results from different grounds (and with `--agreement` always) says how far apart they are. Runs are
 paired by seed (in their order, where the two have none in common); a value is the mean over the pairs. Where chance decides, no two runs are alike on any ground: with several
-seeds a distance beyond its threshold is held against that of neighbouring seeds on one ground (the ground where it is smaller),
+seeds a distance beyond its threshold is held against that of neighbouring seeds on one ground (the ground where it is larger),
 and is `within chance` if it is not larger, judged by Welch's 95 % interval.
 
 Judged beside these are the metrics `goodput_mbps`, `rtt_ms.mean`, `retransmits` and `completion_time_s` of flows (5 %),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fullpipe_results::agreement::study::{Agreement, CauseVerdict, PairAgreement, Tried};
+use fullpipe_results::agreement::study::{Agreement, CauseVerdict, Furthest, PairAgreement, Tried};
 use fullpipe_results::compare::{Comparison, Row, Verdict};
 use fullpipe_results::result::Params;
 use fullpipe_results::store::{ResultDir, StoreError};
@@ -212,11 +212,13 @@ fn cause(tried: &Tried) -> String {
         CauseVerdict::Explains => "<b>explains it</b>".to_owned(),
         CauseVerdict::InPart => "in part".to_owned(),
         CauseVerdict::No => "no".to_owned(),
+        CauseVerdict::Worse => "worse".to_owned(),
         CauseVerdict::Untried => text(tried.why_not.as_deref().unwrap_or("untried")),
     };
-    let times = |x: Option<f64>| match x {
-        Some(x) if x > 0.0 => format!("{x:.1}x"),
-        _ => "-".to_owned(),
+    let times = |furthest: &Option<Furthest>| {
+        let place = furthest.as_ref().map(Furthest::place);
+        let place = place.map_or(String::new(), |p| format!(" <small>{}</small>", text(&p)));
+        Furthest::text(furthest.as_ref()) + &place
     };
     format!(
         "<tr><td>{} <small>{}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
@@ -226,8 +228,8 @@ fn cause(tried: &Tried) -> String {
         text(&tried.ground),
         tried.before,
         tried.after.map_or("-".to_owned(), |n| n.to_string()),
-        times(tried.furthest_before),
-        times(tried.furthest_after),
+        times(&tried.furthest_before),
+        times(&tried.furthest_after),
     )
 }
 

@@ -29,13 +29,17 @@ pub struct Agree {
     )]
     pub grounds: Vec<String>,
 
-    /// Directory for the results, the pictures and agreement.html
+    /// Keep the results, the pictures and agreement.html in this directory
     #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
 
-    /// Take over the finished runs that the directory holds
-    #[arg(long)]
+    /// Take over the finished runs that `--out` holds, those of causes tried before included
+    #[arg(long, requires = "out")]
     pub resume: bool,
+
+    /// Replace what `--out` holds: of its runs those that are asked for again stay, the others go
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    pub replace: bool,
 
     /// Set a key of the scenario; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]

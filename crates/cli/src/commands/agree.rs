@@ -1,13 +1,15 @@
 //! `fullpipe agree`.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_grounds::{CAUSES, Cause, StandIn, Switched};
 use fullpipe_net::io::WaitStrategy;
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
-    Agreement, CauseVerdict, PairAgreement, StudyOptions, Switch, Turned, agree as study, directory,
+    Agreement, CauseVerdict, Furthest, PairAgreement, StudyOptions, Switch, Turned, agree as study,
+    cause_directory, directory,
 };
 use fullpipe_results::capture::Captures;
 use fullpipe_results::compare::{Comparison, Row, Verdict};
@@ -43,6 +45,20 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     let scenario = scenario(args)?;
+    let passing;
+    let out: &Path = match &args.out {
+        Some(dir) => dir,
+        None => {
+            passing = tempfile::tempdir().map_err(|e| {
+                Failure::new(
+                    Exit::Environment,
+                    format!("no directory for the results: {e}"),
+                )
+                .hint("name one: `--out DIR`")
+            })?;
+            passing.path()
+        }
+    };
     let mut settings = ground::settings(args.kernel.clone(), &INTERRUPT);
     settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
     settings.kernel.module = args.kernel_module.clone();
@@ -60,9 +76,13 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         })
     });
     let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
-    let wanted = |c: &Cause| {
-        !args.no_causes && (args.causes.is_empty() || args.causes.iter().any(|n| n == c.name))
+    // A cause that the directory has tried costs nothing when its runs are taken over.
+    let tried_before = |c: &Cause| {
+        let mut others = args.grounds.iter().skip(1);
+        args.resume && others.any(|other| cause_directory(out, other, c.name).is_dir())
     };
+    let named = |c: &Cause| args.causes.is_empty() || args.causes.iter().any(|n| n == c.name);
+    let wanted = |c: &Cause| !args.no_causes && (named(c) || tried_before(c));
     let of_grounds = CAUSES
         .iter()
         .filter(|c| args.grounds.iter().any(|g| g == c.ground))
@@ -92,8 +112,11 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let options = StudyOptions {
         run: Options {
             jobs: args.jobs.map_or(0, usize::from),
-            out: Some(&args.out),
-            earlier: Earlier::resumed(args.resume),
+            out: Some(out),
+            earlier: match args.replace {
+                true => Earlier::Replaced,
+                false => Earlier::resumed(args.resume),
+            },
             captures: Captures::default(),
             cases: None,
             progress: &progress,
@@ -132,9 +155,11 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
              test bed added nothing"
         ));
     }
-    pictures(args, &found)?;
-    let page = agreement::write(&args.out, &found)?;
-    said(&format!("report: {}", page.display()));
+    if args.out.is_some() {
+        pictures(out, &found)?;
+        let page = agreement::write(out, &found)?;
+        said(&format!("report: {}", page.display()));
+    }
     match args.format {
         ShortFormat::Table => output::data(&text(&found))?,
         ShortFormat::Json => output::data(&agreement::json(&found))?,
@@ -214,11 +239,11 @@ fn concerns(cause: &Cause, scenario: &Scenario, stands_in: Option<&StackSpec>) -
 }
 
 /// The windows of each pair over each other.
-fn pictures(args: &Agree, found: &Agreement) -> Result<(), Failure> {
-    let first = ResultDir::open(&directory(&args.out, &found.grounds[0]))?;
+fn pictures(out: &Path, found: &Agreement) -> Result<(), Failure> {
+    let first = ResultDir::open(&directory(out, &found.grounds[0]))?;
     for other in &found.grounds[1..] {
-        let result = ResultDir::open(&directory(&args.out, other))?;
-        figure::write_overlay(&first, &result, &args.out.join(agreement::pictures(other)))?;
+        let result = ResultDir::open(&directory(out, other))?;
+        figure::write_overlay(&first, &result, &out.join(agreement::pictures(other)))?;
     }
     Ok(())
 }
@@ -268,6 +293,7 @@ fn pair(pair: &PairAgreement) -> String {
             CauseVerdict::Explains => "explains it",
             CauseVerdict::InPart => "in part",
             CauseVerdict::No => "no",
+            CauseVerdict::Worse => "worse",
             CauseVerdict::Untried => tried.why_not.as_deref().unwrap_or("untried"),
         };
         table.row(vec![
@@ -275,20 +301,12 @@ fn pair(pair: &PairAgreement) -> String {
             tried.ground.clone(),
             tried.before.to_string(),
             tried.after.map_or("-".to_owned(), |n| n.to_string()),
-            multiple(tried.furthest_before),
-            multiple(tried.furthest_after),
+            Furthest::text(tried.furthest_before.as_ref()),
+            Furthest::text(tried.furthest_after.as_ref()),
             verdict.to_owned(),
         ]);
     }
     out + "\n" + &table.text() + "\n" + FURTHEST + &follows
-}
-
-/// `2.7x`: so many times as large as its threshold.
-fn multiple(furthest: Option<f64>) -> String {
-    match furthest {
-        Some(times) if times > 0.0 => format!("{times:.1}x"),
-        _ => "-".to_owned(),
-    }
 }
 
 /// What the columns of the causes are.
@@ -336,6 +354,8 @@ mod tests {
                 chance: Chance::Untried,
                 explained_by: Vec::new(),
                 in_part_by: Vec::new(),
+                worse_with: Vec::new(),
+                furthest: None,
                 not_tried: Vec::new(),
                 unexercised: Vec::new(),
                 says: Vec::new(),

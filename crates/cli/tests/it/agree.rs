@@ -100,6 +100,53 @@ fn the_page_says_what_the_numbers_say() {
     }
 }
 
+/// A second call with other causes keeps what the first has found; without a directory nothing is
+/// kept.
+#[test]
+fn causes_that_were_tried_before_are_not_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = "name = \"one\"\nduration = \"1s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n\
+                [[flow]]\nstack = \"reno\"\n[measure]\nagreement = { goodput_mbps = 1e-9 }\n";
+    write(dir, "one.toml", text);
+    let agree = |more: &[&str]| {
+        let args = [
+            "agree",
+            "one.toml",
+            "--grounds",
+            "sim,udp",
+            "--with-flagged",
+        ];
+        let args = [&args[..], &["--format", "json"], more].concat();
+        finished(command(dir, &args).output().unwrap())
+    };
+    assert_eq!(agree(&["--causes", "ties", "--out", "o"]).code, 1);
+    let ended = agree(&["--causes", "trains", "--out", "o", "--resume"]);
+    let json: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let pair = &json["pairs"][0];
+    let causes = pair["causes"].as_array().unwrap();
+    let causes: Vec<&Value> = causes.iter().map(|c| &c["cause"]).collect();
+    assert_eq!(causes, ["ties", "trains"]);
+    let left = pair["conclusion"]["not_tried"].as_array().unwrap();
+    assert!(
+        !left.is_empty() && !left.contains(&"ties".into()),
+        "{left:?}"
+    );
+    assert_eq!(pair["conclusion"]["furthest"]["metric"], "goodput_mbps");
+
+    assert_eq!(agree(&["--no-causes"]).code, 1);
+    let refused = agree(&["--replace"]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("--out"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(
+        agree(&["--causes", "ties", "--out", "o", "--replace"]).code,
+        1
+    );
+}
+
 /// A module of one's own has a stand-in beside ground linux; what follows closes the answer.
 #[test]
 fn a_stack_stands_in_for_the_own_module() {

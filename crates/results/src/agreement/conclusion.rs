@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::study::{CauseVerdict, Tried};
+use super::study::{CauseVerdict, Furthest, Tried};
 use crate::compare::{Comparison, Row};
 use crate::result::Params;
 use fullpipe_metrics::Metric;
@@ -20,6 +20,10 @@ pub struct Conclusion {
     pub explained_by: Vec<String>,
     /// Causes that explain a part of it.
     pub in_part_by: Vec<String>,
+    /// Causes with which they are further apart.
+    pub worse_with: Vec<String>,
+    /// What is furthest beyond its threshold, no cause switched.
+    pub furthest: Option<Furthest>,
     /// Known causes of these grounds that were not tried, or could not be.
     pub not_tried: Vec<String>,
     /// Cases in which no flow of either side had a congestion event or a timeout: they agree about
@@ -57,6 +61,7 @@ pub enum Chance {
 pub(super) struct Found<'a> {
     pub comparison: &'a Comparison,
     pub left_out: &'a [Params],
+    pub furthest: Option<Furthest>,
     pub causes: &'a [Tried],
     /// Known causes of these grounds that were not switched.
     pub left: &'a [&'a str],
@@ -83,13 +88,17 @@ pub(super) fn conclude(found: &Found<'_>) -> Conclusion {
         chance: Chance::Untried,
         explained_by: of(CauseVerdict::Explains),
         in_part_by: of(CauseVerdict::InPart),
+        worse_with: of(CauseVerdict::Worse),
+        furthest: found.furthest.clone(),
         not_tried,
         unexercised: unexercised(found.comparison),
         says: Vec::new(),
     };
     let chance = found.causes.iter().find(|c| c.cause == CHANCE);
     conclusion.chance = match (chance.map(|c| c.verdict), conclusion.test_bed) {
-        (Some(CauseVerdict::No), _) | (None, TestBed::None) => Chance::Excluded,
+        (Some(CauseVerdict::No | CauseVerdict::Worse), _) | (None, TestBed::None) => {
+            Chance::Excluded
+        }
         (Some(CauseVerdict::Explains | CauseVerdict::InPart), _) => Chance::Possible,
         (Some(CauseVerdict::Untried) | None, _) => Chance::Untried,
     };
@@ -149,15 +158,30 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
         TestBed::Held => "The test bed held: no run was flagged.".to_owned(),
         TestBed::Flagged => "The test bed did not hold: runs were flagged.".to_owned(),
     });
+    if let Some(furthest) = &c.furthest {
+        says.push(match furthest.times {
+            Some(times) => {
+                format!(
+                    "Furthest: {}, {times:.1} times its threshold.",
+                    furthest.place()
+                )
+            }
+            None => format!("Furthest: {}, which one side alone has.", furthest.place()),
+        });
+    }
     let once_more = found.causes.iter().find(|t| t.cause == CHANCE);
-    match (c.chance, once_more.and_then(|t| Some((t.before, t.after?)))) {
-        (Chance::Excluded, Some((before, after))) => says.push(format!(
-            "Not chance: run once more, {after} numbers are beyond their thresholds, as {before} \
-             were."
+    match (c.chance, once_more.and_then(|t| Some((t, t.after?)))) {
+        (Chance::Excluded, Some((t, after))) => says.push(format!(
+            "Not chance: run once more, {after} numbers are beyond their thresholds, as {} \
+             were{}.",
+            t.before,
+            far(t)
         )),
-        (Chance::Possible, Some((before, after))) => says.push(format!(
-            "Chance plays a part: run once more, {after} of {before} numbers are beyond their \
-             thresholds."
+        (Chance::Possible, Some((t, after))) => says.push(format!(
+            "Chance plays a part: run once more, {after} of {} numbers are beyond their \
+             thresholds{}.",
+            t.before,
+            far(t)
         )),
         (Chance::Untried, _) => says.push(format!("Chance was not tested (`{CHANCE}`).")),
         _ => {}
@@ -173,7 +197,7 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
             .filter(|t| c.in_part_by.contains(&t.cause));
         let parts = parts.map(|t| {
             let left = t.after.unwrap_or_default();
-            format!("`{}` ({left} of {} left)", t.cause, t.before)
+            format!("`{}` ({left} of {} left{})", t.cause, t.before, far(t))
         });
         says.push(format!(
             "Explained in part by {}.",
@@ -187,6 +211,21 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
             quoted(&tried)
         ));
     }
+    if !c.worse_with.is_empty() {
+        says.push(format!("Further apart with {}.", quoted(&c.worse_with)));
+    }
+    let explain = match c.explained_by.is_empty() {
+        true => &c.in_part_by,
+        false => &c.explained_by,
+    };
+    for (cause, keys) in KEYS
+        .iter()
+        .filter(|(cause, _)| explain.iter().any(|e| e == cause))
+    {
+        says.push(format!(
+            "What `{cause}` switches, a scenario sets by {keys}."
+        ));
+    }
     if !c.not_tried.is_empty() {
         says.push(format!("Not tried: {}.", quoted(&c.not_tried)));
     }
@@ -194,6 +233,28 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
         says.push(next);
     }
     says
+}
+
+/// What a user writes for the causes that are keys of a scenario.
+const KEYS: [(&str, &str); 3] = [
+    ("module", "the kernel's modules: `cubic-linux` for `cubic`"),
+    ("preset", "`preset = \"linux\"`"),
+    (
+        "host",
+        "`preset = \"linux\"` and the kernel's modules: `cubic-linux` for `cubic`",
+    ),
+];
+
+/// `, the furthest 12.3x for 48.2x`: after the switch and before it.
+fn far(tried: &Tried) -> String {
+    match (&tried.furthest_before, &tried.furthest_after) {
+        (None, None) => String::new(),
+        (before, after) => format!(
+            ", the furthest {} for {}",
+            Furthest::text(after.as_ref()),
+            Furthest::text(before.as_ref())
+        ),
+    }
 }
 
 /// What to try, where nothing explains it all.
@@ -209,7 +270,7 @@ fn next(found: &Found<'_>, c: &Conclusion) -> Option<String> {
     if !left.is_empty() {
         steps.push(format!("`--causes {}`", left.join(",")));
     }
-    if found.seeds < ENOUGH {
+    if found.seeds < ENOUGH && c.test_bed != TestBed::None {
         steps.push(format!("more seeds (`--repeat {ENOUGH}`)"));
     }
     if steps.is_empty() {
@@ -241,20 +302,32 @@ mod tests {
     use crate::compare::{Method, Number, Side, Verdict, View};
 
     fn tried(cause: &str, before: usize, after: usize) -> Tried {
+        further(cause, [before, after], [None, None])
+    }
+
+    /// The furthest at these multiples of its threshold.
+    fn further(cause: &str, count: [usize; 2], times: [Option<f64>; 2]) -> Tried {
+        let [before, after] = count;
+        let far = times.map(|times| {
+            times.map(|times| Furthest {
+                times: Some(times),
+                metric: "goodput_mbps".to_owned(),
+                of: Some("main".to_owned()),
+                params: Params::default(),
+            })
+        });
+        let verdict = CauseVerdict::of(count, [far[0].as_ref(), far[1].as_ref()]);
+        let [furthest_before, furthest_after] = far;
         Tried {
             cause: cause.to_owned(),
             about: String::new(),
             ground: "sim".to_owned(),
             before,
             after: Some(after),
-            furthest_before: None,
-            furthest_after: None,
+            furthest_before,
+            furthest_after,
             why_not: None,
-            verdict: match after {
-                0 => CauseVerdict::Explains,
-                n if n < before => CauseVerdict::InPart,
-                _ => CauseVerdict::No,
-            },
+            verdict,
             cases: Vec::new(),
         }
     }
@@ -310,6 +383,7 @@ mod tests {
         conclude(&Found {
             comparison: &comparison(events, agree),
             left_out: &[],
+            furthest: None,
             causes,
             left,
             seeds: 2,
@@ -323,6 +397,7 @@ mod tests {
         let c = conclude(&Found {
             comparison: &nothing,
             left_out: &[Params::default()],
+            furthest: None,
             causes: &[],
             left: &[],
             seeds: 2,
@@ -357,10 +432,58 @@ mod tests {
         let c = concluded(2.0, false, &causes, &[]);
         assert_eq!(c.chance, Chance::Possible);
         assert_eq!(c.says[2], "Explained in part by `preset` (1 of 3 left).");
+        assert_eq!(
+            c.says[3],
+            "What `preset` switches, a scenario sets by `preset = \"linux\"`."
+        );
         let causes = [tried("preset", 3, 1), tried("host", 3, 0)];
         let c = concluded(2.0, false, &causes, &[]);
         assert_eq!((c.chance, c.explained_by.len()), (Chance::Untried, 1));
-        assert_eq!(c.says.last().unwrap(), "Explained by `host`.");
+        assert_eq!(c.says[2], "Explained by `host`.");
+        assert!(c.says[3].contains("`cubic-linux` for `cubic`"), "{c:?}");
+    }
+
+    /// Neither the count alone decides nor the furthest number.
+    #[test]
+    fn chance_and_causes_are_judged_by_count_and_furthest() {
+        let of = |count, times: [f64; 2]| further("", count, times.map(Some)).verdict;
+        assert_eq!(of([2, 2], [48.2, 12.3]), CauseVerdict::InPart);
+        assert_eq!(of([2, 1], [12.3, 12.5]), CauseVerdict::InPart);
+        assert_eq!(of([2, 1], [12.3, 48.2]), CauseVerdict::No);
+        assert_eq!(of([2, 2], [12.3, 11.9]), CauseVerdict::No);
+        assert_eq!(of([2, 3], [12.3, 2.0]), CauseVerdict::No);
+        assert_eq!(of([2, 2], [12.3, 48.2]), CauseVerdict::Worse);
+        assert_eq!(of([2, 0], [12.3, 0.0]), CauseVerdict::Explains);
+
+        let once_more = further(CHANCE, [2, 2], [Some(48.2), Some(12.3)]);
+        let worse = further("ties", [2, 3], [Some(2.0), Some(2.0)]);
+        let c = concluded(2.0, false, &[once_more, worse], &[]);
+        assert_eq!((c.chance, c.worse_with.len()), (Chance::Possible, 1));
+        assert_eq!(
+            c.says[1..3],
+            [
+                "Chance plays a part: run once more, 2 of 2 numbers are beyond their thresholds, \
+                 the furthest 12.3x for 48.2x.",
+                "Explained by none of those tried: `ties`.",
+            ]
+        );
+        assert_eq!(c.says[3], "Further apart with `ties`.");
+    }
+
+    /// Where time is virtual a seed repeats itself: more of them are other runs, not other chances.
+    #[test]
+    fn without_a_test_bed_no_more_seeds_are_asked_for() {
+        let mut both = comparison(2.0, false);
+        both.b.test_bed = None;
+        let c = conclude(&Found {
+            comparison: &both,
+            left_out: &[],
+            furthest: None,
+            causes: &[tried("ties", 3, 3)],
+            left: &[],
+            seeds: 2,
+        });
+        assert!(c.says.iter().all(|s| !s.contains("seeds")), "{:?}", c.says);
     }
 
     #[test]

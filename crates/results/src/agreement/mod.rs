@@ -9,8 +9,9 @@
 //! Runs are paired by seed (in their order, where the two have none in common). Where chance
 //! decides (flows that share a queue: a packet a microsecond later is another loss), no two runs
 //! are alike on any ground; so, with several seeds, a distance beyond its threshold is held against
-//! that of two seeds of one ground, on the ground where that is smaller: what is no larger does not
-//! tell the grounds apart.
+//! that of two seeds of one ground, on the ground where that is larger (a simulator without random
+//! losses repeats itself, a running kernel does not): what is no larger does not tell the grounds
+//! apart.
 
 mod conclusion;
 mod distance;
@@ -55,7 +56,7 @@ pub struct Distance {
     /// The mean in milliseconds, of times of events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_ms: Option<f64>,
-    /// Mean distance of two seeds on one ground, where that is smaller; with two seeds or more.
+    /// Mean distance of two seeds on one ground, where that is larger; with two seeds or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_seeds: Option<f64>,
     /// Of completion times: largest distance of the two distributions (Kolmogorov and Smirnov), and
@@ -274,7 +275,7 @@ impl Judge<'_> {
         };
         let by_mean = |e: &(Estimate, usize)| e.0.mean.unwrap_or(0.0);
         let (one, other) = (of_seeds(&runs[0]), of_seeds(&runs[1]));
-        let (seeds, n) = match by_mean(&one) <= by_mean(&other) {
+        let (seeds, n) = match by_mean(&one) >= by_mean(&other) {
             true => one,
             false => other,
         };

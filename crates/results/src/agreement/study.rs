@@ -1,6 +1,7 @@
 //! One scenario on several grounds: each held against the first, and where two part, known causes
 //! tried one after the other by switching them.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use fullpipe_run::Ground;
@@ -14,7 +15,7 @@ use super::conclusion::{Found, conclude};
 use crate::compare::{Comparison, Options as CompareOptions, Verdict, View, compare_stored};
 use crate::result::{Params, RunResult};
 use crate::run::{Options, RunError, run_on};
-use crate::store::{ResultDir, StoreError};
+use crate::store::{Earlier, ResultDir, StoreError};
 
 /// What several grounds make of one scenario.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -77,12 +78,11 @@ pub struct Tried {
     pub before: usize,
     /// And with the switch turned; `None`: the ground could not run it.
     pub after: Option<usize>,
-    /// Largest relative difference or distance of those that are beyond, as a multiple of its
-    /// threshold, before; `null`: a number stands against none. Numbers that have to be equal,
-    /// whose threshold is zero, are left out.
-    pub furthest_before: Option<f64>,
+    /// The furthest of those that are beyond, before; `null`: only numbers that have to be equal
+    /// are.
+    pub furthest_before: Option<Furthest>,
     /// And with the switch turned.
-    pub furthest_after: Option<f64>,
+    pub furthest_after: Option<Furthest>,
     /// The ground's refusal, where `after` is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
@@ -90,6 +90,44 @@ pub struct Tried {
     pub verdict: CauseVerdict,
     /// The same case by case; those are missing of which a switched run was flagged.
     pub cases: Vec<TriedCase>,
+}
+
+/// What is beyond its threshold by the largest multiple. Numbers that have to be equal, whose
+/// threshold is zero, have none.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Furthest {
+    /// Relative difference or distance as a multiple of its threshold; `null`: a number stands
+    /// against none.
+    pub times: Option<f64>,
+    /// Metric or measure.
+    pub metric: String,
+    /// Flow, class of short flows or link.
+    pub of: Option<String>,
+    /// The case.
+    pub params: Params,
+}
+
+impl Furthest {
+    /// `goodput_mbps of main, path.rtt = 20ms`.
+    pub fn place(&self) -> String {
+        let of = self.of.iter().map(|of| format!(" of {of}"));
+        let params = Some(self.params.to_string()).filter(|text| !text.is_empty());
+        let params = params.iter().map(|text| format!(", {text}"));
+        std::iter::once(self.metric.clone())
+            .chain(of)
+            .chain(params)
+            .collect()
+    }
+
+    /// `2.7x`: so many times as large as its threshold; `-` where there is no such number.
+    pub fn text(furthest: Option<&Furthest>) -> String {
+        let times = furthest.and_then(|f| f.times);
+        times.map_or("-".to_owned(), |times| format!("{times:.1}x"))
+    }
+
+    fn multiple(furthest: Option<&Furthest>) -> f64 {
+        furthest.map_or(0.0, |f| f.times.unwrap_or(f64::INFINITY))
+    }
 }
 
 /// A known cause, switched in one case that parts.
@@ -105,13 +143,27 @@ pub struct TriedCase {
     pub verdict: CauseVerdict,
 }
 
+/// Multiples of a threshold that differ by less are as far, ours.
+const AS_FAR: f64 = 1.1;
+
 impl CauseVerdict {
-    fn of(before: usize, after: Option<usize>) -> Self {
-        match after {
-            None => Self::Untried,
-            Some(0) => Self::Explains,
-            Some(n) if n < before => Self::InPart,
-            Some(_) => Self::No,
+    /// Of how many are beyond their thresholds, before and after, and the furthest of them.
+    pub(super) fn of(count: [usize; 2], furthest: [Option<&Furthest>; 2]) -> Self {
+        let [before, after] = furthest.map(Furthest::multiple);
+        let far = if after > before * AS_FAR {
+            Ordering::Greater
+        } else if after < before / AS_FAR {
+            Ordering::Less
+        } else {
+            Ordering::Equal
+        };
+        match (count[1].cmp(&count[0]), far) {
+            _ if count[1] == 0 => Self::Explains,
+            (Ordering::Less, Ordering::Less | Ordering::Equal)
+            | (Ordering::Equal, Ordering::Less) => Self::InPart,
+            (Ordering::Greater, Ordering::Greater | Ordering::Equal)
+            | (Ordering::Equal, Ordering::Greater) => Self::Worse,
+            _ => Self::No,
         }
     }
 }
@@ -122,10 +174,12 @@ impl CauseVerdict {
 pub enum CauseVerdict {
     /// Nothing is beyond its threshold any more.
     Explains,
-    /// Fewer numbers are.
+    /// Fewer numbers are, or the furthest is less far; neither has grown.
     InPart,
-    /// As many are, or more.
+    /// As many are as far, or one of the two has grown and the other shrunk.
     No,
+    /// More numbers are, or the furthest is further; neither has shrunk.
+    Worse,
     /// It could not be switched here.
     Untried,
 }
@@ -215,16 +269,18 @@ pub fn agree(
                 "{} against {}: {}",
                 names[0], names[1], switch.about
             ));
-            let dir = out
-                .join("causes")
-                .join(format!("{}-{}", names[1], switch.name));
+            let dir = cause_directory(out, names[1], switch.name);
             let part = of_cases(scenario, &apart);
-            let tried = run_on(&part, &into(&options.run, &dir), turned);
+            let mut how = into(&options.run, &dir);
+            if how.earlier == Earlier::Resumed {
+                // Which cases part may have changed.
+                how.earlier = Earlier::Replaced;
+            }
+            let tried = run_on(&part, &how, turned);
             let mut cases = Vec::new();
-            // Some switched runs were flagged: the others do not explain all of it.
-            let mut part_counts = false;
             let (mut before, mut furthest_after) = (beyond(&comparison, &apart), None);
             let mut furthest_before = furthest(&comparison, &apart);
+            let mut verdict = CauseVerdict::Untried;
             let (after, why_not) = match tried {
                 Ok(_) => {
                     let switched = ResultDir::open(&dir)?;
@@ -238,11 +294,15 @@ pub fn agree(
                         let one = std::slice::from_ref(params);
                         let before = beyond(&comparison, one);
                         let after = beyond(&again, one);
+                        let far = [&comparison, &again].map(|c| furthest(c, one));
                         TriedCase {
                             params: params.clone(),
                             before,
                             after,
-                            verdict: CauseVerdict::of(before, Some(after)),
+                            verdict: CauseVerdict::of(
+                                [before, after],
+                                [far[0].as_ref(), far[1].as_ref()],
+                            ),
                         }
                     }));
                     if counts.is_empty() {
@@ -251,8 +311,15 @@ pub fn agree(
                         before = beyond(&comparison, &counts);
                         furthest_before = furthest(&comparison, &counts);
                         furthest_after = furthest(&again, &counts);
-                        part_counts = counts.len() < apart.len();
-                        (Some(beyond(&again, &counts)), None)
+                        let after = beyond(&again, &counts);
+                        let far = [furthest_before.as_ref(), furthest_after.as_ref()];
+                        verdict = match CauseVerdict::of([before, after], far) {
+                            CauseVerdict::Explains if counts.len() < apart.len() => {
+                                CauseVerdict::InPart
+                            }
+                            verdict => verdict,
+                        };
+                        (Some(after), None)
                     }
                 }
                 Err(RunError::Unable { what, .. }) => (None, Some(what)),
@@ -267,10 +334,7 @@ pub fn agree(
                 furthest_before,
                 furthest_after,
                 why_not,
-                verdict: match CauseVerdict::of(before, after) {
-                    CauseVerdict::Explains if part_counts => CauseVerdict::InPart,
-                    verdict => verdict,
-                },
+                verdict,
                 cases,
             });
         }
@@ -279,6 +343,7 @@ pub fn agree(
         let conclusion = conclude(&Found {
             comparison: &comparison,
             left_out: &left_out,
+            furthest: furthest(&comparison, &apart),
             causes: &causes,
             left: &left,
             seeds: scenario.seeds.len(),
@@ -354,19 +419,27 @@ fn beyond(comparison: &Comparison, cases: &[Params]) -> usize {
     all_beyond(comparison).filter(|p| cases.contains(p)).count()
 }
 
-/// The largest of what is judged and beyond its threshold in these cases, as a multiple of it;
-/// `None`: a number stands against none.
-fn furthest(comparison: &Comparison, cases: &[Params]) -> Option<f64> {
+/// The furthest of what is judged and beyond its threshold in these cases.
+fn furthest(comparison: &Comparison, cases: &[Params]) -> Option<Furthest> {
     let rows = comparison.rows.iter();
     let beyond = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond && r.threshold > 0.0);
-    let rows = beyond.filter(|r| cases.contains(&r.params));
-    let rows = rows.map(|r| r.relative.map(|relative| relative.abs() / r.threshold));
+    let rows = beyond.map(|r| Furthest {
+        times: r.relative.map(|relative| relative.abs() / r.threshold),
+        metric: r.metric.clone(),
+        of: r.flow.clone().or_else(|| r.link.clone()),
+        params: r.params.clone(),
+    });
     let distances = comparison.distances.iter();
-    let distances = distances.filter(|d| d.verdict == Verdict::Beyond && d.threshold > 0.0);
-    let distances = distances.filter(|d| cases.contains(&d.params));
-    let distances = distances.map(|d| Some(d.mean / d.threshold));
-    let all: Option<Vec<f64>> = rows.chain(distances).collect();
-    all.map(|all| all.into_iter().fold(0.0, f64::max))
+    let beyond = distances.filter(|d| d.verdict == Verdict::Beyond && d.threshold > 0.0);
+    let distances = beyond.map(|d| Furthest {
+        times: Some(d.mean / d.threshold),
+        metric: d.measure.to_owned(),
+        of: Some(d.flow.clone()),
+        params: d.params.clone(),
+    });
+    let all = rows.chain(distances).filter(|f| cases.contains(&f.params));
+    let multiple = |f: &Furthest| Furthest::multiple(Some(f));
+    all.max_by(|a, b| multiple(a).total_cmp(&multiple(b)))
 }
 
 fn all_beyond(comparison: &Comparison) -> impl Iterator<Item = &Params> {
@@ -392,6 +465,11 @@ fn of_cases(scenario: &Scenario, wanted: &[Params]) -> Scenario {
     part.negatives.clear();
     part.reports.clear();
     part
+}
+
+/// Directory of what a switch made of the pair of this ground, in that of the study.
+pub fn cause_directory(out: &Path, ground: &str, cause: &str) -> PathBuf {
+    out.join("causes").join(format!("{ground}-{cause}"))
 }
 
 /// Directory of the result of a ground in that of the study.

@@ -149,6 +149,42 @@ fn short_flows_that_take_longer() {
     assert_eq!(d.verdict, Verdict::Beyond);
 }
 
+/// The simulator repeats itself, the other ground does not: what two of its own runs differ by says
+/// nothing against the simulator.
+#[test]
+fn chance_of_one_ground_counts_beside_one_that_repeats_itself() {
+    struct Unsteady;
+    impl Ground for Unsteady {
+        fn name(&self) -> &str {
+            "udp"
+        }
+
+        fn fingerprint(&self) -> &str {
+            "altered"
+        }
+        fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+            let mut outcome = fullpipe_sim::run(spec)?;
+            let factor = if spec.seed % 2 == 0 { 0.92 } else { 1.08 };
+            let rows = outcome.flows.iter_mut().flat_map(|f| &mut f.series.rows);
+            rows.for_each(|r| r.cwnd *= factor);
+            Ok(outcome)
+        }
+    }
+    let (text, _) = ALONE.split_once("[[traffic]]").unwrap();
+    let text = text.replace("duration", "seeds = 4\nduration") + "[measure]\ntrace = \"full\"\n";
+    let root = tempfile::tempdir().unwrap();
+    let dirs = ["a", "b"].map(|d| root.path().join(d));
+    let s = scenario(&text);
+    run_in(&s, Some(&dirs[0]), 2, false, &fullpipe_sim::run).unwrap();
+    run_in(&s, Some(&dirs[1]), 2, false, &Unsteady).unwrap();
+    let open = |dir: &Path| ResultDir::open(dir).unwrap();
+    let c = compare_stored(&open(&dirs[0]), &open(&dirs[1]), &Options::default()).unwrap();
+    let d = distance(&c, "main", CWND_AREA);
+    assert!((d.mean - 0.08).abs() < 1e-3, "{d:?}");
+    assert!(d.between_seeds.is_some_and(|s| s > 0.1), "{d:?}");
+    assert_eq!(d.verdict, Verdict::Indistinguishable, "{d:?}");
+}
+
 /// With losses at random no two seeds are alike. Runs whose seeds are exchanged are other runs of
 /// the same ground: what they differ by is no more than chance. A window a third smaller is more
 /// than that.
