@@ -2,8 +2,8 @@
 //! every ground.
 
 use fullpipe_run::{
-    ArrivalOutcome, CaptureRow, CrossOutcome, Fidelity, FlowOutcome, FlowSpec, FlowTotals,
-    LinkOutcome, Outcome, RunSpec, Series,
+    ArrivalOutcome, CaptureEvent, CaptureRow, CrossOutcome, Fidelity, FlowOutcome, FlowSpec,
+    FlowTotals, LinkOutcome, Outcome, RunSpec, Series,
 };
 use fullpipe_units::{Span, Time};
 
@@ -156,6 +156,13 @@ pub fn outcome(spec: &RunSpec, hosts: HostOutcome, path: PathReport) -> Result<O
     let dropped = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
     let mut capture = hosts.capture;
     capture.extend(losses.capture);
+    for sender in &hosts.senders {
+        capture.extend(sender.record.verdicts.iter().map(|&(at, seq)| CaptureRow {
+            at,
+            flow: sender.flow,
+            event: CaptureEvent::SegmentLost(seq),
+        }));
+    }
     capture.retain(|row| (row.flow as usize) < spec.flows.len());
     capture.sort_by_key(|row| row.at);
     let mut links = path.links;

@@ -80,15 +80,12 @@ impl<O> FlowSender<O> {
         let started = f.started(spec.seed);
         let recorder =
             SenderRecorder::new(spec.trace, started, f.sender.window.max).with_flow(flow as usize);
-        Self::new(
-            flow,
-            f,
-            spec.seed,
-            started,
-            Record::Lasting(recorder),
-            configs,
-            outlet,
-        )
+        let record = Record::Lasting(recorder);
+        let mut made = Self::new(flow, f, spec.seed, started, record, configs, outlet);
+        if spec.capture {
+            made.sender.keep_verdicts();
+        }
+        made
     }
 
     /// A flow of a class that starts now.

@@ -110,6 +110,7 @@ fn flow(f: &FlowSpec, passed: Passed, seen: Seen, spec: &RunSpec) -> FlowOutcome
         },
         stacks: Vec::new(),
         looks,
+        verdicts: Vec::new(),
     };
     FlowOutcome::new(
         f,

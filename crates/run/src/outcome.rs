@@ -458,4 +458,6 @@ pub enum CaptureEvent {
     AckReceived(fullpipe_flow::Ack),
     /// The path dropped an ACK with this cumulative number.
     AckDropped(u64),
+    /// The sender marked this segment lost.
+    SegmentLost(u64),
 }

@@ -37,6 +37,9 @@ pub struct SenderRecord {
     /// What the kernel showed of it, where it sends; empty where its TCP is not a kernel's.
     #[serde(skip)]
     pub looks: Looks,
+    /// Segments marked lost and when, of a run that is captured, where it sends.
+    #[serde(skip)]
+    pub verdicts: Vec<(Time, u64)>,
 }
 
 /// What is remembered at a flow's sender. What every ACK touches comes first.
@@ -338,6 +341,7 @@ impl SenderRecorder {
             series: std::mem::take(&mut self.series),
             stacks: Vec::new(),
             looks: Looks::default(),
+            verdicts: sender.verdicts().to_vec(),
         }
     }
 }

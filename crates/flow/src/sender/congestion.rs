@@ -212,16 +212,18 @@ impl<C: Controller> Sender<C> {
         event
     }
 
-    /// Hands the segments that were just marked lost to a controller that wants each of them.
+    /// Hands the segments that were just marked lost to whoever wants each of them: the controller,
+    /// a record.
     #[inline(always)]
     pub(super) fn report_losses(&mut self, now: Time) {
-        if self.delivery.samples() {
+        if self.board.keeps_losses() {
             self.report_each_loss(now);
         }
     }
 
     fn report_each_loss(&mut self, now: Time) {
         for (seq, sent) in self.board.take_fresh_losses() {
+            self.record.verdict(now, seq);
             if let Some(lost) = self.delivery.on_lost(now, seq, &sent) {
                 self.cc.on_lost(&lost);
             }

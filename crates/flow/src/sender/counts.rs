@@ -1,5 +1,7 @@
 //! What a sender remembers of itself: totals, and the log of changes of its window.
 
+use fullpipe_units::Time;
+
 use crate::episode::{Episode, EpisodeKind};
 
 /// Totals of a sender.
@@ -28,12 +30,32 @@ pub struct SenderCounts {
 pub(super) struct Record {
     counts: SenderCounts,
     log: Vec<Episode>,
+    /// Segments marked lost and when, where somebody wants them.
+    verdicts: Option<Box<Verdicts>>,
 }
+
+/// Apart from a record that every segment touches.
+#[derive(Clone, Debug, Default)]
+struct Verdicts(Vec<(Time, u64)>);
 
 impl Record {
     #[inline]
     pub(super) fn counts(&self) -> &SenderCounts {
         &self.counts
+    }
+
+    pub(super) fn keep_verdicts(&mut self) {
+        self.verdicts.get_or_insert_default();
+    }
+
+    pub(super) fn verdicts(&self) -> &[(Time, u64)] {
+        self.verdicts.as_deref().map_or(&[], |kept| &kept.0)
+    }
+
+    pub(super) fn verdict(&mut self, now: Time, seq: u64) {
+        if let Some(kept) = &mut self.verdicts {
+            kept.0.push((now, seq));
+        }
     }
 
     #[inline]

@@ -420,6 +420,17 @@ impl<C: Controller> Sender<C> {
         self.recovery.probe_is_due()
     }
 
+    /// From here on the sender remembers each segment that it marks lost.
+    pub fn keep_verdicts(&mut self) {
+        self.board.keep_losses();
+        self.record.keep_verdicts();
+    }
+
+    /// Segments that were marked lost and when, in order, since [`Sender::keep_verdicts`].
+    pub fn verdicts(&self) -> &[(Time, u64)] {
+        self.record.verdicts()
+    }
+
     /// Reductions, timeouts and undos since the last call.
     pub fn drain_log(&mut self) -> impl Iterator<Item = Episode> + '_ {
         self.record.drain()

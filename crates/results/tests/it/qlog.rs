@@ -136,7 +136,7 @@ fn events() -> Value {
     let state = object(json!({ "new": word }), json!({ "old": word }));
     let ours = object(
         json!({ "retransmits": uint(), "loss_events": uint() }),
-        json!({}),
+        json!({ "proof": { "enum": ["eifel", "dsack", "f-rto"] } }),
     );
     let mut all = vec![
         event("connectivity:connection_started", started),

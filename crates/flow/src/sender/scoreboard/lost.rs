@@ -202,7 +202,13 @@ impl Scoreboard {
     /// Keeps every segment that is marked lost from here on until
     /// [`Scoreboard::take_fresh_losses`].
     pub fn keep_losses(&mut self) {
-        self.fresh_losses = Some(Vec::new());
+        self.fresh_losses.get_or_insert_default();
+    }
+
+    /// [`Scoreboard::keep_losses`] was called.
+    #[inline]
+    pub fn keeps_losses(&self) -> bool {
+        self.fresh_losses.is_some()
     }
 
     /// Segments marked lost since the last call, as they were sent last.

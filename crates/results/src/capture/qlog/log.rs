@@ -29,6 +29,8 @@ pub(super) struct Log<'a> {
     detector: Option<Detector>,
     /// The sender's state, as the latest row of the series has it.
     phase: Option<Phase>,
+    /// The capture has the sender's verdicts; elsewhere what is sent again was taken for lost.
+    verdicts: bool,
 }
 
 /// One transmission.
@@ -37,6 +39,8 @@ struct Copy {
     number: u64,
     stamp: Time,
     fate: Fate,
+    /// The sender has marked it lost.
+    lost: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +63,13 @@ impl<'a> Log<'a> {
             metrics: Metrics::default(),
             detector: None,
             phase: None,
+            verdicts: false,
         }
     }
 
-    /// Losses are found in this way.
-    pub(super) fn detected_by(mut self, detector: Detector) -> Self {
-        self.detector = Some(detector);
+    /// Losses are found in this way, and each verdict is in the capture or not.
+    pub(super) fn detected_by(mut self, detector: Detector, verdicts: bool) -> Self {
+        (self.detector, self.verdicts) = (Some(detector), verdicts);
         self
     }
 }
@@ -110,7 +115,25 @@ impl Log<'_> {
                 Some(n) => self.event(row.at, "fullpipe:packet_dropped", Lost::of(n)),
                 None => Ok(()),
             },
-            CaptureEvent::AckSent(_) | CaptureEvent::AckDropped(_) => Ok(()),
+            CaptureEvent::AckSent(_)
+            | CaptureEvent::AckDropped(_)
+            | CaptureEvent::SegmentLost(_) => Ok(()),
+        }
+    }
+
+    /// The sender marked a segment lost: its last copy.
+    pub(super) fn segment_lost(&mut self, at: Time, seq: u64) -> io::Result<()> {
+        let copy = self
+            .waiting
+            .get_mut(&seq)
+            .and_then(|copies| copies.last_mut());
+        match copy.filter(|copy| !copy.lost) {
+            Some(copy) => {
+                copy.lost = true;
+                let lost = Lost::by(copy.number, self.trigger());
+                self.event(at, "recovery:packet_lost", lost)
+            }
+            None => Ok(()),
         }
     }
 
@@ -134,8 +157,9 @@ impl Log<'_> {
             number,
             stamp: s.stamp,
             fate: Fate::InFlight,
+            lost: false,
         });
-        if let Some(n) = before.filter(|_| !self.only_probes()) {
+        if let Some(n) = before.filter(|_| !self.verdicts && !self.only_probes()) {
             let lost = Lost::by(n, self.trigger());
             self.event(at, "recovery:packet_lost", lost)?;
         }
@@ -167,7 +191,7 @@ impl Log<'_> {
         matches!(self.phase, Some(Phase::Open | Phase::Disorder | Phase::Cwr))
     }
 
-    /// How a loss was found that is repaired now, if the series tells the sender's state.
+    /// How a loss was found now, if the series tells the sender's state.
     fn trigger(&self) -> Option<&'static str> {
         Some(match (self.phase?, self.detector?) {
             (Phase::Loss, _) => "pto_expired",

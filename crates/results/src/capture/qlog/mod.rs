@@ -9,10 +9,10 @@
 //! - An ACK frame names the packet numbers it newly acknowledges: of each segment the copy that
 //!   arrived, as the path knows it, not as the sender guesses it. An ACK that brings nothing new
 //!   repeats the largest number so far.
-//! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy
-//!   before is taken to be lost; `trigger` says by what, where the series has the sender's state. A
-//!   tail loss probe declares nothing lost. What the path really dropped is
-//!   `fullpipe:packet_dropped`, an event of our own.
+//! - `recovery:packet_lost` is the sender's judgement, when it marks the segment's last copy lost;
+//!   `trigger` says by what, where the series has the sender's state. A capture of Linux has no
+//!   verdicts: there a copy is taken to be lost when the segment is sent again, but for a tail loss
+//!   probe. What the path really dropped is `fullpipe:packet_dropped`, an event of our own.
 //! - States have the names that the schema gives for New Reno: `slow_start`,
 //!   `congestion_avoidance`, `recovery`, the last for a reduction after a mark, too. A timeout is
 //!   `fullpipe:timeout`.
@@ -35,7 +35,7 @@ use fullpipe_cc::Phase;
 use fullpipe_flow::{Events, TraceRow};
 use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec, Series};
 use fullpipe_trace::{FlowMeta, Trace};
-use fullpipe_units::Span;
+use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
 
 use super::has_stamps;
@@ -64,26 +64,43 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
     record(out, &header(subject))?;
     let detector = subject.flow.sender.recovery.detector;
     let log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
-    let mut log = log.detected_by(detector);
+    let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
+    let verdict = |row: &&CaptureRow| matches!(row.event, CaptureEvent::SegmentLost(_));
+    let mut verdicts = of_flow.clone().filter(verdict).peekable();
+    let mut log = log.detected_by(detector, verdicts.peek().is_some());
     let (metrics, mut series) = (&subject.series.rows, 0);
     let mut told = Told::default();
-    let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
     let mut first = true;
-    for row in of_flow {
-        // The sender's state follows what arrived at an instant, and comes before what was sent.
+    for row in of_flow.clone().filter(|row| !verdict(row)) {
+        // The sender's state follows what arrived at an instant, its verdicts follow that, and both
+        // come before what was sent.
         let sends = matches!(row.event, CaptureEvent::SegmentSent(_)) && !first;
-        let is_due = |m: &&TraceRow| m.time < row.at || (sends && m.time == row.at);
-        while let Some(state) = metrics.get(series).filter(is_due) {
-            told.row(&mut log, state)?;
-            series += 1;
+        let is_due = |time: Time| time < row.at || (sends && time == row.at);
+        let mut states_until = |log: &mut Log<'_>, is_due: &dyn Fn(Time) -> bool| {
+            while let Some(state) = metrics.get(series).filter(|m| is_due(m.time)) {
+                told.row(log, state)?;
+                series += 1;
+            }
+            Ok::<_, io::Error>(())
+        };
+        while let Some(lost) = verdicts.next_if(|lost| is_due(lost.at)) {
+            states_until(&mut log, &|time| time <= lost.at)?;
+            if let CaptureEvent::SegmentLost(seq) = lost.event {
+                log.segment_lost(lost.at, seq)?;
+            }
         }
+        states_until(&mut log, &is_due)?;
         if std::mem::take(&mut first) {
             log.opening(row.at, subject.index)?;
         }
         log.row(row)?;
     }
     let rest = &metrics[series..];
-    rest.iter().try_for_each(|r| told.row(&mut log, r))
+    rest.iter().try_for_each(|r| told.row(&mut log, r))?;
+    verdicts.try_for_each(|lost| match lost.event {
+        CaptureEvent::SegmentLost(seq) => log.segment_lost(lost.at, seq),
+        _ => Ok(()),
+    })
 }
 
 /// What was said of a sender's state.
@@ -97,8 +114,12 @@ impl Told {
     fn row(&mut self, log: &mut Log<'_>, row: &TraceRow) -> io::Result<()> {
         for (event, name) in TRACED {
             if row.events.has(event) {
-                let data =
+                let mut data =
                     json!({ "retransmits": row.retransmits, "loss_events": row.loss_events });
+                let proof = PROOFS.iter().find(|(proof, _)| row.events.has(*proof));
+                if let (Events::UNDO, Some((_, proof))) = (event, proof) {
+                    data["proof"] = json!(proof);
+                }
                 log.event(row.time, name, data)?;
             }
         }
@@ -115,12 +136,17 @@ impl Told {
     }
 }
 
-/// The state in the words of the schema (quic-events-04, section 7.3).
+/// The state in the words of the schema (quic-events-04, section 7.3). A trace keeps
+/// [`TraceRow::start_up`] of the open state alone: elsewhere the threshold says it.
 fn state(row: &TraceRow) -> &'static str {
-    match row.phase {
-        Phase::Recovery | Phase::Cwr => "recovery",
-        _ if row.start_up => "slow_start",
-        _ => "congestion_avoidance",
+    let slow_start = match row.phase {
+        Phase::Recovery | Phase::Cwr => return "recovery",
+        Phase::Open => row.start_up,
+        Phase::Disorder | Phase::Loss => row.cwnd < row.ssthresh,
+    };
+    match slow_start {
+        true => "slow_start",
+        false => "congestion_avoidance",
     }
 }
 
@@ -154,6 +180,13 @@ pub fn write_trace(
     }
     Ok(())
 }
+
+/// What showed that a reduction was spurious, in the words of a trace.
+const PROOFS: [(Events, &str); 3] = [
+    (Events::EIFEL, "eifel"),
+    (Events::DSACK, "dsack"),
+    (Events::F_RTO, "f-rto"),
+];
 
 /// Events of a trace that have a record of their own.
 const TRACED: [(Events, &str); 9] = [
@@ -337,6 +370,89 @@ mod tests {
             found[2],
             ("recovery:packet_lost".to_owned(), json!("time_threshold"))
         );
+    }
+
+    /// A verdict is on the record when the sender finds it, with what is never sent again; the
+    /// retransmission adds nothing.
+    #[test]
+    fn a_packet_is_lost_when_the_sender_says_so() {
+        let again = Segment {
+            retransmission: true,
+            ..segment(0, ms(95))
+        };
+        let lost = |seq| CaptureRow {
+            at: ms(90),
+            flow: 0,
+            event: CaptureEvent::SegmentLost(seq),
+        };
+        let rows = [
+            sent(0, ms(0), segment(0, ms(0))),
+            sent(0, ms(0), segment(1, ms(0))),
+            lost(0),
+            lost(1),
+            ack_row(0, ms(90), ack(0, ms(0), 80)),
+            sent(0, ms(90), segment(2, ms(90))),
+            sent(0, ms(95), again),
+        ];
+        let recovering = TraceRow {
+            time: ms(90),
+            phase: Phase::Recovery,
+            ..TraceRow::default()
+        };
+        let series = Series {
+            rows: vec![TraceRow::default(), recovering],
+            ..Series::default()
+        };
+        let log = logged(&rows, &series);
+        let brief: Vec<String> = log
+            .iter()
+            .filter(|e| e["time"].as_f64() >= Some(90.0))
+            .map(|e| format!("{} {}", e["time"], e["name"].as_str().unwrap()))
+            .collect();
+        assert_eq!(
+            brief,
+            [
+                "90.0 transport:packet_received",
+                "90.0 recovery:congestion_state_updated",
+                "90.0 recovery:packet_lost",
+                "90.0 recovery:packet_lost",
+                "90.0 transport:packet_sent",
+                "95.0 transport:packet_sent",
+            ]
+        );
+    }
+
+    /// A trace says `disorder` and `loss` without the start-up.
+    #[test]
+    fn states_of_a_trace_are_those_of_a_capture() {
+        let row = |phase, start_up, cwnd| TraceRow {
+            phase,
+            start_up,
+            cwnd,
+            ssthresh: 8.0,
+            ..TraceRow::default()
+        };
+        for start_up in [true, false] {
+            assert_eq!(state(&row(Phase::Disorder, start_up, 4.0)), "slow_start");
+            assert_eq!(state(&row(Phase::Loss, start_up, 1.0)), "slow_start");
+            let avoids = state(&row(Phase::Disorder, start_up, 9.0));
+            assert_eq!(avoids, "congestion_avoidance");
+            assert_eq!(state(&row(Phase::Recovery, start_up, 4.0)), "recovery");
+        }
+    }
+
+    #[test]
+    fn an_undo_names_its_proof() {
+        let series = Series {
+            rows: vec![TraceRow {
+                events: Events::UNDO.with(Events::DSACK),
+                ..TraceRow::default()
+            }],
+            ..Series::default()
+        };
+        let log = logged(&[], &series);
+        assert_eq!(log[1]["name"], "fullpipe:undo");
+        assert_eq!(log[1]["data"]["proof"], "dsack");
     }
 
     /// RFC 9002 section 6.2.
