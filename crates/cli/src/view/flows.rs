@@ -9,12 +9,15 @@ use super::column::{Column, add_params, asked, column, optional, params_cells, r
 use super::params_of;
 use crate::table::{Align, Table, number};
 
+/// Parameters of a case.
+type Texts = Vec<(String, String)>;
+
 /// With the metrics that are asked for, or without any with those that are usual.
 pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
     let all_params = params_of(&result.cases);
     let params = label::varying(&all_params);
     let cases = result.cases.iter().zip(&all_params);
-    let rows: Vec<(&CaseResult, &Vec<(String, String)>, &FlowResult)> = cases
+    let rows: Vec<(&CaseResult, &Texts, &FlowResult)> = cases
         .flat_map(|(c, p)| c.flows.iter().map(move |f| (c, p, f)))
         .collect();
     let first_name = rows.first().map(|(.., f)| f.name.as_str());

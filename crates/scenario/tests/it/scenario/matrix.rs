@@ -123,7 +123,7 @@ fn settings() {
     let word = [("path.queue", "codel"), ("path.queue.target", "1ms")];
     let queue = |set: &[(&str, &str)]| {
         let spec = parse(SMALL, set).cases[0].run_spec(1);
-        spec.links[0].discipline.clone()
+        spec.links[0].discipline
     };
     assert_eq!(queue(&word), queue(&table));
 
