@@ -15,6 +15,7 @@ mutant.
 """
 
 import argparse
+import difflib
 import os
 import pathlib
 import re
@@ -297,6 +298,14 @@ MODEL = [
     ("linux/bbr/policer.rs", "OBEYED_ROUNDS: u32 = 48", "OBEYED_ROUNDS: u32 = 53", "bbr-linux", "policer: obeyed 48 rounds"),
 ]
 
+# Entries without a constant of their own (rules of sending, the standard start-up, the kernel's
+# Reno, the place of a user's module), or whose constants a law's mutants change; `udt` has none
+# yet.
+WITHOUT = {
+    "burst", "paced", "spread", "spread-variable", "standard", "hybla-start", "reno-linux",
+    "own-linux", "udt",
+}
+
 HEADER = """# Mutants
 
 Each row changes one constant of one algorithm by 10 % (a whole number by one, if that is more) and names a test that
@@ -315,6 +324,9 @@ def main():
         unknown = sorted(set(args.law) - known_names())
         if unknown:
             print(f"no law or start-up of {SOURCE}: {', '.join(unknown)}", file=sys.stderr)
+            near = {n for law in unknown for n in difflib.get_close_matches(law, known_names(), 1)}
+            if near:
+                print(f"hint: did you mean {', '.join(sorted(near))}?", file=sys.stderr)
             return 2
         tested = {name for m in mutants for name in m[4].split(", ")}
         without = [law for law in args.law if law not in tested]
@@ -328,7 +340,11 @@ def main():
         for m in stale:
             print(f"does not apply: {m[1]}: {m[2]}")
         print(f"{len(mutants)} mutants, {len(stale)} do not apply")
-        return 1 if stale else 0
+        tested = {name for m in DECREASE + INCREASE + MODEL for name in m[3].split(", ")}
+        bare = sorted(registered() - tested - WITHOUT)
+        if bare:
+            print(f"no mutant of {', '.join(bare)}: add rows to {sys.argv[0]}")
+        return 1 if stale or bare else 0
     failed = run_tests(work, args)
     if failed:
         print("the tests fail without a mutant:", ", ".join(failed), file=sys.stderr)
@@ -344,6 +360,14 @@ def main():
     if args.markdown:
         write_markdown(pathlib.Path(args.markdown), rows)
     return 1 if bad else 0
+
+
+def registered():
+    """Names of the entries of the registry."""
+    named = set()
+    for path in (ROOT / SOURCE).rglob("*.rs"):
+        named |= set(re.findall(r'Entry \{\n    name: "([a-z0-9+-]+)"', path.read_text()))
+    return named
 
 
 def known_names():

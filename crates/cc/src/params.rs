@@ -176,6 +176,19 @@ impl ParamSpec {
         }
     }
 
+    /// `0.1 to 0.95 fraction; 0.7 without it`.
+    fn accepted_text(&self) -> String {
+        let unit = match self.domain {
+            Domain::Number { .. } if !self.unit.is_empty() => format!(" {}", self.unit),
+            _ => String::new(),
+        };
+        format!(
+            "{}{unit}; {} without it",
+            self.range_text(),
+            self.default_text()
+        )
+    }
+
     fn default_value(&self) -> Value {
         match self.domain {
             Domain::Number { default, .. } => Value::Number(default),
@@ -313,7 +326,11 @@ impl Params {
         let name = self.specs[i].name;
         self.values[i] = self.specs[i]
             .parse(text)
-            .map_err(|why| ParamError::BadValue { name, why })?;
+            .map_err(|why| ParamError::BadValue {
+                name,
+                why,
+                accepted: self.specs[i].accepted_text(),
+            })?;
         self.given[i] = true;
         Ok(())
     }
@@ -411,8 +428,10 @@ pub enum ParamError {
     BadValue {
         /// Parameter.
         name: &'static str,
-        /// What is wrong, with the accepted range.
+        /// What the value is not.
         why: String,
+        /// Range and default.
+        accepted: String,
     },
     /// Parameters that contradict each other.
     Contradiction {
@@ -426,7 +445,7 @@ impl fmt::Display for ParamError {
         match self {
             ParamError::Unknown { name, .. } => write!(f, "no parameter `{name}`"),
             ParamError::Twice { name } => write!(f, "`{name}` is set twice"),
-            ParamError::BadValue { name, why } => write!(f, "`{name}`: {why}"),
+            ParamError::BadValue { name, why, .. } => write!(f, "`{name}`: {why}"),
             ParamError::Contradiction { why } => f.write_str(why),
         }
     }

@@ -187,6 +187,19 @@ const OBEYED: &[&str] = &[
     "receiver.window.buffer",
 ];
 
+/// The scenario's keys of those that are Linux's unless they are set.
+const WRITTEN: &[(&str, &str)] = &[
+    ("sender.recovery.tlp", "tlp"),
+    ("sender.recovery.frto", "frto"),
+    ("sender.recovery.detector", "recovery"),
+    ("sender.window.validation", "validation"),
+    ("sender.rto.min", "min_rto"),
+    ("sender.timers.hz", "hz"),
+    ("sender.host.small_queue", "tsq"),
+    ("receiver.acks.compression", "merge_acks"),
+    ("receiver.window.max", "receive_window"),
+];
+
 /// The scenario's keys of the other fields.
 const KEYS: &[(&str, &str)] = &[
     ("receiver.acks.delay", "ack_delay"),
@@ -345,7 +358,7 @@ pub const MODULES: &[&str] = &[
 ];
 
 /// Fields at a value that neither the flow's preset has (any of them where it is not known) nor
-/// Linux.
+/// Linux, and obeyed ones whose key the scenario writes, at the preset's value too.
 fn by_hand(f: &FlowSpec) -> Vec<String> {
     let packet = f.sender.packet();
     let of = |preset: Preset| {
@@ -360,7 +373,16 @@ fn by_hand(f: &FlowSpec) -> Vec<String> {
     let presets: Vec<Value> = own.into_iter().chain([Preset::Linux]).map(of).collect();
     let presets: Vec<&Value> = presets.iter().collect();
     let mut found = Vec::new();
-    compare("", &tree(&f.sender, &f.receiver), &presets, &mut found);
+    let flow = tree(&f.sender, &f.receiver);
+    compare("", &flow, &presets, &mut found);
+    let mut unlike_linux = Vec::new();
+    compare("", &flow, &presets[presets.len() - 1..], &mut unlike_linux);
+    let written = |path: &String| {
+        let row = WRITTEN.iter().find(|(p, _)| p == path);
+        row.is_some_and(|(_, key)| f.written.contains(key)) && !found.contains(path)
+    };
+    unlike_linux.retain(written);
+    found.append(&mut unlike_linux);
     found
 }
 
@@ -382,5 +404,34 @@ fn compare(path: &str, value: &Value, presets: &[&Value], found: &mut Vec<String
         }
     } else if !presets.contains(&value) {
         found.push(path.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_scenario::{Overrides, Scenario};
+
+    use super::*;
+
+    /// What a preset has is the kernel's own, what a file writes is the file's, at the same value.
+    #[test]
+    fn a_key_that_is_written_counts_at_the_presets_value() {
+        let tlp = |preset: &str, line: &str| {
+            let text = format!(
+                "name = \"a\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n\
+                 [[flow]]\nstack = \"reno\"\npreset = \"{preset}\"\n{line}"
+            );
+            let scenario = Scenario::parse(&text, "a.toml", &Overrides::default()).unwrap();
+            let spec = scenario.cases[0].run_spec(1);
+            let kernel = Kernel {
+                hz: 250,
+                module: None,
+            };
+            of(&spec.flows[0], kernel).unwrap().tlp
+        };
+        assert!(tlp("2003", ""));
+        assert!(!tlp("2003", "tlp = false"));
+        assert!(tlp("2003", "tlp = true"));
+        assert!(!tlp("linux", "tlp = false"));
     }
 }

@@ -127,6 +127,7 @@ fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
         reverse,
         // `sender` and `receiver` hold what follows from it.
         preset: _,
+        written: _,
     } = flow;
     writeln!(out, "flow {name} {stack}")?;
     let later = changes.iter().filter_map(|c| c.change.stack.as_ref());

@@ -274,6 +274,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             changes: Vec::new(),
             reverse: false,
             preset: None,
+            written: Vec::new(),
         });
     }
     Ok(RunSpec {

@@ -192,7 +192,8 @@ mod tests {
         );
         assert_eq!(
             why("aimd", "b", "2"),
-            "`aimd(decrease)`: `2` is outside 1e-6 to 0.999 fraction; "
+            "`aimd(decrease)`: `2` is outside 1e-6 to 0.999 fraction; `decrease` takes 1e-6 to \
+             0.999 fraction; 0.5 without it"
         );
         assert_eq!(
             why("reno+spread(t_max=4ms)", "t_max", "8ms"),

@@ -62,8 +62,10 @@ pub enum StackError {
         component: &'static str,
         /// Parameter.
         name: &'static str,
-        /// What is wrong, with the accepted range.
+        /// What the value is not.
         why: String,
+        /// Range and default of the parameter.
+        accepted: String,
     },
     /// Parameters that contradict each other.
     #[error("`{component}`: {why}")]
@@ -96,10 +98,15 @@ impl StackError {
                 known,
             },
             ParamError::Twice { name } => StackError::ParamTwice { component, name },
-            ParamError::BadValue { name, why } => StackError::BadValue {
+            ParamError::BadValue {
+                name,
+                why,
+                accepted,
+            } => StackError::BadValue {
                 component,
                 name,
                 why,
+                accepted,
             },
             ParamError::Contradiction { why } => StackError::Contradiction { component, why },
         }
@@ -125,6 +132,9 @@ impl StackError {
                 Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
                 None => format!("known: {}", known.join(", ")),
             }),
+            StackError::BadValue { name, accepted, .. } => {
+                Some(format!("`{name}` takes {accepted}"))
+            }
             StackError::Empty => Some("write a window law, for example `cubic`".to_owned()),
             StackError::Malformed { .. } => {
                 Some("the form is `law(param=value,...)+startup(...)`".to_owned())
@@ -146,6 +156,22 @@ fn symbol(component: &str, name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use crate::StackSpec;
+
+    #[test]
+    fn a_value_that_is_refused_names_the_range() {
+        for stack in ["cubic(beta=1.8)", "cubic(beta=)"] {
+            let error = StackSpec::parse(stack).unwrap_err();
+            let hint = error.hint().unwrap();
+            assert!(
+                hint.starts_with("`beta` takes 0."),
+                "{stack}: {error} {hint}"
+            );
+            assert!(
+                hint.ends_with("fraction; 0.7 without it"),
+                "{stack}: {hint}"
+            );
+        }
+    }
 
     #[test]
     fn symbols_of_papers_are_known() {

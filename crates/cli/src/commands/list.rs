@@ -164,7 +164,7 @@ fn scenarios(name: Option<&str>, format: ShortFormat) -> Result<String, Failure>
                 .map_or_else(|| s[key].to_string(), str::to_owned)
         };
         let about = text("about");
-        let first = about.lines().next().unwrap_or_default().to_owned();
+        let first = opening(&about);
         if let Some(members) = s["study"].as_array() {
             let members: Vec<&str> = members.iter().filter_map(Value::as_str).collect();
             let of = format!("{first} (study: {})", members.join(", "));
@@ -181,6 +181,19 @@ fn scenarios(name: Option<&str>, format: ShortFormat) -> Result<String, Failure>
         ]);
     }
     Ok(table.text() + "\n`fullpipe list scenarios NAME` prints the file of one.\n")
+}
+
+/// The lines of a text up to the first that ends a sentence.
+fn opening(about: &str) -> String {
+    let mut lines = about.lines().take_while(|line| !line.is_empty());
+    let mut opening = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        if opening.ends_with(['.', '?', '!', ')']) {
+            break;
+        }
+        opening = opening + " " + line;
+    }
+    opening
 }
 
 fn scenario(name: &str) -> Result<Value, Failure> {
@@ -303,3 +316,17 @@ const SPELLING: &str = "\
 A stack is a window law, then optionally a start-up, a way to send the first window, and pacing, joined by `+`:
   reno    highspeed(low_window=31)+limited(max_ssthresh=100)    reno+spread(t_max=4ms,iw=10)
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sentence_is_cut() {
+        let text = "Two flows share\na path. And more.\n\nThe rest.";
+        assert_eq!(opening(text), "Two flows share a path. And more.");
+        assert_eq!(opening("One.\nTwo."), "One.");
+        assert_eq!(opening("without a stop\n\nThe rest."), "without a stop");
+        assert_eq!(opening(""), "");
+    }
+}

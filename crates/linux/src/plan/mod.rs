@@ -138,8 +138,9 @@ pub fn notes(spec: &RunSpec) -> Vec<String> {
     });
     let notes = others.map(|(name, preset)| {
         format!(
-            "flow {name}: `preset = \"{preset}\"` is another host than the kernel: what it sets, \
-             and the file does not, is as in Linux"
+            "flow {name}: `preset = \"{preset}\"` is another host than the kernel: of it \
+             `initial_window`, `receive_window`, `ack_every`, `ecn`, `pacing` and `timestamps` \
+             count; what else it sets, and the file does not, is as in Linux"
         )
     });
     notes.collect()

@@ -84,6 +84,7 @@ fn of_flow(flow: &FlowSpec) -> bool {
         changes,
         reverse: _,
         preset: _,
+        written: _,
     } = flow;
     let later = changes.iter().filter_map(|c| c.change.stack.as_ref());
     let draws = |kind| matches!(kind, Kind::Module | Kind::Model);

@@ -169,6 +169,9 @@ pub struct FlowSpec {
     /// whose hosts are not ours has to tell what was set by hand.
     #[serde(skip)]
     pub preset: Option<Preset>,
+    /// Keys of the scenario that were written for it, at the preset's value too.
+    #[serde(skip)]
+    pub written: Vec<&'static str>,
 }
 
 impl FlowSpec {
@@ -206,6 +209,7 @@ impl FlowSpec {
             changes: Vec::new(),
             reverse: false,
             preset: None,
+            written: Vec::new(),
         }
     }
 }

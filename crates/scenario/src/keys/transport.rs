@@ -74,7 +74,10 @@ keys! {
                 ends.sender.recovery.detector = detector;
                 ends.receiver.sack.enabled = detector != Detector::NewReno;
             }
-        ], "sack", "how losses are detected and repaired";
+        ], "sack",
+            "how losses are detected and repaired; `sack` and `newreno` with preset `linux` are not \
+             the kernel's where a path reorders: it waits for more duplicates as it sees reordering \
+             (`tcp_reordering`), without RACK too";
         prr: flag [
             get |ends| Some(ends.sender.recovery.reduction != Reduction::Immediate),
             set |ends, on| {

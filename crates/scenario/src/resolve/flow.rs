@@ -169,6 +169,7 @@ impl FlowResolver<'_> {
                 name,
                 reverse,
                 preset: Some(connection.preset),
+                written: connection.written.clone(),
             });
         }
         Some(group)

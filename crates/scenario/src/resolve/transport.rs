@@ -26,6 +26,8 @@ pub(super) struct TransportResolver<'a> {
 /// Both ends of a connection and its congestion control.
 pub(super) struct Connection {
     pub preset: Preset,
+    /// Keys that are given.
+    pub written: Vec<&'static str>,
     pub ends: Ends,
     pub stack: StackSpec,
     /// The smaller of both windows, segments.
@@ -114,6 +116,7 @@ impl<'a> TransportResolver<'a> {
         }
         Some(Connection {
             preset: t.preset,
+            written: t.record.given().map(|key| key.name).collect(),
             ends,
             stack: *stack?,
             cap,

@@ -44,6 +44,7 @@ pub fn flow(name: &str, stack: &str) -> FlowSpec {
         changes: Vec::new(),
         reverse: false,
         preset: None,
+        written: Vec::new(),
     }
 }
 

@@ -91,6 +91,7 @@ prop_compose! {
             changes: Vec::new(),
  reverse: false,
  preset: None,
+ written: Vec::new(),
 };
         (spec, forward, back)
     }

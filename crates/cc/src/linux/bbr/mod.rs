@@ -10,8 +10,8 @@
 //! - In the first round of a recovery the window is what is in flight and what was just
 //!   acknowledged; the window before the recovery comes back at its end (`bbr_save_cwnd`).
 //! - The window covers three bursts of segmentation offload and what ACKs bring in bulk
-//!   (`bbr_quantization_budget`, [`aggregation`]); a policer's rate is obeyed for 48 rounds
-//!   ([`policer`]).
+//!   (`bbr_quantization_budget`, `aggregation.rs`); a policer's rate is obeyed for 48 rounds
+//!   (`policer.rs`).
 //!
 //! One thing differs from the kernel: a sample whose last segment was a runt that the receiver may
 //! have delayed (`is_ack_delayed`) does not exist here, as all segments are full. That the first

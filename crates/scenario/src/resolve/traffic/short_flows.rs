@@ -41,6 +41,7 @@ impl TrafficResolver<'_> {
             start: group.start,
             stop: group.stop,
             preset: Some(connection.preset),
+            written: connection.written,
             ..FlowSpec::new(
                 self.name,
                 connection.stack.clone(),
