@@ -195,7 +195,12 @@ fn meaning(text: &str) -> Result<String, String> {
     scenario.places = fullpipe_scenario::Places::default();
     // A key that changes nothing may draw one.
     scenario.warnings.clear();
-    Ok(format!("{scenario:#?}"))
+    let all = format!("{scenario:#?}");
+    // That a key is written is no meaning of it: each list of these ends with the first bracket.
+    let (first, rest) = all.split_once("written: [").unwrap_or((&all, ""));
+    let rest = rest.split("written: [");
+    let rest = rest.filter_map(|part| part.split_once(']'));
+    Ok(rest.fold(first.to_owned(), |all, (_, part)| all + part))
 }
 
 const PRESETS: &[&str] = &["2003", "2026", "linux"];
