@@ -62,6 +62,7 @@ fn both(spec: &RunSpec) -> (Seen, Seen, bool) {
                 expected.push((row.at, row.flow, true, s.seq, None));
                 continue;
             }
+            SegmentLost(_) => continue,
             AckDropped(cum) => {
                 expected.push((row.at, row.flow, false, cum, None));
                 continue;
