@@ -48,8 +48,8 @@ function start(): void {
   const explorers = models.map(explore);
   const opener = (i: number) => (caseIndex: number): void => explorers[i]?.open(caseIndex);
 
-  const overview = models.flatMap((m, i) => {
-    const parts = [rankingFigure(m), expectationsFigure(m, opener(i))].filter((p) => p !== undefined);
+  const overview = models.flatMap((m) => {
+    const parts = [rankingFigure(m)].filter((p) => p !== undefined);
     return study && parts.length > 0 ? [el("h3", {}, el("a", { href: `#${m.id}` }, m.scenario.name)), ...parts] : parts;
   });
   section(main, "overview", "Overview", 1, overview);
@@ -65,10 +65,12 @@ function start(): void {
       main.append(host);
     }
     const { warmup } = model.scenario;
+    // Pictures first: what won, by how much, and how it went.
+    part("sawtooth", "Sawtooth", [saws(model, opener(i))]);
+    part("expectations", "Expectations", [expectationsFigure(model, opener(i))]);
     part("tables", "Tables", [...tables(model, opener(i)), warmup === undefined ? undefined : el("p", { class: "note" }, `${warmup}.`)]);
     part("limits", "Host or network", [limitsFigure(model)]);
     part("teeth", "Can they fail?", [teethFigure(model)]);
-    part("sawtooth", "Sawtooth", [saws(model, opener(i))]);
     part("series", "Time series", [explorers[i]?.element]);
     part("completion", "Short flows", pack(completionFigures(model)));
     part("metrics", "Error bars", pack(metricFigures(model)));

@@ -2,18 +2,19 @@
 // they are skipped, with the reason.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium, type Browser, type Page as Tab } from "playwright-core";
 
 const ROOT = resolve(process.cwd(), "..");
 
-/** The program: `FULLPIPE`, or what a build has left. */
+/** The program: `FULLPIPE`, or the newest that a build has left: an older one makes other pages. */
 function program(): string | undefined {
   const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
-  const places = [process.env["FULLPIPE"], ...["quick", "release", "debug"].map((p) => join(target, p, "fullpipe"))];
-  return places.find((p): p is string => p !== undefined && existsSync(p));
+  const built = ["quick", "release", "debug"].map((p) => join(target, p, "fullpipe")).filter((p) => existsSync(p));
+  built.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  return [process.env["FULLPIPE"], ...built].find((p): p is string => p !== undefined && existsSync(p));
 }
 
 const BROWSERS = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];

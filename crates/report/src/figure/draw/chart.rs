@@ -117,7 +117,7 @@ impl Panel {
     /// The horizontal axis.
     fn across(&self, width: f64) -> Layout {
         let all = self.drawn().map(|p| p.0);
-        Layout::of(&self.x, all, width / 66.0, self.ranges.x)
+        Layout::of(&self.x, all, width / TICK, self.ranges.x)
     }
 
     /// The vertical axis.
@@ -231,10 +231,11 @@ impl Panel {
         out.whole(&self.y.label, &label, |out| {
             out.rotated(left - beside, top + height / 2.0, 13.0, INK, &label[0]);
         });
+        let closer = self.closer(&x, width);
         for line in &self.lines {
             let place = |p| {
                 let (px, py) = place(p);
-                (px + line.shift, py)
+                (px + closer * line.shift, py)
             };
             // Whole axes have room for all of it.
             let is_part = self.ranges != Ranges::default();
@@ -247,6 +248,18 @@ impl Panel {
             }
             self.draw_dots(out, line, (&x, &y), &place);
         }
+    }
+
+    /// Part of their shifts by which lines are drawn apart, so that what belongs to one value stays
+    /// nearer to it than to the next one.
+    fn closer(&self, x: &Layout, width: f64) -> f64 {
+        let most = self.lines.iter().map(|l| l.shift.abs()).fold(0.0, f64::max);
+        let mut at: Vec<f64> = self.drawn().map(|p| width * x.part(p.0)).collect();
+        at.sort_by(f64::total_cmp);
+        at.dedup_by(|a, b| (*a - *b).abs() < APART);
+        let between = at.windows(2).map(|pair| 0.4 * (pair[1] - pair[0]));
+        let room = between.fold(f64::INFINITY, f64::min);
+        if most > room { room / most } else { 1.0 }
     }
 
     fn draw_line(
@@ -325,6 +338,9 @@ fn apart(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     kept
 }
 
+/// Width for a number below an axis.
+const TICK: f64 = 66.0;
+
 /// Units of the drawing below which two points are one.
 const APART: f64 = 0.2;
 
@@ -400,15 +416,19 @@ impl Layout {
             [only] => (at(only.0) - 0.5, at(only.0) + 0.5),
             [] => (0.0, 1.0),
         };
-        let edge = 0.05 * (last - first);
+        let gaps = all.windows(2).map(|pair| at(pair[1].0) - at(pair[0].0));
+        // What is set beside an outermost value stays within the axis.
+        let edge =
+            (0.5 * gaps.fold(f64::INFINITY, f64::min)).clamp(0.05 * (last - first), last - first);
         let scaled = if log { part.log10() } else { part };
         let (from, to) = scaled.ends(first - edge, last + edge);
-        let least = (to - from) / wanted.max(1.0);
-        let mut named = f64::NEG_INFINITY;
+        let unit = wanted.max(1.0) * TICK / (to - from);
+        let mut free = f64::NEG_INFINITY;
         let mut shown = marks;
         for (x, name) in &mut shown {
-            match at(*x) - named >= least {
-                true => named = at(*x),
+            let (middle, half) = (at(*x) * unit, text_width(name, 12.0) / 2.0);
+            match middle - half >= free {
+                true => free = middle + half + 8.0,
                 false => name.clear(),
             }
         }
@@ -756,6 +776,54 @@ mod tests {
             .collect();
         assert_eq!(starts.len(), 2);
         assert!((starts[1] - starts[0] - 7.0).abs() < 0.01, "{starts:?}");
+    }
+
+    /// Nine lines over values that are near one another: those of one stay apart from the next's,
+    /// and none leaves the axes.
+    #[test]
+    fn many_lines_stay_beside_their_value() {
+        let line = |i: f64| Line {
+            shift: 7.0 * (i - 4.0),
+            loose: true,
+            dots: true,
+            ..Line::default()
+        };
+        let marks: Vec<(f64, String)> =
+            [0.2, 0.5, 1.0, 4.0].map(|v| (v, format!("{v} BDP"))).into();
+        let axis = Axis {
+            label: String::new(),
+            scale: Scale::Values {
+                marks: marks.clone(),
+                log: true,
+            },
+        };
+        let points: Vec<_> = marks.iter().map(|m| (m.0, 1.0)).collect();
+        let panel = Panel {
+            lines: (0..9)
+                .map(|i| Line {
+                    points: points.clone(),
+                    ..line(f64::from(i))
+                })
+                .collect(),
+            x: axis,
+            ..Panel::default()
+        };
+        for width in [110.0, 400.0] {
+            let x = panel.across(width);
+            let most = 28.0 * panel.closer(&x, width);
+            let at: Vec<f64> = marks.iter().map(|m| width * x.part(m.0)).collect();
+            assert!(at[0] - most > 0.0 && at[3] + most < width, "{at:?} {most}");
+            assert!(
+                at.windows(2).all(|p| p[0] + most < p[1] - most),
+                "{at:?} {most}"
+            );
+        }
+        let named = panel
+            .across(200.0)
+            .ticks()
+            .into_iter()
+            .filter(|t| !t.1.is_empty());
+        assert_eq!(named.count(), 4);
     }
 
     /// Ticks are those of the part, and an end that is open is that of what is seen.

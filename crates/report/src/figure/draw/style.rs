@@ -73,12 +73,12 @@ impl Look {
 
 /// Colour and dashes by group, so that colour is not the only difference: a picture is printed in
 /// grey, and lines lie on one another. The first line is solid, and a second round through the
-/// palette gives every colour other dashes. In grey each shade has four kinds of dashes.
+/// palette gives every colour other dashes. In grey each shade has all kinds of dashes.
 pub(super) fn look(group: usize, grey: bool) -> Look {
     if grey {
         return Look {
             colour: GREYS[group % GREYS.len()],
-            dash: ["", "6 2.5", "1.5 2", "8 2 1.5 2"][group / GREYS.len() % 4],
+            dash: DASHES[group / GREYS.len() % DASHES.len()],
         };
     }
     Look {
