@@ -603,7 +603,7 @@ mod tests {
         // Names that do not fit are left out, their marks are not.
         let few = Layout::values(&marks, false, 5.0, Range::default()).ticks();
         let names: Vec<&str> = few.iter().map(|t| t.1.as_str()).collect();
-        assert_eq!(names, ["10 ms", "", "", "100 ms", "200 ms"]);
+        assert_eq!(names, ["10 ms", "", "50 ms", "100 ms", "200 ms"]);
         let only = Layout::values(&marks[..1], true, 16.0, Range::default());
         assert!((only.part(10.0) - 0.5).abs() < 1e-12);
     }
