@@ -109,9 +109,15 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Tim
 /// may hide it.
 fn last_of_episode(flow: &FlowOutcome, event: &Episode) -> Time {
     use EpisodeKind::{Congestion, LostRetransmission, Timeout};
-    let reduces = |e: &&Episode| matches!(e.kind, Congestion(_) | LostRetransmission | Timeout);
-    let later = flow.episodes.iter().filter(|e| e.at > event.at);
+    let reduces = |e: &&Episode| {
+        matches!(e.kind, Congestion(_) | LostRetransmission | Timeout) && e.after < e.before
+    };
     let mut last = event.at;
+    // A model may lose without reducing.
+    if !reduces(&event) {
+        return last;
+    }
+    let later = flow.episodes.iter().filter(|e| e.at > event.at);
     for e in later.filter(reduces) {
         let between = flow
             .rounds

@@ -819,7 +819,7 @@ mod tests {
             );
         }
         let named = panel
-            .across(200.0)
+            .across(320.0)
             .ticks()
             .into_iter()
             .filter(|t| !t.1.is_empty());
