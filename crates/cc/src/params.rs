@@ -428,7 +428,7 @@ pub enum ParamError {
     BadValue {
         /// Parameter.
         name: &'static str,
-        /// What the value is not.
+        /// Why it is refused, as `outside 0.01 to 0.99`.
         why: String,
         /// Range and default.
         accepted: String,

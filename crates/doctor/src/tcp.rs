@@ -30,45 +30,53 @@ fn examine_in(root: &Path) -> Vec<Finding> {
         "net.ipv4.tcp_wmem",
         "a recovery takes as much again",
     ));
-    findings.extend(sysctl.switch(
-        "receive buffer grows by itself",
-        "ipv4/tcp_moderate_rcvbuf",
-        1,
-        "off: a program that sets no buffer has the middle value of tcp_rmem",
-        "sudo sysctl net.ipv4.tcp_moderate_rcvbuf=1",
-    ));
-    findings.extend(sysctl.switch(
-        "window scaling",
-        "ipv4/tcp_window_scaling",
-        1,
-        "off: no window above 64 kB",
-        "sudo sysctl net.ipv4.tcp_window_scaling=1",
-    ));
-    findings.extend(sysctl.switch(
-        "selective acknowledgements (SACK)",
-        "ipv4/tcp_sack",
-        1,
-        "off: a window with many losses takes a round trip for each",
-        "sudo sysctl net.ipv4.tcp_sack=1",
-    ));
-    findings.extend(sysctl.switch(
-        "slow-start threshold of earlier connections",
-        "ipv4/tcp_no_metrics_save",
-        1,
-        "kept: a connection may leave slow start where an earlier one to the host lost",
-        "for measurements: `sudo sysctl net.ipv4.tcp_no_metrics_save=1`",
-    ));
-    findings.extend(sysctl.switch(
-        "search for the path's MTU (tcp_mtu_probing)",
-        "ipv4/tcp_mtu_probing",
-        1,
-        "off: where ICMP is lost, large segments are lost for good",
-        "with jumbo frames: `sudo sysctl net.ipv4.tcp_mtu_probing=1`",
-    ));
+    findings.extend(SWITCHES.iter().filter_map(|switch| sysctl.switch(switch)));
     findings.extend(sysctl.qdisc());
     findings.extend(interfaces(&root.join("sys/class/net")));
     findings
 }
+
+/// A setting that is to be on.
+struct Switch {
+    name: &'static str,
+    /// Below `/proc/sys/net`.
+    file: &'static str,
+    off: &'static str,
+    remedy: &'static str,
+}
+
+const SWITCHES: [Switch; 5] = [
+    Switch {
+        name: "receive buffer grows by itself",
+        file: "ipv4/tcp_moderate_rcvbuf",
+        off: "off: a program that sets no buffer has the middle value of tcp_rmem",
+        remedy: "sudo sysctl net.ipv4.tcp_moderate_rcvbuf=1",
+    },
+    Switch {
+        name: "window scaling",
+        file: "ipv4/tcp_window_scaling",
+        off: "off: no window above 64 kB",
+        remedy: "sudo sysctl net.ipv4.tcp_window_scaling=1",
+    },
+    Switch {
+        name: "selective acknowledgements (SACK)",
+        file: "ipv4/tcp_sack",
+        off: "off: a window with many losses takes a round trip for each",
+        remedy: "sudo sysctl net.ipv4.tcp_sack=1",
+    },
+    Switch {
+        name: "slow-start threshold of earlier connections",
+        file: "ipv4/tcp_no_metrics_save",
+        off: "kept: a connection may leave slow start where an earlier one to the host lost",
+        remedy: "for measurements: `sudo sysctl net.ipv4.tcp_no_metrics_save=1`",
+    },
+    Switch {
+        name: "search for the path's MTU (tcp_mtu_probing)",
+        file: "ipv4/tcp_mtu_probing",
+        off: "off: where ICMP is lost, large segments are lost for good",
+        remedy: "with jumbo frames: `sudo sysctl net.ipv4.tcp_mtu_probing=1`",
+    },
+];
 
 struct Sysctl<'a> {
     dir: &'a Path,
@@ -99,21 +107,11 @@ impl Sysctl<'_> {
         })
     }
 
-    /// A number that is to be at least `wanted`.
-    fn switch(
-        &self,
-        name: &str,
-        file: &str,
-        wanted: u64,
-        else_: &str,
-        remedy: &str,
-    ) -> Option<Finding> {
-        let text = self.text(file)?;
+    fn switch(&self, switch: &Switch) -> Option<Finding> {
+        let text = self.text(switch.file)?;
         Some(match text.parse::<u64>() {
-            Ok(number) if number >= wanted => {
-                Finding::yes(name, format!("as it should be: {text}"))
-            }
-            _ => Finding::limited(name, else_).remedy(remedy),
+            Ok(1..) => Finding::yes(switch.name, format!("as it should be: {text}")),
+            _ => Finding::limited(switch.name, switch.off).remedy(switch.remedy),
         })
     }
 

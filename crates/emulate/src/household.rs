@@ -44,7 +44,7 @@ impl Member {
     /// Sends it a signal.
     ///
     /// # Errors
-    /// It has ended.
+    /// `ESRCH` if it has ended.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let pid = i32::try_from(self.0.id()).map_err(io::Error::other)?;
         Ok(kill(Pid::from_raw(pid), signal)?)

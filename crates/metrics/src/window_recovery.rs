@@ -97,7 +97,7 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Tim
                 return Some(event.at);
             }
             below = true;
-        } else if below && round[1].start > last {
+        } else if below && round[0].start >= last {
             return Some(round[1].start);
         }
         since += usize::from(round[1].start > last);
@@ -383,7 +383,8 @@ mod tests {
     #[test]
     fn reductions_in_a_row_are_one_episode() {
         let mut windows = vec![900.0; 21];
-        windows.extend([500.0, 850.0, 250.0]);
+        // The last round of full rate is the one in which the last reduction falls.
+        windows.extend([500.0, 850.0, 850.0]);
         windows.extend((0..900).map(|i| (125.0 + f64::from(i)).min(900.0)));
         let mut f = flow("a");
         f.rounds = rounds(0.0, RTT, &windows);

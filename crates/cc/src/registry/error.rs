@@ -62,7 +62,7 @@ pub enum StackError {
         component: &'static str,
         /// Parameter.
         name: &'static str,
-        /// What the value is not.
+        /// Why it is refused, as `outside 0.01 to 0.99`.
         why: String,
         /// Range and default of the parameter.
         accepted: String,

@@ -13,7 +13,7 @@ pub(super) struct Judged<'a> {
     pub result: &'a ExpectationResult,
     /// `pass`, `unclear` or `FAIL`.
     pub verdict: &'static str,
-    /// What its author called it.
+    /// `name` in the scenario file.
     pub name: Option<&'a str>,
     /// Metric, and what it is taken from where that is to be told.
     pub metric: String,

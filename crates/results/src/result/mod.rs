@@ -263,7 +263,7 @@ pub struct NetworkResult {
     pub near: String,
     /// Address and port of the other host.
     pub far: String,
-    /// What the other host allows.
+    /// Limits that the other host told, of rate and amount.
     pub server_limits: ServerLimits,
 }
 

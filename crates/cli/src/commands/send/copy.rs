@@ -373,7 +373,7 @@ fn retransmits(ran: &Done) -> u64 {
     senders.map(|s| s.totals.retransmits).sum()
 }
 
-/// What held the senders back.
+/// Time under each limit, of all senders of a copy on both hosts.
 fn limited(ran: &Done) -> LimitTimes {
     let far = ran.far.iter().flat_map(|far| &far.senders);
     let senders = ran.near.senders.iter().chain(far);
