@@ -5,12 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const OBJECTS: [&str; 3] = ["tune", "watch", "inject"];
-const HEADERS: [&str; 4] = ["kernel.h", "shared.h", "law.h", "seen.h"];
 
 fn main() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
-    for file in HEADERS {
-        println!("cargo:rerun-if-changed=bpf/{file}");
+    for entry in std::fs::read_dir("bpf")
+        .expect("the sources are there")
+        .flatten()
+    {
+        let file = entry.path();
+        if file.extension().is_some_and(|ending| ending == "h") {
+            println!("cargo:rerun-if-changed={}", file.display());
+        }
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     for name in OBJECTS {

@@ -3,6 +3,9 @@
 # file that says of which sources and by which compiler each is. A test compares both.
 set -eu
 cd "$(dirname "$0")/.."
+# The order of `bpf/*.h`.
+LC_ALL=C
+export LC_ALL
 clang=${BPF_CLANG:-clang}
 strip=${BPF_STRIP:-llvm-strip}
 for name in tune watch inject; do
@@ -10,8 +13,7 @@ for name in tune watch inject; do
         -c "bpf/$name.bpf.c" -o "bpf/$name.bpf.o"
     "$strip" -g "bpf/$name.bpf.o"
     {
-        cat "bpf/$name.bpf.c" bpf/kernel.h bpf/shared.h bpf/law.h bpf/seen.h \
-            | sha256sum | cut -d' ' -f1
+        cat "bpf/$name.bpf.c" bpf/*.h | sha256sum | cut -d' ' -f1
         "$clang" --version | head -1
     } > "bpf/$name.bpf.o.from"
 done

@@ -7,7 +7,6 @@ use std::process::Command;
 use sha2::{Digest, Sha256};
 
 const OBJECTS: [&str; 3] = ["tune", "watch", "inject"];
-const HEADERS: [&str; 4] = ["kernel.h", "shared.h", "law.h", "seen.h"];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -15,6 +14,15 @@ fn folder() -> &'static Path {
 
 fn source(name: &str) -> String {
     format!("{name}.bpf.c")
+}
+
+/// All of them, for each object, in the order of their names.
+fn headers() -> Vec<String> {
+    let entries = fs::read_dir(folder().join("bpf")).unwrap();
+    let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut headers: Vec<String> = names.filter(|name| name.ends_with(".h")).collect();
+    headers.sort();
+    headers
 }
 
 /// Of which sources, and by which compiler.
@@ -29,7 +37,7 @@ fn from(name: &str) -> (String, String) {
 fn the_objects_are_of_these_sources() {
     for name in OBJECTS {
         let mut hash = Sha256::new();
-        for file in [source(name).as_str()].into_iter().chain(HEADERS) {
+        for file in [source(name)].into_iter().chain(headers()) {
             hash.update(fs::read(folder().join("bpf").join(file)).unwrap());
         }
         let digits: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
@@ -52,10 +60,7 @@ fn the_same_compiler_makes_the_same_objects() {
     let copy = tempfile::tempdir().unwrap();
     fs::create_dir(copy.path().join("bpf")).unwrap();
     let sources = OBJECTS.iter().map(|name| source(name));
-    for file in sources
-        .chain(HEADERS.map(str::to_owned))
-        .chain(["build.sh".to_owned()])
-    {
+    for file in sources.chain(headers()).chain(["build.sh".to_owned()]) {
         let file = Path::new("bpf").join(file);
         fs::copy(folder().join(&file), copy.path().join(&file)).unwrap();
     }

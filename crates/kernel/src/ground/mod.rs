@@ -1,5 +1,11 @@
 //! A run, from the first namespace to the outcome.
 
+mod before;
+mod errors;
+mod interface;
+mod setup;
+mod validity;
+
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,27 +13,26 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fullpipe_emulate::emulation::{EmulationError, LoopConfig, since};
-use fullpipe_emulate::namespace::{DEVICE, HostSide, Side, TUN_REMEDY, addresses};
-use fullpipe_emulate::netlink::{Links, Metric};
+use fullpipe_emulate::emulation::{LoopConfig, since};
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::queues::try_drain;
 use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
 use fullpipe_emulate::witness::Witness;
-use fullpipe_observe::SocketDiag;
 use fullpipe_realtime::live::{Live, LiveRun};
-use fullpipe_run::{
-    ArrivalOutcome, Buffer, FlowTotals, Ground, GroundError, LinkSpec, Outcome, RunSpec, Trace,
-};
+use fullpipe_run::{ArrivalOutcome, Ground, GroundError, Outcome, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
 
-use crate::brief::Brief;
+use self::before::{BEFORE, SETTLED, introduce, precede, remember, whole};
+use self::errors::{environment, lacks};
+use self::interface::{sent_back, stalls};
+use self::setup::{Connected, classes, diags, pairs, prepare};
+use self::validity::{bunched, starved};
 use crate::laws::{Laws, Wanted};
 use crate::outcome;
-use crate::plan::{self, HANDLE, Plan};
+use crate::plan::{self, Plan};
 use crate::sampler::{self, Sampler, Seen};
-use crate::sockets::{Ends, Pair, SocketError, Stage};
+use crate::sockets::{Pair, Stage};
 
 /// How runs are made beyond what a scenario says.
 #[derive(Clone, Copy, Debug)]
@@ -458,341 +463,18 @@ impl Ground for RunningKernel {
     }
 }
 
-/// Sockets of a run.
-struct Connected<'a> {
-    pairs: Vec<Pair>,
-    classes: Vec<Brief<'a>>,
-}
-
-fn sides(hosts: &Hosts) -> [&HostSide; 2] {
-    [hosts.host(Side::Near), hosts.host(Side::Far)]
-}
-
-fn pairs(hosts: &Hosts, plan: &Plan, ipv6: bool) -> Result<Vec<Pair>, GroundError> {
-    let pairs = plan.flows.iter().enumerate();
-    let pairs = pairs.map(|(k, flow)| {
-        let ends = Ends::new(flow.from, k, ipv6);
-        Pair::new(ends, flow, sides(hosts)).map_err(sockets)
-    });
-    pairs.collect()
-}
-
-/// Classes of short flows have the pairs of hosts behind those of the flows.
-fn classes<'a>(
-    hosts: &Hosts,
-    spec: &'a RunSpec,
-    plan: &'a Plan,
-    ipv6: bool,
-) -> Result<Vec<Brief<'a>>, GroundError> {
-    let classes = plan.classes.iter().zip(&spec.arrivals).enumerate();
-    let classes = classes.map(|(k, (class, of))| {
-        let ends = Ends::new(class.flow.from, plan.flows.len() + k, ipv6);
-        Brief::new(class, of, spec, ends, sides(hosts)).map_err(|e| lacks("a sink", &e))
-    });
-    classes.collect()
-}
-
-/// Settings and routes of both hosts.
-fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
-    for side in [Side::Near, Side::Far] {
-        let other = match side {
-            Side::Near => Side::Far,
-            Side::Far => Side::Near,
-        };
-        let mut settings = plan.settings.clone();
-        if options.autotuning {
-            settings.push(("tcp_rmem", DEFAULT_BUFFER.to_owned()));
-        }
-        let classes = plan.classes.iter().map(|c| &c.flow);
-        let routes: Vec<(usize, Vec<(Metric, u32)>)> = plan
-            .flows
-            .iter()
-            .chain(classes)
-            .map(|f| if f.from == side { &f.data } else { &f.acks })
-            .cloned()
-            .enumerate()
-            .filter(|(_, metrics)| !metrics.is_empty())
-            .collect();
-        let interfaces = plan.interfaces.iter().filter(|i| i.side == side);
-        let interfaces: Vec<_> = interfaces.map(|i| (i.class, i.drain)).collect();
-        hosts.host(side).enter(move || {
-            for (name, value) in settings {
-                let file = format!("/proc/sys/net/ipv4/{name}");
-                let named = |e: io::Error| io::Error::new(e.kind(), format!("{file}: {e}"));
-                std::fs::write(&file, value).map_err(named)?;
-            }
-            let mut links = Links::open()?;
-            // A packet takes one place in the queue of an interface, not a train of them.
-            if !options.offload || !interfaces.is_empty() {
-                links.set_offload(DEVICE, 1)?;
-            }
-            if !interfaces.is_empty() {
-                links.put_htb(DEVICE, HANDLE)?;
-            }
-            for (class, drain) in interfaces {
-                links.put_drain(DEVICE, HANDLE, class, drain)?;
-            }
-            for (k, metrics) in routes {
-                let (v4, v6) = addresses(other, k);
-                let to = if options.ipv6 { v6 } else { v4 };
-                links.add_route(DEVICE, to, &metrics)?;
-            }
-            Ok(())
-        })?;
-    }
-    Ok(())
-}
-
-/// Packets that each interface has sent back to its senders so far.
-fn sent_back(hosts: &Hosts, plan: &Plan) -> Result<Vec<u64>, GroundError> {
-    let of = |side: Side| {
-        if !plan.interfaces.iter().any(|i| i.side == side) {
-            return Ok(Vec::new());
-        }
-        let counted = hosts
-            .host(side)
-            .enter(|| Links::open()?.refused(DEVICE, HANDLE));
-        counted.map_err(|e| lacks("counters of an interface", &e))
-    };
-    let (near, far) = (of(Side::Near)?, of(Side::Far)?);
-    let all = plan.interfaces.iter().map(|i| {
-        let of = if i.side == Side::Near { &near } else { &far };
-        let counted = of.iter().find(|(class, _)| *class == i.class);
-        counted.map_or(0, |(_, n)| *n)
-    });
-    Ok(all.collect())
-}
-
-/// What interfaces have sent back, as stalls of their flows: an interface does not tell them apart,
-/// so those that share it have equal parts.
-fn stalls(outcome: &mut Outcome, plan: &Plan, stalled: Vec<u64>) {
-    let flows = outcome.flows.iter_mut().map(|f| &mut f.totals);
-    let classes = outcome.arrivals.iter_mut().map(|a| &mut a.totals);
-    let plans = plan
-        .flows
-        .iter()
-        .chain(plan.classes.iter().map(|c| &c.flow));
-    let mut of: Vec<Vec<&mut FlowTotals>> = stalled.iter().map(|_| Vec::new()).collect();
-    for (totals, flow) in flows.chain(classes).zip(plans) {
-        if let Some(sharing) = flow.interface.and_then(|i| of.get_mut(i)) {
-            sharing.push(totals);
-        }
-    }
-    for (sharing, n) in of.into_iter().zip(stalled) {
-        let many = sharing.len() as u64;
-        for (k, totals) in sharing.into_iter().enumerate() {
-            totals.local_stalls = n / many + u64::from((k as u64) < n % many);
-        }
-    }
-}
-
-/// Smallest, first and largest buffer of a receiver (`tcp_rmem`, tcp(7)).
-const DEFAULT_BUFFER: &str = "4096 131072 6291456";
-
-/// The ceiling of a window is taken from what the kernel remembers of a destination
-/// (`tcp_init_metrics`, net/ipv4/tcp_metrics.c), and it remembers one after a whole connection: a
-/// segment and both FINs.
-fn introduce(hosts: &Hosts, spec: &RunSpec, plan: &Plan, ipv6: bool) -> Result<(), GroundError> {
-    let mut brief = plan.clone();
-    brief.flows.iter_mut().for_each(|f| {
-        f.bytes = Some(u64::from(f.mss));
-        f.start = Time::ZERO;
-        f.stop = None;
-    });
-    remember(hosts, true)?;
-    precede(hosts, spec, hosts.rtt() * 4 + SETTLED, &brief, ipv6)?;
-    remember(hosts, false)
-}
-
-/// Beside four round trips: most of a second for the slowest link and a busy machine.
-const SETTLED: Span = Span::from_millis(400);
-
-/// Flows that end: the kernel remembers of a connection what it was when both FINs had come. Each
-/// has a part of what the slowest link on its way carries in the half of a time, after which links
-/// carry nothing any more.
-fn whole(spec: &RunSpec, plan: &Plan, lasts: Span) -> Plan {
-    let mut plan = plan.clone();
-    let many = spec.flows.len().max(1) as f64;
-    for (flow, f) in plan.flows.iter_mut().zip(&spec.flows) {
-        let rates = f.forward.iter().filter_map(|l| spec.links[*l].rate);
-        let bits = rates
-            .min()
-            .map_or(UNLIMITED, |r| r.as_bits_per_sec() as f64);
-        let bytes = (bits / 8.0 * lasts.as_secs_f64() / 2.0 / many) as u64;
-        flow.bytes = Some(bytes.max(u64::from(flow.mss)));
-        (flow.start, flow.stop) = (Time::ZERO, None);
-    }
-    plan
-}
-
-/// What a flow before sends where no link has a rate, bit/s.
-const UNLIMITED: f64 = 1e9;
-
-/// Whether connections leave something behind.
-fn remember(hosts: &Hosts, on: bool) -> Result<(), GroundError> {
-    let value = if on { "0" } else { "1" };
-    // Thresholds are left out by default since Linux 5.6.
-    for name in ["tcp_no_metrics_save", "tcp_no_ssthresh_metrics_save"] {
-        for side in [Side::Near, Side::Far] {
-            let file = format!("/proc/sys/net/ipv4/{name}");
-            let to = file.clone();
-            let written = hosts.host(side).enter(move || std::fs::write(to, value));
-            match written {
-                // Kernels that have no such choice save all of it.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                other => other.map_err(|e| lacks(&file, &e))?,
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A run whose connections leave something behind.
-fn precede(
-    hosts: &Hosts,
-    spec: &RunSpec,
-    lasts: Span,
-    plan: &Plan,
-    ipv6: bool,
-) -> Result<(), GroundError> {
-    let config = LoopConfig {
-        merge: true,
-        real_time: true,
-    };
-    let carrying = hosts.run(spec, config).map_err(environment)?;
-    let over = AtomicBool::new(false);
-    let stage = Stage {
-        epoch: carrying.epoch,
-        stop: &over,
-    };
-    let lasts = Duration::from_nanos(lasts.as_nanos());
-    let pairs = pairs(hosts, plan, ipv6)?;
-    thread::scope(|scope| {
-        for (pair, flow) in pairs.into_iter().zip(&plan.flows) {
-            let (sender, sink) = pair.split();
-            scope.spawn(move || sink.run(stage));
-            scope.spawn(move || sender.run(flow, stage));
-        }
-        thread::sleep(lasts);
-        over.store(true, Ordering::Relaxed);
-    });
-    carrying.stop().map_err(environment)?;
-    Ok(())
-}
-
 /// A step after the last one was due, whatever that took; but a quarter of a step is left to others
 /// where looks take longer than steps.
 fn next_look(due: Instant, now: Instant, step: Duration) -> Instant {
     (due + step).max(now + step / 4)
 }
 
-/// Long enough for a loss and the threshold that it leaves.
-const BEFORE: Span = Span::from_secs(5);
-
-fn diags(hosts: &Hosts) -> Result<Vec<(Side, SocketDiag)>, GroundError> {
-    let open = |side: Side| -> io::Result<(Side, SocketDiag)> {
-        let host: &HostSide = hosts.host(side);
-        let diag = host.enter(|| SocketDiag::open().map_err(io::Error::other))?;
-        Ok((side, diag))
-    };
-    let all = [Side::Near, Side::Far].into_iter().map(open);
-    all.collect::<io::Result<_>>()
-        .map_err(|e| lacks("sockets of a namespace", &e))
-}
-
-/// What waits for a late departure leaves at once, comes back as a burst, and may fill a buffer
-/// that it would have passed one by one: the latest must be short against the smallest buffer.
-fn bunched(spec: &RunSpec, latest: Span) -> Option<Check> {
-    let room = |l: &LinkSpec| {
-        let bits = l.rate?.as_bits_per_sec().max(1) as f64;
-        match l.buffer {
-            Buffer::Packets(n) => Some(n as f64 * PACKET * 8.0 / bits),
-            Buffer::Bytes(n) => Some(n as f64 * 8.0 / bits),
-            Buffer::Time(t) => Some(t.as_secs_f64()),
-            Buffer::Unlimited => None,
-        }
-    };
-    let smallest = spec.links.iter().filter_map(room).min_by(f64::total_cmp)?;
-    Some(Check {
-        name: "latest departure, against the smallest buffer".to_owned(),
-        unit: "ms".to_owned(),
-        specified: None,
-        measured: latest.as_millis_f64(),
-        bound: (0.0, smallest * 1e3 * BUNCH),
-    })
-}
-
-/// Bytes of the packets that a buffer counts.
-const PACKET: f64 = 1500.0;
-/// Part of a buffer that a bunch of packets may take.
-const BUNCH: f64 = 0.5;
-
-/// A sender that had nothing to send, though its flow has no end: its program was late.
-fn starved(spec: &RunSpec, seen: &[Seen]) -> Vec<Check> {
-    let bulk = spec.flows.iter().zip(seen);
-    let bulk = bulk.filter(|(f, _)| f.sender.transfer.is_none() && f.stop.is_none());
-    bulk.map(|(f, s)| Check {
-        name: format!("flow {} without data to send", f.name),
-        unit: "% of its life".to_owned(),
-        specified: Some(0.0),
-        measured: s.sampled.starved * 100.0,
-        bound: (0.0, STARVED * 100.0),
-    })
-    .collect()
-}
-
-/// Part of its life that a sender may lack data.
-const STARVED: f64 = 0.01;
-
 /// Part of a run in which reductions may have been missed: loss events are held within 20 % of
 /// another ground's, and a twentieth of the time hides no more than that.
 const BLIND: f64 = 0.05;
 
-fn sockets(error: SocketError) -> GroundError {
-    match error {
-        SocketError::Io(what, e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            GroundError::Environment {
-                what: format!("{what}: {e}"),
-                hint: "run as root, or allow it: a congestion module to all users (`sysctl \
-                       net.ipv4.tcp_allowed_congestion_control`), a receive window of this size \
-                       (`sysctl net.core.rmem_max`)"
-                    .to_owned(),
-            }
-        }
-        SocketError::Io(what, e) => lacks(what, &e),
-        SocketError::Module(found) => GroundError::Environment {
-            what: format!("the kernel took another congestion module: `{found}`"),
-            hint: "see `sysctl net.ipv4.tcp_allowed_congestion_control`".to_owned(),
-        },
-    }
-}
-
-fn lacks(what: &str, error: &io::Error) -> GroundError {
-    GroundError::Environment {
-        what: format!("{what}: {error}"),
-        hint: "`fullpipe emulate -- true` tries the same hosts and path".to_owned(),
-    }
-}
-
-fn environment(error: EmulationError) -> GroundError {
-    match error {
-        EmulationError::Violation(v) => v.into(),
-        EmulationError::Thread => GroundError::Fault(error.to_string()),
-        EmulationError::Host(host) => GroundError::Environment {
-            what: host.to_string(),
-            hint: host.hint().to_owned(),
-        },
-        other => GroundError::Environment {
-            what: other.to_string(),
-            hint: TUN_REMEDY.to_owned(),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use fullpipe_units::Rate;
-
     use super::*;
 
     #[test]
@@ -804,20 +486,5 @@ mod tests {
         assert_eq!(next(700), us(1000));
         // Late ones are not made up for.
         assert_eq!(next(2000), us(2250));
-    }
-
-    #[test]
-    fn a_bunch_may_take_half_of_the_smallest_buffer() {
-        let rate = Some(Rate::from_bits_per_sec(100_000_000));
-        let link = |packets| LinkSpec::new("l", rate, Span::ZERO, Buffer::Packets(packets));
-        let mut spec = RunSpec {
-            links: vec![link(1000), link(41)],
-            ..RunSpec::default()
-        };
-        // 41 packets of 0.12 ms.
-        let holds = |spec: &RunSpec, us| bunched(spec, Span::from_micros(us)).unwrap().holds();
-        assert!(holds(&spec, 2400) && !holds(&spec, 2500));
-        spec.links = vec![LinkSpec::pure_delay("back", Span::ZERO)];
-        assert!(bunched(&spec, Span::from_secs(1)).is_none());
     }
 }

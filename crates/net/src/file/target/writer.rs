@@ -1,0 +1,312 @@
+//! The thread that writes a stream into its files. A file is open only while bytes of it are on
+//! their way.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use fullpipe_flow::{Range, RangeSet};
+
+use super::Target;
+use super::together::is_of_all;
+use crate::file::place::Place;
+use crate::file::plan::Plan;
+use crate::file::sink::{BETWEEN_STATES, FileSink, Piece, Shared};
+use crate::file::state::State;
+
+/// The thread that writes a stream into its files.
+#[derive(Debug)]
+pub struct Receiving {
+    shared: Arc<Shared>,
+    thread: JoinHandle<(Vec<Target>, io::Result<()>)>,
+}
+
+/// Takes the stream of `plan`, whose files are `targets`, in segments of `mss` bytes.
+///
+/// # Errors
+/// A thread cannot be started.
+pub fn receive_all(
+    targets: Vec<Target>,
+    plan: Plan,
+    mss: u32,
+) -> io::Result<(FileSink, Receiving)> {
+    let (sink, pieces, shared) = FileSink::new(plan.bytes(), mss);
+    let writer = Writer {
+        targets,
+        plan,
+        shared: Arc::clone(&shared),
+        prefix: 0,
+        ahead: RangeSet::default(),
+        open: Vec::new(),
+        checkpoints: Checkpoints::new()?,
+    };
+    let thread = thread::Builder::new()
+        .name("file-writer".to_owned())
+        .spawn(move || writer.run(&pieces))?;
+    Ok((sink, Receiving { shared, thread }))
+}
+
+impl Receiving {
+    /// Bytes of the stream without a hole.
+    pub fn prefix(&self) -> u64 {
+        self.shared.prefix.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything that came has been written; the sink must be gone by then.
+    ///
+    /// # Errors
+    /// The thread failed. What could not be written is told beside the targets.
+    pub fn finish(self) -> io::Result<(Vec<Target>, io::Result<()>)> {
+        let joined = self.thread.join();
+        joined.map_err(|_| io::Error::other("the thread that writes the files failed"))
+    }
+}
+
+struct Writer {
+    targets: Vec<Target>,
+    plan: Plan,
+    shared: Arc<Shared>,
+    /// Bytes of the stream that are written and hashed.
+    prefix: u64,
+    /// Bytes beyond the first hole.
+    ahead: RangeSet,
+    /// Files that bytes came for of late.
+    open: Vec<(u32, Arc<File>)>,
+    checkpoints: Checkpoints,
+}
+
+impl Writer {
+    fn run(mut self, pieces: &Receiver<Piece>) -> (Vec<Target>, io::Result<()>) {
+        let mut written = Ok(());
+        for piece in pieces {
+            written = self.take(&piece);
+            let bytes = piece.bytes.len();
+            self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            if let Err(error) = &written {
+                self.shared.fail(error);
+                break;
+            }
+        }
+        self.checkpoints.end();
+        let open: Vec<u32> = self.open.drain(..).map(|(index, _)| index).collect();
+        for target in &mut self.targets {
+            // What cannot be read back is not published either.
+            if (target.held.is_some() || target.is_doubted)
+                && target.failure.is_none()
+                && let Ok(file) = target
+                    .held
+                    .clone()
+                    .map_or_else(|| target.open().map(Arc::new), Ok)
+            {
+                let _ = target.prove(&file);
+            }
+        }
+        for index in open {
+            // Without it the next attempt begins further back.
+            let _ = self.targets[index as usize].note();
+        }
+        (self.targets, written)
+    }
+
+    fn take(&mut self, piece: &Piece) -> io::Result<()> {
+        let end = piece.at + piece.bytes.len() as u64;
+        self.each(piece.at, &piece.bytes, |this, index, inside, bytes| {
+            this.of_file(index, |this| {
+                let file = this.file(index)?;
+                this.targets[index as usize].write(&file, bytes, inside)
+            })
+        })?;
+        if piece.at == self.prefix {
+            self.hash(piece.at, &piece.bytes)?;
+            self.join()?;
+        } else {
+            let range = Range {
+                start: piece.at,
+                end,
+            };
+            self.ahead.insert(range, |_| {});
+        }
+        self.shared.prefix.store(self.prefix, Ordering::Relaxed);
+        self.checkpoint();
+        Ok(())
+    }
+
+    /// Calls `act` with each file that bytes of the stream belong to.
+    fn each(
+        &mut self,
+        mut at: u64,
+        mut bytes: &[u8],
+        mut act: impl FnMut(&mut Self, u32, u64, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let (_, piece, inside) = self.plan.find(at).ok_or(ErrorKind::InvalidData)?;
+            let n = bytes.len().min((piece.to - inside) as usize);
+            act(self, piece.file, inside, &bytes[..n])?;
+            (at, bytes) = (at + n as u64, &bytes[n..]);
+        }
+        Ok(())
+    }
+
+    /// The next bytes without a hole.
+    fn hash(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.each(at, bytes, |this, index, inside, bytes| {
+            let end = this.prefix + bytes.len() as u64;
+            let (number, piece, _) = this.plan.find(this.prefix).ok_or(ErrorKind::InvalidData)?;
+            this.prefix = end;
+            let is_end = end == piece.at + (piece.to - piece.from) && this.plan.is_last(number);
+            this.of_file(index, |this| {
+                this.targets[index as usize].blocks.feed(inside, bytes);
+                if is_end {
+                    // Opened again if need be: who writes the state holds the file.
+                    let _held = this.file(index)?;
+                    this.targets[index as usize].note()?;
+                    this.open.retain(|(open, _)| *open != index);
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// Does something with a file. What fails there fails of this file alone, and what comes for it
+    /// from then on is dropped, as long as others go on.
+    fn of_file(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if index == NOBODY {
+            return Ok(());
+        }
+        let target = self.targets.get(index as usize);
+        if target.ok_or(ErrorKind::InvalidData)?.failure.is_some() {
+            return Ok(());
+        }
+        let error = match act(self) {
+            Err(e) if !is_of_all(&e) => e,
+            done => return done,
+        };
+        let what = error.to_string();
+        self.open.retain(|(open, _)| *open != index);
+        let target = &mut self.targets[index as usize];
+        // What came of it stays for the next attempt.
+        target.failure = Some(error);
+        match self.targets.iter().all(|target| target.failure.is_some()) {
+            true => Err(io::Error::other(what)),
+            false => Ok(()),
+        }
+    }
+
+    /// A hole is filled: what lies behind it is read back for its hash.
+    fn join(&mut self) -> io::Result<()> {
+        let Some(next) = self.ahead.first().filter(|r| r.start <= self.prefix) else {
+            return Ok(());
+        };
+        let mut buffer = vec![0; READ_BACK];
+        while self.prefix < next.end {
+            let at = self.prefix;
+            let (_, piece, inside) = self.plan.find(at).ok_or(ErrorKind::InvalidData)?;
+            let n = (next.end - at).min(piece.to - inside);
+            let n = buffer.len().min(n as usize);
+            let now = &mut buffer[..n];
+            self.of_file(piece.file, |this| {
+                this.file(piece.file)?.read_exact_at(now, inside)
+            })?;
+            self.hash(at, &buffer[..n])?;
+        }
+        self.ahead.trim_below(self.prefix);
+        Ok(())
+    }
+
+    fn file(&mut self, index: u32) -> io::Result<Arc<File>> {
+        if let Some((_, file)) = self.open.iter().rfind(|(open, _)| *open == index) {
+            return Ok(Arc::clone(file));
+        }
+        if self.open.len() >= MOST_OPEN {
+            self.open.remove(0);
+        }
+        let target = self.targets.get(index as usize);
+        let target = target.ok_or(ErrorKind::InvalidData)?;
+        let file = match &target.held {
+            Some(file) => Arc::clone(file),
+            None => Arc::new(target.open()?),
+        };
+        self.open.push((index, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// Brings the file that grows to the disk now and then, with word of how far it got.
+    fn checkpoint(&mut self) {
+        if !self.checkpoints.is_due() {
+            return;
+        }
+        if let Some((_, piece, _)) = self.plan.find(self.prefix)
+            && let Some((_, file)) = self.open.iter().find(|(open, _)| *open == piece.file)
+        {
+            let target = &self.targets[piece.file as usize];
+            let order = (Arc::clone(&target.place), Arc::clone(file), target.state());
+            self.checkpoints.order(order);
+        }
+    }
+}
+
+type Order = (Arc<Place>, Arc<File>, State);
+
+/// A thread that brings data to the disk and then says so, while the writer goes on.
+struct Checkpoints {
+    to_thread: Option<SyncSender<Order>>,
+    thread: Option<JoinHandle<()>>,
+    last: Instant,
+}
+
+impl Checkpoints {
+    fn new() -> io::Result<Self> {
+        let (to_thread, orders) = sync_channel::<Order>(1);
+        let thread = thread::Builder::new()
+            .name("file-state".to_owned())
+            .spawn(move || {
+                for (place, file, state) in orders {
+                    // Without it a copy that dies begins further back.
+                    let _ = file.sync_data().and_then(|()| place.write_state(&state));
+                }
+            })?;
+        Ok(Self {
+            to_thread: Some(to_thread),
+            thread: Some(thread),
+            last: Instant::now(),
+        })
+    }
+
+    fn is_due(&self) -> bool {
+        self.last.elapsed() >= BETWEEN_STATES
+    }
+
+    fn order(&mut self, order: Order) {
+        if let Some(to_thread) = &self.to_thread
+            && to_thread.try_send(order).is_ok()
+        {
+            self.last = Instant::now();
+        }
+    }
+
+    fn end(&mut self) {
+        drop(self.to_thread.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there costs the state only.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Index, in a plan, of a file that failed before the run: what comes for it is dropped.
+pub const NOBODY: u32 = u32::MAX;
+
+/// Files that are open at a time.
+const MOST_OPEN: usize = 8;
+
+/// Bytes that are read back at once.
+const READ_BACK: usize = 256 << 10;
