@@ -24,9 +24,7 @@ pub(super) fn switches(p: &mut String, surprises: &Surprises) -> Result<(), Docs
     p.push_str(
         "## What preset `linux` sets\n\nEvery field of the endpoints' configuration in which it differs from preset\n\
          `2026`, today's RFCs. The congestion-control modules are separate stacks:\n\
-         `fullpipe list stacks` lists them. With `recovery = \"sack\"` or `\"newreno\"` the preset is not\n\
-         Linux where a path reorders: the kernel adapts the number of duplicates that it waits\n\
-         for (`tcp_reordering`) without RACK, too.\n\n\
+         `fullpipe list stacks` lists them.\n\n\
          | field | preset `linux` | preset `2026` | |\n|---|---|---|---|\n",
     );
     let settings = settings();

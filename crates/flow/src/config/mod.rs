@@ -16,14 +16,20 @@
 //! `2026`, and a preset that differs follows. Ranges are the sensible ones; nothing here checks
 //! them.
 
+mod lengths;
 mod receiver;
+mod rule;
 mod sender;
 
+pub use lengths::PacketLengths;
 pub use receiver::{AckCompression, AckConfig, ReceiveWindowConfig, ReceiverConfig, SackConfig};
+pub use rule::{
+    Detector, LocalDrop, LossWindow, PacerRule, Reduction, RtoRule, RttSample, SpuriousRule,
+    TimerGrain, Validation,
+};
 pub use sender::{
-    ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow, PacerRule, PacingConfig,
-    PacketLengths, RecoveryConfig, Reduction, RtoConfig, RtoRule, RttSample, SenderConfig,
-    SpuriousRule, TimerConfig, TimerGrain, Validation, WindowConfig,
+    ArtificialLoss, HostConfig, PacingConfig, RecoveryConfig, RtoConfig, SenderConfig, TimerConfig,
+    WindowConfig,
 };
 
 /// A named set of endpoint switches. It sets defaults and nothing else: any field may be changed

@@ -688,6 +688,47 @@ fn sack_alone_is_enough_for_a_tail_loss_probe() {
     assert_eq!(tail(Detector::NewReno, Reduction::PrrWindow), (0, true));
 }
 
+/// With SACK and without RACK a hole is lost when as many segments above it are SACKed as one was
+/// overtaken by before (`tcp_check_sack_reordering`, `tcp_update_scoreboard`): segment 0 arrives
+/// behind the ninth after it. RFC 6675 asks for three.
+#[test]
+fn reordering_changes_how_many_sacked_segments_are_asked_for() {
+    for (by, asked) in [(SpuriousRule::Linux, 10), (SpuriousRule::Rfc, 3)] {
+        let cfg = linux().with(|c| {
+            c.recovery.detector = Detector::Sack;
+            c.recovery.reordering_by = by;
+            c.recovery.tlp = false;
+        });
+        let mut h = Host::new(cfg, 40.0);
+        h.ack_at(100.0, &sack(0, &[(9, 10)]));
+        h.ack_at(101.0, &sack(1, &[(9, 10)]));
+        h.ack_at(102.0, &ack(10, 0.0));
+        assert_eq!(h.s.counts().retransmits, 0);
+        let resent = (1..=20).find(|n| h.ack(&sack(10, &[(11, 11 + n)])).contains(&R(10)));
+        assert_eq!(resent, Some(asked), "{by:?}");
+    }
+}
+
+/// In a recovery with nothing else to send RFC 6675 resends a hole that too few SACKed segments
+/// stand above (NextSeg, rule 3), Linux what is marked lost alone (`tcp_xmit_retransmit_queue`).
+#[test]
+fn only_what_is_marked_lost_is_resent() {
+    for (by, again) in [
+        (SpuriousRule::Linux, vec![]),
+        (SpuriousRule::Rfc, vec![R(18)]),
+    ] {
+        let cfg = linux().with(|c| {
+            c.transfer = Some(20);
+            c.recovery.detector = Detector::Sack;
+            c.recovery.reordering_by = by;
+            c.recovery.tlp = false;
+        });
+        let mut h = Host::new(cfg, 40.0);
+        assert_eq!(h.ack_at(100.0, &sack(10, &[(11, 18)])), [R(10)]);
+        assert_eq!(h.ack(&sack(10, &[(19, 20), (11, 18)])), again, "{by:?}");
+    }
+}
+
 /// The preset leaves a plain transfer as it is: everything arrives in order and nothing is sent
 /// twice.
 #[test]

@@ -96,8 +96,8 @@ keys! {
         frto_by: word(SpuriousRule) [=> sender.recovery.frto_by], "linux",
             "whose forward RTO recovery";
         reordering_by: word(SpuriousRule) [=> sender.recovery.reordering_by], "linux",
-            "whose rules say how long a late segment is waited for, and without SACK for how many \
-             duplicates";
+            "whose rules say how long a late segment is waited for, and without RACK for how many \
+             SACKed segments or duplicates";
         undo: flag [=> sender.recovery.undo], true,
             "undo reductions that prove spurious (RFC 3522, RFC 3708)";
         undo_by: word(SpuriousRule) [=> sender.recovery.undo_by], "linux",

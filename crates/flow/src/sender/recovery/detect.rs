@@ -5,7 +5,7 @@ use fullpipe_cc::Phase;
 use fullpipe_units::Time;
 
 use super::Recovery;
-use crate::config::{Detector, Reduction};
+use crate::config::{Detector, Reduction, SpuriousRule};
 use crate::sender::rtt::RttEstimator;
 use crate::sender::scoreboard::Scoreboard;
 use crate::sender::timers::Timers;
@@ -40,7 +40,7 @@ impl Recovery {
         let originals = match self.cfg.detector {
             Detector::Rack if !self.rack.take_news() => return Losses::default(),
             Detector::Rack => return self.detect_by_time(now, board, rtt, timers),
-            Detector::Sack => detect_by_sack(board),
+            Detector::Sack => self.detect_by_sack(board),
             Detector::NewReno => self.detect_by_duplicates(advanced, board),
         };
         Losses {
@@ -87,6 +87,23 @@ impl Recovery {
         losses
     }
 
+    /// Linux asks for as many SACKed segments above a hole as it has seen segments overtaken, and
+    /// for none while a timeout is answered, which has marked all (`tcp_update_scoreboard`,
+    /// `tcp_fastretrans_alert`).
+    fn detect_by_sack(&self, board: &mut Scoreboard) -> u64 {
+        let enough = match self.cfg.reordering_by {
+            SpuriousRule::Rfc => DUP_THRESH,
+            SpuriousRule::Linux if self.phase == Phase::Loss => return 0,
+            SpuriousRule::Linux => self.rack.distance(),
+        };
+        let limit = board.sacked_threshold(enough);
+        let mut lost = 0;
+        if limit > 0 {
+            board.mark_lost_originals(limit, true, &mut lost, |_, _| true);
+        }
+        lost
+    }
+
     fn detect_by_duplicates(&mut self, advanced: bool, board: &mut Scoreboard) -> u64 {
         let una = board.una();
         let enough = self.newreno.duplicates() >= self.newreno.threshold();
@@ -107,15 +124,6 @@ impl Recovery {
         self.newreno.bound(board, 0);
         u64::from(news)
     }
-}
-
-fn detect_by_sack(board: &mut Scoreboard) -> u64 {
-    let limit = board.sacked_threshold(DUP_THRESH);
-    let mut lost = 0;
-    if limit > 0 {
-        board.mark_lost_originals(limit, true, &mut lost, |_, _| true);
-    }
-    lost
 }
 
 /// Duplicates or SACKed segments above that call a hole lost (RFC 5681, RFC 6675 DupThresh).

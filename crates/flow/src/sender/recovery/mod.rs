@@ -242,9 +242,10 @@ impl Recovery {
     }
 
     /// With the window open and nothing else to send: the hole that RFC 6675 NextSeg names by its
-    /// rules 3 and 4.
+    /// rules 3 and 4. Linux resends what is marked lost alone (`tcp_xmit_retransmit_queue`).
     pub(super) fn next_hole(&mut self, board: &mut Scoreboard) -> Option<u64> {
-        if self.cfg.detector != Detector::Sack || self.phase != Phase::Recovery {
+        let by_rfc = self.cfg.reordering_by == SpuriousRule::Rfc;
+        if self.cfg.detector != Detector::Sack || !by_rfc || self.phase != Phase::Recovery {
             return None;
         }
         if let Some(seq) = board.next_hole() {
@@ -324,16 +325,30 @@ impl Recovery {
                 // Before what this ACK shows of reordering (`tcp_check_dsack`).
                 self.rack.note_dsack();
             }
-            if let Some(lowest) = d.reordered {
-                // How far is measured against what earlier ACKs reported.
-                let overtaken = lowest < ir.prior_fack;
-                let distance = if overtaken { board.fack() - lowest } else { 0 };
-                self.rack.saw_reordering(distance);
-            }
+        }
+        if self.measures_reordering()
+            && let Some(lowest) = d.reordered
+        {
+            // How far is measured against what earlier ACKs reported.
+            let overtaken = lowest < ir.prior_fack;
+            let distance = if overtaken { board.fack() - lowest } else { 0 };
+            self.rack.saw_reordering(distance);
+        }
+        if self.cfg.detector == Detector::Rack {
             self.widen_window(ir, board);
         }
         if ir.advanced {
             self.expiries = 0;
+        }
+    }
+
+    /// How far segments are overtaken says when others are lost: RACK's window, and the count of
+    /// SACKed segments that Linux waits for without it (`tcp_check_sack_reordering`).
+    fn measures_reordering(&self) -> bool {
+        match self.cfg.detector {
+            Detector::Rack => true,
+            Detector::Sack => self.cfg.reordering_by == SpuriousRule::Linux,
+            Detector::NewReno => false,
         }
     }
 
