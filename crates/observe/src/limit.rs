@@ -4,6 +4,7 @@
 //! net/ipv4/tcp_output.c, Linux 4.10): busy, and of that held back by the receiver's window and by
 //! the send buffer. The rest of an interval belongs to the application, the rest of the busy time
 //! to pacing or to the congestion window; which of these it was the sample at its end decides.
+//! Pacing follows from what arrives: where a buffer held the flow back as well, that is the cause.
 
 use std::time::Duration;
 
@@ -67,7 +68,15 @@ impl Limit {
         ];
         // The first of equals: the application before the others.
         let (_, most) = shares.iter().rev().max_by_key(|(share, _)| *share)?;
-        Some(most.unwrap_or_else(|| Self::while_busy(now)))
+        let limit = most.unwrap_or_else(|| Self::while_busy(now));
+        // What paces by the rate that arrived (BBR) seldom asks for more than the buffers let out.
+        Some(match limit {
+            Self::Pacing if window.max(buffer) >= whole / NOTABLE => match window >= buffer {
+                true => Self::ReceiveWindow,
+                false => Self::SendBuffer,
+            },
+            other => other,
+        })
     }
 
     /// Of a sender with something to send and room in both buffers.
@@ -95,6 +104,9 @@ impl Limit {
         }
     }
 }
+
+/// A tenth of an interval at a buffer is what the pacing rate follows.
+const NOTABLE: u64 = 10;
 
 /// Segments by which a window that is full may be larger than the flight: `tcp_tso_should_defer`
 /// waits until a burst fits, which is a millisecond of the pacing rate (`tcp_tso_autosize`), a
@@ -197,6 +209,27 @@ mod tests {
         // Lost and sacked segments are not in the network.
         let gone = [(UNACKED, 12), (SACKED, 6), (LOST, 4), rate, delivered];
         assert_eq!(with(&gone), Some(Limit::Pacing));
+    }
+
+    /// BBR behind a window of 171 segments, with a `cwnd` of 406 and 43 % of its life at the window.
+    #[test]
+    fn pacing_that_a_buffer_holds_down_is_the_buffers() {
+        let of = |field: Field, us| {
+            let paced = [
+                (BUSY_TIME, 1000),
+                (field, us),
+                (UNACKED, 160),
+                (SND_CWND, 406),
+                (SND_MSS, 1448),
+                (NOTSENT_BYTES, 9000),
+                (PACING_RATE, 6_000_000),
+                (DELIVERY_RATE, 6_000_000),
+            ];
+            limit(&paced)
+        };
+        assert_eq!(of(RWND_LIMITED, 427), Some(Limit::ReceiveWindow));
+        assert_eq!(of(SNDBUF_LIMITED, 497), Some(Limit::SendBuffer));
+        assert_eq!(of(RWND_LIMITED, 99), Some(Limit::Pacing));
     }
 
     #[test]
