@@ -2,15 +2,16 @@
 //!
 //! `[send] stack = "bbr"` in the file and `FULLPIPE_SEND_STACK=bbr` in the environment are
 //! `--stack bbr` of every `fullpipe send` that does not say otherwise. A flag goes before the
-//! environment, the environment before the file. They are clap's defaults, so that whatever takes a
-//! default takes them, and `--help` shows them.
+//! environment, the environment before the file: also before what it cannot be used with. They are
+//! clap's defaults, so that whatever takes a default takes them, and `--help` shows them.
 
 use std::env;
 use std::fs;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use fullpipe_cc::registry::nearest;
 use fullpipe_scenario::document::{Data, Entry, Fault, Node, Place, Sources};
 use fullpipe_scenario::faults::{whole_file, written_out};
@@ -23,6 +24,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Those of the environment before those of the file, which they override.
     pub settings: Vec<Setting>,
+    /// Flags of the command that runs which have their value from here, as `--stack`.
+    mine: Vec<String>,
 }
 
 /// One flag's.
@@ -74,6 +77,7 @@ impl Config {
             true => Ok(Self {
                 file: file.map(|(path, _)| path),
                 settings,
+                mine: Vec::new(),
             }),
             false => Err(wrong),
         }
@@ -87,6 +91,63 @@ impl Config {
         })
     }
 
+    /// For this command line, which `matches` is with all of them: without those that it writes
+    /// itself, and those that cannot be used with what it writes or with a default that goes before
+    /// them.
+    ///
+    /// # Errors
+    /// Two of the same place exclude each other.
+    pub fn beside(self, root: &Command, matches: &ArgMatches) -> Result<Self, Diagnostics> {
+        let (mut kept, mut mine): (Vec<Setting>, Vec<(usize, Placed<'_>)>) = Default::default();
+        let mut wrong = Diagnostics::default();
+        for setting in self.settings {
+            let Some(of) = Placed::of(&setting, root, matches) else {
+                kept.push(setting);
+                continue;
+            };
+            if of.is_written(of.arg) || of.gives_way() {
+                continue;
+            }
+            let excluded = mine.iter().find(|(_, other)| of.excludes(other));
+            match excluded.map(|(index, _)| &kept[*index]) {
+                None => {
+                    mine.push((kept.len(), of));
+                    kept.push(setting);
+                }
+                Some(other) if other.from != setting.from => {}
+                Some(other) => wrong.0.push(Diagnostic {
+                    hint: Some("leave out one of them; a flag goes before both".to_owned()),
+                    ..remark(
+                        setting.place.clone(),
+                        "",
+                        format!("`{}` cannot be used with `{}`", setting.key(), other.key()),
+                    )
+                }),
+            }
+        }
+        if !wrong.0.is_empty() {
+            return Err(wrong);
+        }
+        Ok(Self {
+            mine: mine.iter().map(|(_, of)| of.long()).collect(),
+            settings: kept,
+            ..self
+        })
+    }
+
+    /// Of the flags that a message is about, those that have their value from here: where it
+    /// stands.
+    pub fn behind(&self, message: &str) -> Vec<String> {
+        let other = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+        let words: Vec<&str> = message.split(other).collect();
+        let is_meant = |s: &&Setting| {
+            let flag = s.path.last().map(|flag| format!("--{flag}"));
+            flag.is_some_and(|f| words.contains(&f.as_str()) && self.mine.contains(&f))
+        };
+        let told = self.in_force().into_iter().filter(is_meant);
+        told.map(|s| format!("it is set by {}", s.place)).collect()
+    }
+
     /// What is in force, by key: that of the file is not where the environment has its own.
     pub fn in_force(&self) -> Vec<&Setting> {
         let first = |i: usize, s: &Setting| !self.settings[..i].iter().any(|t| t.path == s.path);
@@ -94,6 +155,60 @@ impl Config {
         let mut kept: Vec<&Setting> = all.filter(|(i, s)| first(*i, s)).map(|(_, s)| s).collect();
         kept.sort_by_key(|s| s.key());
         kept
+    }
+}
+
+/// A setting of the command that runs, and what else the command line has.
+struct Placed<'a> {
+    command: &'a Command,
+    arg: &'a Arg,
+    matches: &'a ArgMatches,
+    /// It switches something on.
+    is_on: bool,
+}
+
+impl<'a> Placed<'a> {
+    /// `None`: another command runs.
+    fn of(setting: &Setting, root: &'a Command, matches: &'a ArgMatches) -> Option<Self> {
+        let (flag, names) = setting.path.split_last()?;
+        let (mut command, mut inner) = (root, matches);
+        for name in names {
+            let (_, below) = inner.subcommand().filter(|(called, _)| called == name)?;
+            (command, inner) = (command.find_subcommand(name)?, below);
+        }
+        let (_, arg) = flags(command).find(|(long, _)| long == flag)?;
+        Some(Self {
+            command,
+            arg,
+            matches: inner,
+            is_on: takes_value(arg) || setting.values.iter().any(|v| v != "false"),
+        })
+    }
+
+    fn long(&self) -> String {
+        format!("--{}", self.arg.get_long().unwrap_or_default())
+    }
+
+    fn is_written(&self, arg: &Arg) -> bool {
+        self.matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+    }
+
+    fn excludes(&self, other: &Self) -> bool {
+        self.is_on && other.is_on && self.cannot_be_with(other.arg)
+    }
+
+    fn cannot_be_with(&self, other: &Arg) -> bool {
+        let names = |a: &Arg, b: &Arg| {
+            let all = self.command.get_arg_conflicts_with(a);
+            all.iter().any(|arg| arg.get_id() == b.get_id())
+        };
+        names(self.arg, other) || names(other, self.arg)
+    }
+
+    /// The command line has what it cannot be used with.
+    fn gives_way(&self) -> bool {
+        let mut written = self.command.get_arguments().filter(|a| self.is_written(a));
+        self.is_on && written.any(|arg| self.cannot_be_with(arg))
     }
 }
 

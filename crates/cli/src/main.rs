@@ -22,7 +22,8 @@ mod state;
 mod table;
 mod view;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use fullpipe_scenario::Diagnostics;
 
 use crate::args::{Args, Command};
 use crate::config::Config;
@@ -90,7 +91,10 @@ fn run() -> Exit {
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),
     };
-    result.unwrap_or_else(|failure| report(&failure))
+    result.unwrap_or_else(|failure| {
+        let behind = config.behind(&failure.message);
+        report(&behind.iter().fold(failure, Failure::hint))
+    })
 }
 
 /// The command line, with the defaults that the user has set.
@@ -103,14 +107,27 @@ fn parsed() -> Result<(Args, Config), Exit> {
     {
         return Err(exit::usage(shown));
     }
-    let config = Config::read(&root).map_err(|wrong| {
+    let usage = |wrong: Diagnostics| {
         wrong.0.iter().for_each(|d| output::error(&d.to_string()));
         Exit::Usage
-    })?;
-    let matches = match config.settings.is_empty() {
-        true => plain,
-        false => config.applied(root).try_get_matches(),
     };
+    let config = Config::read(&root).map_err(usage)?;
+    if config.settings.is_empty() {
+        return finished(plain, config);
+    }
+    let all = config.applied(root.clone()).try_get_matches();
+    let config = match &all {
+        Ok(all) => config.beside(&root, all).map_err(usage)?,
+        Err(_) => config,
+    };
+    let matches = config.applied(root).try_get_matches();
+    finished(matches, config)
+}
+
+fn finished(
+    matches: clap::error::Result<ArgMatches>,
+    config: Config,
+) -> Result<(Args, Config), Exit> {
     let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
     match args {
         Ok(args) => Ok((args, config)),

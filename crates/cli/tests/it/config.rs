@@ -152,3 +152,65 @@ fn verbose_says_what_is_set_and_every_run() {
     );
     assert!(lines[3].contains("packets (2 of 2 runs, "), "{}", lines[3]);
 }
+
+/// A flag goes before defaults that it cannot be used with, the environment before the file; two of
+/// one place are a mistake.
+#[test]
+fn what_excludes_a_default_goes_before_it() {
+    let dir = folder("[send]\nreverse = true\n");
+    let in_force = |variables: &[(&str, &str)], flags: &[&str]| {
+        // Nobody listens on port 9: what is asked for is told before.
+        let line = [&["-v", "send", "127.0.0.1:9"], flags].concat();
+        let told = with(dir.path(), variables, &line).stderr;
+        let of = |flag: &str| told.contains(&format!("send.{flag} = true"));
+        (of("reverse"), of("bidir"))
+    };
+    let bidir = ("FULLPIPE_SEND_BIDIR", "1");
+    assert_eq!(in_force(&[], &[]), (true, false));
+    assert_eq!(in_force(&[], &["--bidir"]), (false, false));
+    assert_eq!(in_force(&[], &["--control", "socket"]), (false, false));
+    assert_eq!(in_force(&[bidir], &[]), (false, true));
+    assert_eq!(in_force(&[bidir], &["--reverse"]), (false, false));
+    // What is off excludes nothing.
+    let off = ("FULLPIPE_SEND_REVERSE", "0");
+    assert!(in_force(&[off, bidir], &[]).1);
+
+    write(
+        dir.path(),
+        "config.toml",
+        "[send]\nreverse = true\nbidir = true\n",
+    );
+    let both = with(dir.path(), &[], &["send", "127.0.0.1:9"]);
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    assert!(
+        both.stderr.contains("config.toml:3: `send.bidir`"),
+        "{}",
+        both.stderr
+    );
+}
+
+/// What is wrong with a value that the command line does not have is told with its place.
+#[test]
+fn a_wrong_default_is_told_with_its_place() {
+    let dir = folder("[send]\ntime = 5\n");
+    let line = ["send", "127.0.0.1:9"];
+    let of_file = with(dir.path(), &[], &line);
+    assert!(
+        of_file.stderr.contains("it is set by config.toml:2"),
+        "{}",
+        of_file.stderr
+    );
+    let variables = [
+        ("FULLPIPE_SEND_BITRATE", "50M"),
+        ("FULLPIPE_SEND_TIME", "5s"),
+    ];
+    let of_variable = with(dir.path(), &variables, &line);
+    let told = "it is set by FULLPIPE_SEND_BITRATE";
+    assert!(of_variable.stderr.contains(told), "{}", of_variable.stderr);
+    let written = with(dir.path(), &[], &[&line[..], &["--time", "6"]].concat());
+    assert!(
+        !written.stderr.contains("it is set by"),
+        "{}",
+        written.stderr
+    );
+}

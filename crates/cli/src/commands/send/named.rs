@@ -83,6 +83,10 @@ fn changes(args: &Send, test: &str, rtt: Span, file: &Scenario) -> Result<Vec<Ch
         |key: String, time: Span| Change::new("--time", key, nanoseconds(time.mul_f64(shorter)));
     changes.push(shrunk("measure.warmup".to_owned(), case.warmup));
     let stacks = &args.stack;
+    if test == "versus" && stacks.len() == 1 {
+        let message = format!("--stack {}: `versus` lets two compete", stacks[0]);
+        return Err(usage(message).hint("write both: `--stack A --stack B`"));
+    }
     if stacks.len() > 1 && stacks.len() != case.flows.len() {
         let names: Vec<&str> = case.flows.iter().map(|f| f.name.as_str()).collect();
         let message = format!("--stack: {} stacks for the flows of {test}", stacks.len());
