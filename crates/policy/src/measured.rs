@@ -18,6 +18,9 @@ pub struct Measured {
     pub lost: bool,
     /// What the host that was asked lets through, where that and not the path ended the rate.
     pub allowed: Option<Rate>,
+    /// The hosts were on time: else rate and buffer may be too large, for what comes late comes in
+    /// bursts.
+    pub valid: bool,
     /// When, in seconds since 1970.
     pub at: u64,
 }
@@ -35,6 +38,7 @@ impl Measured {
             "lost": self.lost,
             "rate_at_least": self.allowed.is_some(),
             "server_max_rate_bps": self.allowed.map(Rate::as_bits_per_sec),
+            "valid": self.valid,
             "at": self.at,
         })
     }
@@ -48,6 +52,8 @@ impl Measured {
             buffer: Bytes(number("buffer_bytes")?),
             lost: value["lost"].as_bool()?,
             allowed: number("server_max_rate_bps").map(Rate::from_bits_per_sec),
+            // Earlier versions did not say.
+            valid: value["valid"].as_bool().unwrap_or(true),
             at: number("at")?,
         };
         Some(measured)
@@ -88,6 +94,7 @@ mod tests {
             buffer: Bytes(3_000_000),
             lost: true,
             allowed: None,
+            valid: false,
             at: 1_700_000_000,
         };
         let all = Measurements::from([("192.0.2.7:6220".to_owned(), measured)]);

@@ -93,6 +93,8 @@ impl From<JournalError> for DaemonError {
 /// File of the folder: what flows were given and had before.
 pub const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
+/// Behind a measurement that is not valid.
+const LATE: &str = " (not valid, the hosts were late: too large, if anything; it is tried again)";
 /// The algorithms that the running kernel has.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// What was put on interfaces ([`crate::spread`]).
@@ -329,11 +331,12 @@ impl Daemon {
             Some(Probed::Failed(host, why)) => Ok(vec![format!("probe of {host}: {why}")]),
             Some(Probed::Measured(host, m)) => {
                 let mut lines = vec![format!(
-                    "probe of {host}: {}, RTT {}, buffer {}{}",
+                    "probe of {host}: {}, RTT {}, buffer {}{}{}",
                     m.rate,
                     m.rtt,
                     if m.lost { "" } else { "at least " },
-                    m.buffer
+                    m.buffer,
+                    if m.valid { "" } else { LATE }
                 )];
                 match parse(&self.sources, self.probing.known()) {
                     Ok(policy) => lines.extend(self.measured(policy)?),

@@ -20,7 +20,7 @@ pub struct Probing {
     /// nothing is measured.
     program: Option<Vec<std::ffi::OsString>>,
     running: Option<Running>,
-    /// When a host that did not answer was asked.
+    /// When a host was asked that did not answer, or whose answer is not valid.
     failed: BTreeMap<String, Instant>,
 }
 
@@ -42,7 +42,7 @@ pub enum Probed {
 
 /// A probe that takes longer has gone astray.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Until a host that did not answer is asked again.
+/// Until such a host is asked again.
 const AGAIN: Duration = Duration::from_secs(300);
 
 impl Probing {
@@ -109,7 +109,8 @@ impl Probing {
         let due = paths.iter().find_map(|facts| {
             let (host, every) = facts.probe.as_ref()?;
             let known = self.known.get(host);
-            let fresh = known.is_some_and(|m| m.age(now()) < every.as_secs_f64() as u64);
+            let lasts = every.as_secs_f64() as u64;
+            let fresh = known.is_some_and(|m| m.valid && m.age(now()) < lasts);
             let tried = self.failed.get(host);
             let rests = tried.is_some_and(|at| at.elapsed() < AGAIN);
             (!fresh && !rests).then(|| host.clone())
@@ -149,8 +150,16 @@ impl Probing {
                 let why = format!("its server allows no more than {most} (`serve --max-rate`)");
                 Ok(self.fail(running.host, why))
             }
+            Some(measured) if !measured.valid && self.knows_valid(&running.host) => {
+                let why = "the hosts were late (not valid); what was measured before counts";
+                Ok(self.fail(running.host, why.to_owned()))
+            }
             Some(measured) => {
-                self.failed.remove(&running.host);
+                match measured.valid {
+                    true => self.failed.remove(&running.host),
+                    // Better than nothing, until there is a better one.
+                    false => self.failed.insert(running.host.clone(), Instant::now()),
+                };
                 self.known.insert(running.host.clone(), measured);
                 let new = self.file.with_extension("new");
                 fs::write(&new, written(&self.known))?;
@@ -163,6 +172,10 @@ impl Probing {
                 Ok(self.fail(running.host, why))
             }
         }
+    }
+
+    fn knows_valid(&self, host: &str) -> bool {
+        self.known.get(host).is_some_and(|m| m.valid)
     }
 
     fn fail(&mut self, host: String, why: String) -> Probed {

@@ -240,6 +240,7 @@ fn measured() -> Measurements {
         buffer: Bytes(450_000),
         lost: true,
         allowed: None,
+        valid: true,
         at: 1,
     };
     Measurements::from([("192.0.2.7".to_owned(), measured)])

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fullpipe_grounds::Peer;
+use fullpipe_metrics::Fidelity;
 use fullpipe_observe::tcp_info::UNACKED;
 use fullpipe_observe::{Socket, SocketDiag};
 use fullpipe_policy::Measured;
@@ -25,7 +26,10 @@ pub fn probe(args: &TunerProbe) -> Result<Exit, Failure> {
         return super::kernel::measure_anew(&args.json);
     };
     let server = Server::parse(host).map_err(|e| Failure::new(Exit::Usage, e))?;
-    let measured = measure(&server, args.time, &args.flags)?;
+    let (measured, doubt) = measure(&server, args.time, &args.flags)?;
+    if let Some(doubt) = doubt {
+        output::warning(&doubt);
+    }
     let text = match (args.json.json, args.scenario) {
         (true, _) => format!("{}\n", measured.to_json()),
         (false, true) => scenario(&measured, host),
@@ -35,8 +39,12 @@ pub fn probe(args: &TunerProbe) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Fills the path for so long.
-fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, Failure> {
+/// Fills the path for so long. Beside what was measured, why it is not valid.
+fn measure(
+    server: &Server,
+    time: Span,
+    flags: &PeerFlags,
+) -> Result<(Measured, Option<String>), Failure> {
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
@@ -65,10 +73,23 @@ fn measure(server: &Server, time: Span, flags: &PeerFlags) -> Result<Measured, F
     let flow = outcome.flows.first();
     let flow = flow.ok_or_else(|| broken("no flow came back".to_owned()))?;
     let allowed = ground.network().and_then(|network| network.max_rate);
-    what_it_says(flow, &outcome, allowed).ok_or_else(|| {
+    let measured = what_it_says(flow, &outcome, allowed).ok_or_else(|| {
         Failure::new(Exit::Environment, format!("nothing arrived at {server}"))
             .hint("give it more time: `--time 20s`")
-    })
+    })?;
+    Ok((measured, doubt(&outcome)))
+}
+
+/// Why the numbers are the hosts' and not the path's, if they are.
+fn doubt(outcome: &Outcome) -> Option<String> {
+    let fidelity = Fidelity::of(outcome).filter(|f| !f.valid)?;
+    let why = fidelity.faults().join("; ");
+    let remedy = fidelity
+        .remedy()
+        .map_or(String::new(), |r| format!("; {r}"));
+    Some(format!(
+        "NOT VALID: {why}. Rate and buffer may be too large{remedy}"
+    ))
 }
 
 /// Connections of this host to one of these addresses that have data on the way.
@@ -107,6 +128,7 @@ fn what_it_says(flow: &FlowOutcome, outcome: &Outcome, allowed: Option<Rate>) ->
         rtt,
         buffer: Bytes(rate.bytes_in(waited).get()),
         lost: flow.totals.retransmits > 0,
+        valid: Fidelity::of(outcome).is_none_or(|f| f.valid),
         allowed: allowed.filter(|most| most.as_mbps() < rate.as_mbps() * NEAR),
         at: now(),
     })
@@ -137,9 +159,13 @@ fn words(m: &Measured) -> String {
         ),
         None => ("", String::new()),
     };
+    let valid = match m.valid {
+        true => "",
+        false => "valid   no: rate and buffer may be too large\n",
+    };
     format!(
         "rate    {bound}{} Mbit/s{why}\nrtt     {} ms\nbuffer  {least}{} kB, {} packets of 1500 B\nbdp     {} \
-         packets\n",
+         packets\n{valid}",
         number(m.rate.as_mbps(), 2),
         number(m.rtt.as_millis_f64(), 2),
         number(m.buffer.get() as f64 / 1000.0, 1),
@@ -155,9 +181,10 @@ fn scenario(m: &Measured, host: &str) -> String {
         Some(most) => format!("    # at least: the server allows {most}"),
         None => String::new(),
     };
-    let least = match m.lost {
-        true => "",
-        false => "    # at least: nothing was lost",
+    let least = match (m.valid, m.lost) {
+        (false, _) => "    # not valid: the hosts were late, it may be too large",
+        (true, true) => "",
+        (true, false) => "    # at least: nothing was lost",
     };
     format!(
         "name = \"measured\"\n\
@@ -186,6 +213,7 @@ fn three_digits(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use fullpipe_grounds::Sim;
+    use fullpipe_run::{Histogram, HostLateness, Lateness};
     use fullpipe_scenario::{Overrides, Scenario};
 
     use super::*;
@@ -228,7 +256,22 @@ mod tests {
                 words(&limited).starts_with("rate    at least "),
                 "{limited:?}"
             );
-            assert!(!words(&m).contains("--max-rate"));
+            assert!(!words(&m).contains("--max-rate") && !words(&m).contains("valid"));
+            // The same, by hosts that answered late.
+            let mut samples = Histogram::default();
+            samples.record(Span::from_millis(1000));
+            let late = HostLateness {
+                timers: Lateness::of(&samples),
+                ..HostLateness::default()
+            };
+            let mut outcome = outcome.clone();
+            outcome.fidelity = Some(fullpipe_run::Fidelity {
+                near: late,
+                ..Default::default()
+            });
+            let m = what_it_says(&outcome.flows[0], &outcome, None).unwrap();
+            assert!(!m.valid && words(&m).ends_with("too large\n"));
+            assert!(doubt(&outcome).unwrap().contains("the near host was late"));
             // What it prints runs, over that path.
             let printed = super::scenario(&m, "dtn.example.org");
             let again = Scenario::parse(&printed, "printed", &Overrides::default()).unwrap();
