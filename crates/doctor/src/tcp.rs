@@ -13,6 +13,24 @@ pub fn examine() -> Vec<Finding> {
 /// The path that settings are judged for, 1 Gbit/s and 100 ms: bytes on their way.
 const PRODUCT: u64 = 12_500_000;
 
+/// How much of a buffer is payload, at the least.
+#[derive(Clone, Copy)]
+struct Payload {
+    part: f64,
+    why: &'static str,
+}
+
+/// `tcp_adv_win_scale`; since Linux 6.6 the part that payload had of the memory of what came in.
+const HALF_OF_IT: Payload = Payload {
+    part: 0.5,
+    why: "the window offered is half of it, or more since Linux 6.6",
+};
+/// 1,448 bytes of payload in 2,216 of memory, where every segment has a buffer of its own.
+const A_SEGMENT_EACH: Payload = Payload {
+    part: 1448.0 / 2216.0,
+    why: "segments that leave together need less memory",
+};
+
 fn examine_in(root: &Path) -> Vec<Finding> {
     let sysctl = Sysctl {
         dir: &root.join("proc/sys/net"),
@@ -22,13 +40,13 @@ fn examine_in(root: &Path) -> Vec<Finding> {
         "receive buffer (tcp_rmem)",
         "ipv4/tcp_rmem",
         "net.ipv4.tcp_rmem",
-        "the window offered is half of it",
+        HALF_OF_IT,
     ));
     findings.extend(sysctl.buffer(
         "send buffer (tcp_wmem)",
         "ipv4/tcp_wmem",
         "net.ipv4.tcp_wmem",
-        "a recovery takes as much again",
+        A_SEGMENT_EACH,
     ));
     findings.extend(SWITCHES.iter().filter_map(|switch| sysctl.switch(switch)));
     findings.extend(sysctl.qdisc());
@@ -90,16 +108,16 @@ impl Sysctl<'_> {
     }
 
     /// The last of three numbers: the largest buffer that the kernel makes by itself.
-    fn buffer(&self, name: &str, file: &str, key: &str, half: &str) -> Option<Finding> {
+    fn buffer(&self, name: &str, file: &str, key: &str, holds: Payload) -> Option<Finding> {
         let text = self.text(file)?;
         let numbers: Vec<u64> = text.split(' ').filter_map(|n| n.parse().ok()).collect();
         let [least, usual, most] = numbers[..] else {
             return Some(Finding::limited(name, format!("not understood: {text}")));
         };
         let megabytes = most as f64 / 1e6;
-        // 8 bits of each of half the bytes, every 0.1 s.
-        let rate = most as f64 / 2.0 * 8.0 / 0.1 / 1e6;
-        let found = format!("up to {megabytes:.1} MB: {rate:.0} Mbit/s at 100 ms; {half}");
+        let rate = most as f64 * holds.part * 8.0 / 0.1 / 1e6;
+        let why = holds.why;
+        let found = format!("up to {megabytes:.1} MB: at least {rate:.0} Mbit/s at 100 ms; {why}");
         Some(match most >= 2 * PRODUCT {
             true => Finding::yes(name, found),
             false => Finding::limited(name, found)
@@ -183,8 +201,13 @@ mod tests {
         assert_eq!(rmem.state, State::Limited);
         // 6,291,456 / 2 bytes each 0.1 s.
         assert!(
-            rmem.found.starts_with("up to 6.3 MB: 252 Mbit/s"),
+            rmem.found.starts_with("up to 6.3 MB: at least 252 Mbit/s"),
             "{rmem:?}"
+        );
+        // 67,108,864 * 1448 / 2216.
+        assert!(
+            wmem.found.starts_with("up to 67.1 MB: at least 3508 Mbit/s"),
+            "{wmem:?}"
         );
         let remedy = rmem.remedy.as_deref().unwrap_or_default();
         assert!(remedy.contains("net.ipv4.tcp_rmem=4096 131072 67108864"));

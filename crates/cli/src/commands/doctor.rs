@@ -155,7 +155,7 @@ fn judge(ground: &str, exit: Option<i32>, said: &str) -> Finding {
         // `... worst: the near host was late: 3 ms (bound 1 ms); the far host ...; do this`
         State::Limited => line("NOT VALID doctor:").map(|text| {
             let worst = text.rsplit("worst: ").next().unwrap_or_default();
-            worst.split(';').next().unwrap_or_default().to_owned()
+            first_clause(worst).to_owned()
         }),
         State::No => line("error:"),
     };
@@ -170,8 +170,27 @@ fn judge(ground: &str, exit: Option<i32>, said: &str) -> Finding {
     }
 }
 
+/// Up to the first semicolon that stands in no brackets.
+fn first_clause(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ';' && depth == 0
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
 /// Characters of what was found in a table.
 const MOST: usize = 100;
+
+/// As much as a table shows, in whole words.
+fn short(found: &str) -> String {
+    let Some((end, _)) = found.char_indices().nth(MOST) else {
+        return found.to_owned();
+    };
+    let words = found[..end].rfind(' ').unwrap_or(end);
+    format!("{} …", &found[..words])
+}
 
 fn table(parts: &[Part]) -> String {
     let mut text = String::new();
@@ -184,7 +203,7 @@ fn table(parts: &[Part]) -> String {
             table.row(vec![
                 finding.name.clone(),
                 finding.state.word().to_owned(),
-                finding.found.chars().take(MOST).collect(),
+                short(&finding.found),
             ]);
         }
         text += &table.text();
@@ -321,6 +340,13 @@ mod tests {
         assert_eq!(finding.remedy.as_deref(), Some("fullpipe linux build"));
         let late = "NOT VALID doctor: 1 of 1 cases do not count; worst: late by 9 ms; do this\n";
         assert_eq!(judge("udp", Some(5), late).found, "late by 9 ms");
+        let brackets = "NOT VALID doctor: worst: packets left 9 ms late (p99; bound 1 ms); do this\n";
+        let found = judge("udp", Some(5), brackets).found;
+        assert_eq!(found, "packets left 9 ms late (p99; bound 1 ms)");
+        let long = "a round trip of some milliseconds ".repeat(4);
+        let shown = short(&long);
+        assert!(shown.chars().count() <= 102 && shown.ends_with("trip …"), "{shown}");
+        assert_eq!(short("ran"), "ran");
         assert_eq!(judge("sim", Some(0), "").state, State::Yes);
         assert_eq!(judge("sim", None, "").found, "ended with None");
     }

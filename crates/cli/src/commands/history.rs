@@ -280,6 +280,12 @@ fn chart(history: &History, metrics: &[String]) -> Chart {
                         (true, of) => format!("{of}, {headline}"),
                         (false, of) => of.to_owned(),
                     };
+                    // The test bed's numbers, or those of a part: points beside the line.
+                    let counts = run.counts();
+                    let name = match counts {
+                        true => name,
+                        false => format!("{name}{}not valid, or partial", comma(&name)),
+                    };
                     let known = lines.iter_mut().find(|l| l.name == name);
                     match known {
                         Some(line) => line.points.push((at, value)),
@@ -288,6 +294,7 @@ fn chart(history: &History, metrics: &[String]) -> Chart {
                             group: lines.len(),
                             points: vec![(at, value)],
                             dots: true,
+                            loose: !counts,
                             ..Line::default()
                         }),
                     }
@@ -322,6 +329,13 @@ fn chart(history: &History, metrics: &[String]) -> Chart {
             .filter(|p| !p.lines.is_empty())
             .collect(),
         stacked: true,
+    }
+}
+
+fn comma(before: &str) -> &'static str {
+    match before {
+        "" => "",
+        _ => ", ",
     }
 }
 
