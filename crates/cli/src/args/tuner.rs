@@ -76,8 +76,8 @@ pub struct TunerScope {
     #[arg(long)]
     pub own_namespace: bool,
 
-    /// How names of algorithms begin: names are the whole machine's, and two tuners on one kernel
-    /// need different ones
+    /// How names of algorithms begin: `fp`, at most three letters or digits, and `_`. Names are the
+    /// whole machine's, and two tuners on one kernel need different ones
     #[arg(long, value_name = "PREFIX", default_value = "fp_", value_parser = prefix)]
     pub prefix: String,
 }

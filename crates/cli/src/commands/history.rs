@@ -133,15 +133,16 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
         out += &table(&runs, metrics).text();
         if let Some(judged) = judged {
             out.push('\n');
-            let mut of_kind = judged.iter().filter(|j| j.kind == kind).peekable();
-            out += &match of_kind.peek() {
-                Some(_) => format!(
-                    "{}as before: in the range, or within {} % of the mean\n",
-                    verdicts(of_kind).text(),
-                    number(100.0 * SMALL, 2)
-                ),
-                None => "nothing to compare: no run of these is whole and valid\n".to_owned(),
-            };
+            let of_kind = || judged.iter().filter(|j| j.kind == kind);
+            if of_kind().next().is_none() {
+                out += "nothing to compare: no run of these is whole and valid\n";
+                continue;
+            }
+            out += &verdicts(of_kind()).text();
+            if of_kind().any(|j| j.verdict != Verdict::TooFew) {
+                let small = number(100.0 * SMALL, 2);
+                let _ = writeln!(out, "as before: in the range, or within {small} % of the mean");
+            }
         }
     }
     out

@@ -63,8 +63,10 @@ impl Fetch {
         directory: Arc<Directory>,
         buffer: Option<Buffer>,
     ) -> Result<Self, String> {
-        let names: Result<Vec<Name>, _> = names.iter().map(|n| Name::parse(n)).collect();
-        let names = names.map_err(|e| e.to_string())?;
+        let parsed = names
+            .iter()
+            .map(|name| Name::parse(name).map_err(|e| format!("{name}: {e}")));
+        let names = parsed.collect::<Result<Vec<Name>, String>>()?;
         let lender = buffer.as_ref().map(|buffer| Arc::clone(&buffer.lender));
         let list = Work::start(move |cancel: &Cancel| {
             let (mut files, mut ways) = (Files::default(), Ways::default());

@@ -40,9 +40,11 @@ impl RunResult {
             spans().reduce(f64::min)?,
             spans().reduce(f64::max).filter(|most| *most > 0.0)?,
         );
+        // Of a test that was made shorter it is a part of the time, with as many digits as it likes.
+        let short = |seconds: f64| (seconds * 1e3).round() / 1e3;
         let first = match least == most {
-            true => most.to_string(),
-            false => format!("{least} to {most}"),
+            true => short(most).to_string(),
+            false => format!("{} to {}", short(least), short(most)),
         };
         Some(format!(
             "the first {first} s (warm-up) are in counts, not in means"

@@ -79,7 +79,10 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         })?;
     listen_for_interrupts("keeping what was measured")?;
     let rtt = way.round_trip(&INTERRUPT)?;
-    output::detail(|| format!("{}: a round trip of {rtt}", way.name));
+    output::detail(|| {
+        let ms = number(rtt.as_millis_f64(), 3);
+        format!("{}: a round trip of {ms} ms", way.name)
+    });
     let scenario = asked(args, &way.name, rtt)?;
     if !args.quiet {
         if args
