@@ -67,7 +67,7 @@ pub struct Cycle {
     pub segments: f64,
     /// Mean window, segments.
     pub mean_window: f64,
-    /// False if successive cycles still differ by more than 0.1 %: then these are means.
+    /// False if cycles keep differing by more than 0.1 %: then these are means.
     pub settled: bool,
 }
 
@@ -127,13 +127,26 @@ pub fn cycle(spec: &StackSpec, window: f64, conditions: &Conditions) -> Result<C
     if flow.stack.owns_window() {
         return Err(NoCycle::Model);
     }
-    let mut before = flow.lose_and_return()?;
-    let mut sum = before;
+    settle(|| flow.lose_and_return())
+}
+
+/// Cycles until they repeat, and the last of them; the mean of the later half if they do not.
+///
+/// Two equal cycles prove nothing: a law may wait to see that the path is steady before it turns
+/// to another decrease, as H-TCP does for two (`learn_beta`). Each cycle is held against the first
+/// of those that it repeats, so that a slow drift does not pass for rest.
+fn settle(mut next: impl FnMut() -> Result<Cycle, NoCycle>) -> Result<Cycle, NoCycle> {
+    let mut first = next()?;
+    let (mut sum, mut equal) = (first, 1);
     for cycles in 2..=MOST_CYCLES {
-        let now = flow.lose_and_return()?;
-        let change = (now.segments / before.segments - 1.0).abs();
-        if change < SETTLED && (now.decrease - before.decrease).abs() < SETTLED {
-            return Ok(now);
+        let now = next()?;
+        if now.repeats(&first) {
+            equal += 1;
+            if equal == EQUAL_CYCLES {
+                return Ok(now);
+            }
+        } else {
+            (first, equal) = (now, 1);
         }
         // Transients of the start are not part of the mean.
         sum = if cycles == MOST_CYCLES / 2 {
@@ -141,12 +154,16 @@ pub fn cycle(spec: &StackSpec, window: f64, conditions: &Conditions) -> Result<C
         } else {
             sum.plus(&now)
         };
-        before = now;
     }
     Ok(sum.divided(f64::from(MOST_CYCLES - MOST_CYCLES / 2 + 1)))
 }
 
 impl Cycle {
+    fn repeats(&self, other: &Self) -> bool {
+        let change = (self.segments / other.segments - 1.0).abs();
+        change < SETTLED && (self.decrease - other.decrease).abs() < SETTLED
+    }
+
     fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         Self {
             window: self.window,
@@ -187,6 +204,10 @@ const LARGEST: f64 = 1e7;
 const SETTLED: f64 = 1e-3;
 
 const MOST_CYCLES: u32 = 24;
+
+/// Cycles in a row that have to be the same: twice as many as H-TCP, which waits the longest, has
+/// before it turns to another decrease.
+const EQUAL_CYCLES: u32 = 4;
 
 /// Round trips after which a window does not come back: Reno needs half as many as segments.
 const MOST_ROUNDS: u64 = 10_000_000;
@@ -363,4 +384,49 @@ struct Trip {
     fraction: f64,
     segments: u64,
     acks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decreasing_by(decrease: f64) -> Cycle {
+        Cycle {
+            window: 1000.0,
+            increase_first: 1.0,
+            increase_last: 1.0,
+            decrease,
+            rounds: 1000.0 * decrease,
+            segments: 1e6 * decrease * (1.0 - decrease / 2.0),
+            mean_window: 1000.0 * (1.0 - decrease / 2.0),
+            settled: true,
+        }
+    }
+
+    /// What is found where the nth cycle, from 1 on, has this decrease.
+    fn settled(decrease: impl Fn(u32) -> f64) -> Cycle {
+        let mut cycles = 0;
+        settle(|| {
+            cycles += 1;
+            Ok(decreasing_by(decrease(cycles)))
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_decrease_that_changes_after_equal_cycles_is_waited_for() {
+        for equal in 0..4 {
+            let found = settled(|n| if n <= equal { 0.5 } else { 0.2 });
+            assert_eq!(found, decreasing_by(0.2), "after {equal} equal cycles");
+        }
+    }
+
+    #[test]
+    fn what_swings_or_drifts_does_not_settle() {
+        let swings = settled(|n| if n / 3 % 2 == 0 { 0.5 } else { 0.2 });
+        assert!(!swings.settled && swings.decrease > 0.2 && swings.decrease < 0.5);
+        // From cycle to cycle within what counts as the same.
+        let drifts = settled(|n| 0.5 - f64::from(n) * SETTLED / 2.0);
+        assert!(!drifts.settled, "{drifts:?}");
+    }
 }

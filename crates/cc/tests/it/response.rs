@@ -101,6 +101,32 @@ fn cubic_comes_back_after_k_seconds() {
     }
 }
 
+/// Shorten and Leith 2004, section 2: without a queue RTTmin / RTTmax is one, so the largest share
+/// is kept, and a round trip D seconds after the loss adds 2 (1 - beta) (1 + 10 (D - 1) +
+/// ((D - 1) / 2)^2) segments, 2 (1 - beta) in the first second. Linux keeps 102 / 128.
+#[test]
+fn htcp_keeps_the_most_where_the_rtt_is_constant() {
+    let (w, rtt) = (1000.0, 0.1);
+    for (stack, beta) in [("htcp", 0.8), ("htcp-linux", 102.0 / 128.0)] {
+        let (mut window, mut rounds) = (beta * w, 0.0_f64);
+        while window < w {
+            let late = (rounds * rtt - 1.0).max(0.0);
+            window += 2.0 * (1.0 - beta) * (1.0 + 10.0 * late + (late / 2.0).powi(2));
+            rounds += 1.0;
+        }
+        let c = at(stack, w);
+        assert!(c.settled, "{stack} {c:?}");
+        near(c.decrease, 1.0 - beta, 0.01);
+        near(c.rounds, rounds, 0.05);
+    }
+    // What a steady path teaches is what a flow that has no other choice does.
+    near(
+        at("htcp", w).mean_window,
+        at("htcp(beta_min=0.8)", w).mean_window,
+        0.002,
+    );
+}
+
 #[test]
 fn what_has_no_cycle_says_why() {
     let rtt = Span::from_millis(50);
