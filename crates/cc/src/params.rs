@@ -52,7 +52,40 @@ pub struct ParamSpec {
     pub doc: &'static str,
     /// Document and section of the default.
     pub source: &'static str,
+    /// Of the window at a loss, if it is that.
+    pub share: Option<Share>,
 }
+
+/// What a number is of the window (of a model: of its rate) at a loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Share {
+    /// The fraction that the loss takes.
+    Removed,
+    /// What the loss leaves, in parts of a whole.
+    Kept {
+        /// The whole: 1 for a fraction.
+        whole: f64,
+    },
+}
+
+impl Share {
+    /// The number with which a loss removes `times` as much, and no more than [`MOST_REMOVED`].
+    fn scaled(self, value: f64, times: f64) -> f64 {
+        match self {
+            Share::Removed => (value * times).min(MOST_REMOVED),
+            Share::Kept { whole } => {
+                let removed = ((1.0 - value / whole) * times).min(MOST_REMOVED);
+                whole * (1.0 - removed)
+            }
+        }
+    }
+}
+
+/// What removes more leaves no window worth the name.
+const MOST_REMOVED: f64 = 0.99;
+
+/// Rounding of computed fractions, so that they are written as a person would.
+const DIGITS: f64 = 1e9;
 
 /// Values a parameter takes, with the default.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +135,7 @@ impl ParamSpec {
             unit,
             doc,
             source,
+            share: None,
         }
     }
 
@@ -124,6 +158,7 @@ impl ParamSpec {
             unit: "time",
             doc,
             source,
+            share: None,
         }
     }
 
@@ -140,6 +175,7 @@ impl ParamSpec {
             unit: "",
             doc,
             source,
+            share: None,
         }
     }
 
@@ -156,7 +192,42 @@ impl ParamSpec {
             unit: "",
             doc,
             source,
+            share: None,
         }
+    }
+
+    /// It is the fraction of the window that a loss removes.
+    #[must_use]
+    pub const fn removed(mut self) -> Self {
+        self.share = Some(Share::Removed);
+        self
+    }
+
+    /// It is the fraction of the window that a loss leaves.
+    #[must_use]
+    pub const fn kept(self) -> Self {
+        self.kept_of(1.0)
+    }
+
+    /// It is what a loss leaves, in parts of `whole`, which are not divided further.
+    #[must_use]
+    pub const fn kept_of(mut self, whole: f64) -> Self {
+        self.share = Some(Share::Kept { whole });
+        self
+    }
+
+    /// The accepted value with which a loss removes `times` what it does with `value`; `None` if
+    /// this is no share of the window.
+    pub fn removing(&self, value: f64, times: f64) -> Option<f64> {
+        let (Some(share), Domain::Number { min, max, .. }) = (self.share, self.domain) else {
+            return None;
+        };
+        let grain = match share {
+            Share::Kept { whole } if whole > 1.0 => 1.0,
+            _ => DIGITS,
+        };
+        let moved = libm::round(share.scaled(value, times) * grain) / grain;
+        Some(moved.clamp(min, max))
     }
 
     /// The default as it would be written.

@@ -140,7 +140,8 @@ pub const AIMD: Entry<Aimd> = Entry {
         param!(increase: number = 1.0, 1e-3..=1e6, "segments/RTT",
             "additive increase a", "RFC 5681 3.1"),
         param!(decrease: number = 0.5, 1e-6..=0.999, "fraction",
-            "fraction b removed on loss", "RFC 5681 3.1"),
+            "fraction b removed on loss", "RFC 5681 3.1")
+        .removed(),
     ],
     build: |p| {
         Ok(Aimd {

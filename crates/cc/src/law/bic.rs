@@ -200,7 +200,7 @@ const fn s_max(default: f64, source: &'static str) -> ParamSpec {
 }
 
 const fn beta(default: f64, source: &'static str) -> ParamSpec {
-    param!(beta: number = default, 0.01..=0.99, "fraction", "fraction kept on loss", source)
+    param!(beta: number = default, 0.01..=0.99, "fraction", "fraction kept on loss", source).kept()
 }
 
 /// `bic`.

@@ -231,7 +231,8 @@ pub const CUBIC: Entry<Cubic> = Entry {
         param!(c: number = 0.4, 1e-4..=100.0, "segments/s^3",
             "aggressiveness of the cubic", "RFC 9438 section 4.1"),
         param!(beta: number = 0.7, 0.01..=0.99, "fraction",
-            "fraction kept on loss", "RFC 9438 section 4.6"),
+            "fraction kept on loss", "RFC 9438 section 4.6")
+        .kept(),
         FAST_CONVERGENCE,
         FRIENDLINESS,
     ],

@@ -189,9 +189,11 @@ pub const ILLINOIS: Entry<Illinois> = Entry {
         param!(alpha_max: number = 10.0, 1.0..=1e4, "segments/RTT",
             "increase on a short queue", "Linux tcp_illinois.c"),
         param!(beta_min: number = 0.125, 1e-6..=0.999, "fraction",
-            "removed on loss with a short queue", "Linux tcp_illinois.c"),
+            "removed on loss with a short queue", "Linux tcp_illinois.c")
+        .removed(),
         param!(beta_max: number = 0.5, 1e-6..=0.999, "fraction",
-            "removed on loss with a long queue", "Linux tcp_illinois.c"),
+            "removed on loss with a long queue", "Linux tcp_illinois.c")
+        .removed(),
         param!(win_thresh: number = 15.0, 0.0..=1e6, "segments",
             "Reno below this window (paper 10, unverified)", "Linux tcp_illinois.c"),
         param!(theta: number = 5.0, 0.0..=1e6, "rounds",

@@ -78,7 +78,8 @@ pub const SCALABLE: Entry<Scalable> = Entry {
         param!(increase: number = 0.01, 1e-6..=1.0, "segments/segment",
             "added per acknowledged segment", "RFC 3649 section 8; Net100 2003"),
         param!(decrease: number = 0.125, 1e-6..=0.999, "fraction",
-            "fraction removed on loss", "RFC 3649 section 8; Linux shift of 3"),
+            "fraction removed on loss", "RFC 3649 section 8; Linux shift of 3")
+        .removed(),
         param!(lwnd: number = 16.0, 0.0..=1e6, "segments",
             "window below which the flow is Reno",
             "Kelly, derived: the response curves meet there"),

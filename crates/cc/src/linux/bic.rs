@@ -200,7 +200,8 @@ pub const BIC_LINUX: Entry<Bic> = Entry {
         param!(max_increment: number = 16.0, 1.0..=1e6, "segments/RTT", "largest increase", SOURCE),
         param!(low_window: number = 14.0, 0.0..=1e6, "segments",
             "window up to which the flow is Reno", SOURCE),
-        param!(beta: number = 819.0, 1.0..=1024.0, "1/1024", "kept on a reduction", SOURCE),
+        param!(beta: number = 819.0, 1.0..=1024.0, "1/1024", "kept on a reduction", SOURCE)
+            .kept_of(1024.0),
         param!(initial_ssthresh: number = 0.0, 0.0..=1e9, "segments",
             "first threshold; 0: none", SOURCE),
         param!(smooth_part: number = 20.0, 1.0..=1e6, "RTT",

@@ -377,7 +377,8 @@ const PARAMS: &[ParamSpec] = &[
         "interval of rate control (SYN)", "draft-gg-udt-03"),
     param!(decrease: number = 1.0 / 9.0, 0.001..=0.9, "fraction",
         "part of the rate that a loss report takes: the period grows to 1.125 of itself",
-        "draft-gg-udt-03; Gu and Grossman 2007"),
+        "draft-gg-udt-03; Gu and Grossman 2007")
+    .removed(),
 ];
 
 /// `udt`.

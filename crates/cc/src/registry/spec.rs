@@ -248,22 +248,20 @@ impl StackSpec {
         params.map(|p| (p, leader.params.number(p.name)))
     }
 
-    /// The same stack with another number in its first part.
-    ///
-    /// # Errors
-    /// If the part does not take it.
-    pub fn with_number(&self, name: &str, value: f64) -> Result<StackSpec, StackError> {
+    /// The same stack with losses that remove `times` as much; `None` if no parameter of its first
+    /// part says how much, or if it takes no such value.
+    pub fn removing(&self, times: f64) -> Option<StackSpec> {
         let mut other = self.clone();
         let leader = &mut other.parts[0];
-        let refuse = |error| StackError::of_param(leader.entry.name, error);
-        leader
-            .params
-            .replace(name, &value.to_string())
-            .map_err(refuse)?;
-        leader.component = leader.entry.component(&leader.params).map_err(|why| {
-            StackError::of_param(leader.entry.name, ParamError::Contradiction { why })
-        })?;
-        Ok(other)
+        let mut found = false;
+        for (param, value) in self.numbers() {
+            if let Some(moved) = param.removing(value, times) {
+                leader.params.replace(param.name, &moved.to_string()).ok()?;
+                found = true;
+            }
+        }
+        leader.component = leader.entry.component(&leader.params).ok()?;
+        found.then_some(other)
     }
 }
 

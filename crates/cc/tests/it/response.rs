@@ -162,3 +162,74 @@ fn every_law_has_numbers_or_a_reason() {
         }
     }
 }
+
+/// What a stack that removes a fifth more or less at a loss really removes, for every law; and no
+/// law has such a parameter that does not say so.
+#[test]
+fn what_removes_a_fifth_more_takes_a_fifth_more() {
+    use fullpipe_cc::params::Domain;
+    use fullpipe_cc::registry::entries;
+    let b = |spec: &StackSpec| cycle(spec, 1000.0, &Conditions::default()).map(|c| c.decrease);
+    let mut moved = Vec::new();
+    for entry in entries() {
+        // The end point of HighSpeed TCP, where its b is the parameter.
+        let has_end = entry.params.iter().any(|p| p.name == "high_window");
+        let end = if has_end { "(high_window=1000)" } else { "" };
+        let Ok(spec) = StackSpec::parse(&format!("{}{end}", entry.name)) else {
+            continue;
+        };
+        let Ok(is) = b(&spec) else {
+            continue;
+        };
+        for times in [1.2, 0.8] {
+            let Some(other) = spec.removing(times) else {
+                continue;
+            };
+            // Shares of 1/1024, windows in whole segments.
+            near(b(&other).unwrap(), is * times, 0.01);
+            moved.push(entry.name);
+        }
+        for (param, value) in spec.numbers().filter(|(p, _)| p.share.is_none()) {
+            let shares = ["fraction", "1/1024"].contains(&param.unit);
+            let Domain::Number { min, max, .. } = param.domain else {
+                continue;
+            };
+            for other in [value * 0.9, value * 1.1] {
+                let other = other.clamp(min, max);
+                let changed = match has_end {
+                    true => format!("{}(high_window=1000,{}={other})", entry.name, param.name),
+                    false => format!("{}({}={other})", entry.name, param.name),
+                };
+                let Some(changed) = StackSpec::parse(&changed).ok().filter(|_| shares) else {
+                    continue;
+                };
+                near(b(&changed).unwrap(), is, 1e-6);
+            }
+        }
+    }
+    moved.dedup();
+    let known = [
+        "aimd",
+        "scalable",
+        "cubic",
+        "bic",
+        "htcp",
+        "illinois",
+        "vegas",
+        "highspeed",
+    ];
+    for law in known.iter().chain(&["bic-linux", "cubic-linux"]) {
+        assert!(moved.contains(law), "{law}: {moved:?}");
+    }
+    // Thresholds of a queue are no decrease.
+    assert!(StackSpec::parse("veno").unwrap().removing(1.2).is_none());
+    let vegas = StackSpec::parse("vegas").unwrap().removing(1.2).unwrap();
+    assert_eq!(vegas.to_string(), "vegas(decrease=0.6)");
+    let cubic = StackSpec::parse("cubic").unwrap();
+    let moved = [1.2, 0.8].map(|times| cubic.removing(times).unwrap().to_string());
+    assert_eq!(moved, ["cubic(beta=0.64)", "cubic(beta=0.76)"]);
+    // Both bounds move together.
+    let narrow = StackSpec::parse("htcp(beta_min=0.79,beta_max=0.8)").unwrap();
+    let moved = narrow.removing(0.8).unwrap().to_string();
+    assert_eq!(moved, "htcp(beta_min=0.832,beta_max=0.84)");
+}

@@ -1,7 +1,7 @@
 //! The wrong worlds of a scenario: those that its file names, and those that can be made of any
 //! scenario by taking something away from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use fullpipe_cc::{Kind, StackSpec};
 use fullpipe_run::Loss;
@@ -361,37 +361,14 @@ const OF_A_LINK: [(&str, &str, &str); 7] = [
     ("schedule", "[]", "nothing changes on it"),
 ];
 
-/// Parameters that say how far a window comes down, as fractions kept or removed.
-const DECREASES: [&str; 5] = ["decrease", "high_decrease", "beta", "beta_min", "beta_max"];
-
-/// The stack with every decrease parameter moved; where it has none and is standard TCP, the AIMD
-/// that is.
-fn decrease(stack: &StackSpec, by: f64) -> Option<String> {
-    let numbers: BTreeMap<&str, f64> = stack.numbers().map(|(p, x)| (p.name, x)).collect();
+/// The stack with losses that remove `times` as much; standard TCP, which takes no such parameter,
+/// as the AIMD that it is.
+fn decrease(stack: &StackSpec, times: f64) -> Option<String> {
     if stack.law_name() == "reno" {
-        let moved = 0.5 * by;
-        return Some(
-            stack
-                .to_string()
-                .replacen("reno", &format!("aimd(decrease={moved})"), 1),
-        );
+        let aimd = format!("aimd(decrease={})", 0.5 * times);
+        return Some(stack.to_string().replacen("reno", &aimd, 1));
     }
-    let mut other = stack.clone();
-    let mut found = false;
-    for name in DECREASES {
-        if let Some(&value) = numbers.get(name) {
-            let most = if value > 1.0 { f64::INFINITY } else { 0.99 };
-            let moved = (value * by).min(most);
-            // A whole number stays one: some modules count in parts of 1024.
-            let moved = match value > 1.0 {
-                true => moved.round(),
-                false => (moved * 1e9).round() / 1e9,
-            };
-            other = other.with_number(name, moved).ok()?;
-            found = true;
-        }
-    }
-    found.then(|| other.to_string())
+    stack.removing(times).map(|stack| stack.to_string())
 }
 
 fn without(stack: &StackSpec, kind: Kind) -> Option<String> {

@@ -327,7 +327,7 @@ fn what_is_said_to_be_inert_is_held_to_it() {
 #[test]
 fn a_world_changes_each_case_by_what_it_has() {
     let two = format!(
-        "{ONE_LOSS}{HALVED}\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"scalable+hystart++\"]\n"
+        "{ONE_LOSS}{HALVED}\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"scalable+hystart++\", \"cubic\"]\n"
     );
     let scenario = Scenario::parse(&two, "test.toml", &Overrides::default()).unwrap();
     let all = worlds(&scenario);
@@ -335,13 +335,14 @@ fn a_world_changes_each_case_by_what_it_has() {
         let world = all.iter().find(|w| w.about == about);
         world.map(fullpipe_results::falsify::World::assignments)
     };
-    // 0.5 and 0.125, a fifth more.
+    // Of CUBIC, whose beta is what is kept, 0.3 are removed; of Reno 0.5, of Scalable 0.125.
     let larger = of("main: decreases a fifth larger").unwrap();
     assert_eq!(
         larger,
         [
             "flow.main.stack=\"aimd(decrease=0.6)\"",
             "flow.main.stack=\"scalable(decrease=0.15)+hystart++\"",
+            "flow.main.stack=\"cubic(beta=0.64)\"",
         ]
     );
     assert_eq!(

@@ -162,7 +162,8 @@ const RENO_DECREASE: f64 = 0.5;
 
 const DECREASE: ParamSpec = param!(decrease: number = 0.5, 1e-6..=0.999, "fraction",
     "fraction removed on loss; ns-2 removes 0.25 on a retransmit that its fine timer caused",
-    "RFC 5681 3.1; ns-2 tcp-vegas.cc");
+    "RFC 5681 3.1; ns-2 tcp-vegas.cc")
+.removed();
 
 /// `vegas`.
 pub const VEGAS: Entry<Vegas> = Entry {

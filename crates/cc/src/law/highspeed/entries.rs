@@ -126,7 +126,8 @@ const HIGH_P: ParamSpec = param!(high_p: number = 1e-7, 1e-15..=1.0, "events/seg
 
 const HIGH_DECREASE: ParamSpec = param!(high_decrease: number = 0.1, 0.01..=1.0, "fraction",
     "fraction removed at high_window, at most 0.5",
-    "RFC 3649 section 5");
+    "RFC 3649 section 5")
+.removed();
 
 const FIRST_DECREASE: ParamSpec = param!(first_decrease: choice = &["law", "half"],
     "decrease at the connection's first congestion event: b(w), or one half as in ns-2",

@@ -80,9 +80,11 @@ pub const HTCP: Entry<Htcp> = Entry {
             "time after an event during which the increase is Reno's",
             "Linux tcp_htcp.c; FreeBSD cc_htcp"),
         param!(beta_min: number = HtcpParams::DEFAULT.beta_min, 0.01..=0.99, "fraction",
-            "smallest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp"),
+            "smallest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp")
+        .kept(),
         param!(beta_max: number = HtcpParams::DEFAULT.beta_max, 0.01..=0.99, "fraction",
-            "largest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp"),
+            "largest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp")
+        .kept(),
         param!(bandwidth_switch: number =
             HtcpParams::DEFAULT.bandwidth_switch, 0.0..=10.0, "fraction",
             "relative change of the throughput between two events that resets the decrease; 0: \

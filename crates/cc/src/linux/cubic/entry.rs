@@ -40,7 +40,8 @@ pub const CUBIC_LINUX: Entry<Cubic> = Entry {
         param!(beta: number = 717.0, 512.0..=1023.0, "1/1024",
             "kept on a reduction; below 512 the kernel's friendly loop never ends at a window of \
             one segment",
-            SOURCE),
+            SOURCE)
+        .kept_of(1024.0),
         param!(initial_ssthresh: number = 0.0, 0.0..=1e9, "segments",
             "first threshold, read only with hystart=off; 0: none", SOURCE),
         param!(bic_scale: number = 41.0, 1.0..=1e5, "1/1024",

@@ -8,7 +8,7 @@ use crate::params::{ParamSpec, Params};
 macro_rules! settings {
     (@type number) => { f64 };
     (@type time) => { Span };
-    ($($name:ident: $kind:ident = $($spec:expr),+;)+) => {
+    ($($name:ident: $kind:ident = $($spec:expr),+ $(=> $share:ident)?;)+) => {
         /// Constants of one flow.
         #[derive(Clone, Copy, Debug)]
         pub(super) struct Settings {
@@ -22,7 +22,7 @@ macro_rules! settings {
         }
 
         /// The draft's constants with their sections.
-        pub(super) const PARAMS: &[ParamSpec] = &[$(param!($name: $kind = $($spec),+)),+];
+        pub(super) const PARAMS: &[ParamSpec] = &[$(param!($name: $kind = $($spec),+)$(.$share())?),+];
     };
 }
 
@@ -45,7 +45,7 @@ settings! {
     loss_thresh: number = 0.02, 0.0..=0.5, "fraction",
         "LossThresh: tolerated loss per round while probing", "BBR draft section 2.8";
     beta: number = 0.7, 0.1..=0.99, "fraction",
-        "Beta: kept in a round with losses", "BBR draft section 2.8";
+        "Beta: kept in a round with losses", "BBR draft section 2.8" => kept;
     headroom: number = 0.15, 0.0..=0.9, "fraction",
         "Headroom: part of inflight_longterm left to others", "BBR draft section 2.8";
     min_pipe_cwnd: number = 4.0, 1.0..=100.0, "segments",
