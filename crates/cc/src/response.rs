@@ -99,6 +99,9 @@ pub enum NoCycle {
         "it sets a rate from what it measures of the path; a(w) and b(w) belong to a law of the window"
     )]
     Model,
+    /// The user's own module.
+    #[error("a module for the kernel of ground linux, nothing to drive here")]
+    InAKernel,
     /// Westwood, where a loss without a queue is taken for no congestion.
     #[error("a loss takes nothing off the window while the path has no queue")]
     KeepsWindow,
@@ -122,6 +125,9 @@ pub enum NoCycle {
 pub fn cycle(spec: &StackSpec, window: f64, conditions: &Conditions) -> Result<Cycle, NoCycle> {
     if !(SMALLEST..=LARGEST).contains(&window) {
         return Err(NoCycle::Window);
+    }
+    if !spec.has_law() {
+        return Err(NoCycle::InAKernel);
     }
     let mut flow = Sawtooth::at(spec, window, conditions);
     if flow.stack.owns_window() {

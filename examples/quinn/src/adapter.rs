@@ -33,7 +33,9 @@ impl Factory {
     /// [`Unfit`] for a stack that needs what quinn's interface does not have.
     pub fn new(spec: StackSpec) -> Result<Self, Unfit> {
         let stack = spec.controller(Setup::default());
-        let why = if stack.reads_rate() {
+        let why = if !spec.has_law() {
+            "is a module for the kernel of ground linux, nothing to drive here"
+        } else if stack.reads_rate() {
             "reads delivery rates, which quinn does not measure"
         } else if stack.sets_rate() {
             "sets a pacing rate, which quinn does not take"
@@ -338,6 +340,7 @@ mod tests {
             ("reno+spread(iw=10)", "spreads the initial window"),
             ("reno+spread-variable", "spreads the initial window"),
             ("cubic+limited+paced", "paces"),
+            ("own-linux", "is a module for the kernel"),
         ] {
             let spec = StackSpec::parse(stack).unwrap();
             let said = Factory::new(spec).err().expect(stack).to_string();

@@ -196,6 +196,16 @@ impl StackSpec {
         self.parts[0].entry.name
     }
 
+    /// False for the user's own module of ground linux: of its law only that kernel knows, and what
+    /// drives the stack elsewhere gets the placeholder's, Reno.
+    pub fn has_law(&self) -> bool {
+        #[cfg(feature = "linux")]
+        let own = crate::linux::own::OWN_LINUX.name;
+        #[cfg(not(feature = "linux"))]
+        let own = "";
+        self.law_name() != own
+    }
+
     /// Kind of the first part: law, module or model.
     pub fn kind(&self) -> Kind {
         self.parts[0].entry.kind

@@ -131,6 +131,7 @@ fn htcp_keeps_the_most_where_the_rtt_is_constant() {
 fn what_has_no_cycle_says_why() {
     let rtt = Span::from_millis(50);
     assert_eq!(with("bbr", 100.0, rtt), Err(NoCycle::Model));
+    assert_eq!(with("own-linux", 100.0, rtt), Err(NoCycle::InAKernel));
     assert_eq!(with("reno", 1.5, rtt), Err(NoCycle::Window));
     assert_eq!(with("reno", f64::NAN, rtt), Err(NoCycle::Window));
     assert_eq!(with("westwood", 100.0, rtt), Err(NoCycle::KeepsWindow));

@@ -22,8 +22,8 @@ pub fn law(args: &Law) -> Result<Exit, Failure> {
     let named =
         |file: &Path| Picture::named("--figure", file, "laws.svg", |form: Form| !form.is_table());
     let picture = args.figure.as_deref().map(named).transpose()?;
-    if args.stacks.iter().any(|s| s.law_name() == "own-linux") {
-        let message = "own-linux: a module for the kernel of ground linux, nothing to drive here";
+    if let Some(own) = args.stacks.iter().find(|s| !s.has_law()) {
+        let message = format!("{own}: {}", NoCycle::InAKernel);
         return Err(Failure::new(Exit::Usage, message)
             .hint("`fullpipe run --ground linux --kernel-module FILE` runs it"));
     }
