@@ -174,7 +174,7 @@ impl Collector<'_> {
         });
     }
 
-    /// What a link that only delays does, flows show.
+    /// What a link that only delays does, flows show, whatever metric is asked for.
     fn miss_link(&mut self, missing_in: &'static str, case: &CaseResult, link: &LinkResult) {
         let mut asked = self.options.metrics.iter();
         let of_links = asked.any(|m| metrics::scope(m) == Some(Scope::Link));
@@ -183,7 +183,7 @@ impl Collector<'_> {
             params: case.params.clone(),
             flow: None,
             link: Some(link.name.clone()),
-            judged: of_links || (self.view == View::Metrics && !link.only_delays()),
+            judged: !link.only_delays() && (of_links || self.view == View::Metrics),
         });
     }
 }

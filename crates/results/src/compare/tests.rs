@@ -340,6 +340,13 @@ fn a_link_that_only_delays_is_told_and_not_judged() {
         ..agreement
     };
     assert!(judged(&with("wire", "drops"), &without, &asked));
+    for view in [View::Metrics, View::Agreement] {
+        let asked = Options {
+            view,
+            ..asked.clone()
+        };
+        assert!(!judged(&without, &with("wire", ""), &asked), "{view:?}");
+    }
 }
 
 /// Both means are undefined, but not because of the same number of seeds.
