@@ -46,6 +46,7 @@ impl Class {
         let f = &a.template;
         let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", f.name));
         let after_stop = |t: Time| t + Span::from_nanos(1);
+        let end = Time::ZERO + spec.duration;
         Self {
             name: f.name.clone(),
             template: FlowSpec {
@@ -57,7 +58,8 @@ impl Class {
             sizes: rng("sizes"),
             flows: 0,
             last: f.start,
-            until: f.stop.map_or(Time::MAX, after_stop).min(spec.after_end()),
+            // What would arrive at the end of the run has no time to send anything.
+            until: f.stop.map_or(Time::MAX, after_stop).min(end),
         }
     }
 

@@ -65,6 +65,12 @@ mod tests {
             sizes: SizeLaw::Fixed(7),
         };
         assert_eq!(short_flows(&class, &spec), [(ms(400), 7), (ms(800), 7)]);
+        // None at the end of the run: it could not begin.
+        let halves = ArrivalSpec {
+            arrivals: Arrivals::Every(Span::from_millis(500)),
+            ..class
+        };
+        assert_eq!(short_flows(&halves, &spec), [(ms(500), 7)]);
         // 1250 bytes at 50 kbit/s: one every 200 ms, the first when its bits have come together.
         let rate = Waveform::Steps {
             steps: vec![(Span::ZERO, Rate::from_bits_per_sec(50_000))],
