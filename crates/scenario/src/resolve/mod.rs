@@ -8,6 +8,7 @@ mod change;
 mod flow;
 mod graph;
 mod inert;
+mod marks;
 mod path;
 mod sizes;
 mod tables;
@@ -84,6 +85,7 @@ pub(super) fn resolve(
         return None;
     }
     spec.links = layout.links;
+    marks::warn(&tables, (&flows, &traffic), &spec, findings);
     Some(Resolved {
         flows,
         traffic,

@@ -142,7 +142,9 @@ fn an_interface_is_as_fast_as_what_its_host_meets() {
 #[test]
 fn queues_have_the_parameters_of_their_documents() {
     let queue = |text: &str| {
-        let spec = spec(&format!("queue = {text}\n[[flow]]\nstack = \"reno\"\n"));
+        let asks = text.contains("ecn = true");
+        let flow = format!("[[flow]]\nstack = \"reno\"\necn = {asks}\n");
+        let spec = spec(&format!("queue = {text}\n{flow}"));
         spec.links[0].discipline
     };
     let Discipline::Red(red) = queue("\"red\"") else {
@@ -184,7 +186,9 @@ fn queues_have_the_parameters_of_their_documents() {
 #[test]
 fn queues_are_their_documents_or_the_kernels() {
     let queue = |text: &str| {
-        let spec = spec(&format!("queue = {text}\n[[flow]]\nstack = \"reno\"\n"));
+        let asks = text.contains("ecn = true");
+        let flow = format!("[[flow]]\nstack = \"reno\"\necn = {asks}\n");
+        let spec = spec(&format!("queue = {text}\n{flow}"));
         spec.links[0].discipline
     };
     for kind in ["red", "adaptive-red", "pie", "codel", "fq-codel"] {
@@ -213,6 +217,65 @@ fn a_marking_queue_needs_no_warning() {
         |queue: &str| format!("{HEAD}queue = {queue}\n[[flow]]\nstack = \"reno\"\necn = true\n");
     assert_eq!(read(&text("\"pie\"")).warnings.len(), 1);
     assert_eq!(read(&text("{ kind = \"pie\", ecn = true }")).warnings, []);
+}
+
+/// A queue that is to mark is warned of where no flow over it asks for ECN, whatever other queues
+/// and flows there are, and in a matrix beside values that mark nothing.
+#[test]
+fn a_marking_queue_needs_a_flow_that_asks_for_ecn() {
+    let said = |text: &str| -> Vec<String> {
+        let warnings = read(&format!("{HEAD}{text}")).warnings;
+        let said = warnings.iter().map(|w| format!("{}: {}", w.key, w.message));
+        said.collect()
+    };
+    let marks = "{ kind = \"codel\", ecn = true }";
+    let flow =
+        |name: &str, more: &str| format!("[[flow]]\nname = \"{name}\"\nstack = \"reno\"\n{more}");
+    let alone = format!("queue = {marks}\n{}", flow("a", ""));
+    let of_a = "path.queue.ecn: nothing is marked: `flow.a`, alone over this queue, does not ask \
+                for ECN, as `flow.a.ecn = true` does";
+    assert_eq!(said(&alone), [of_a]);
+    assert_eq!(said(&format!("{alone}ecn = true\n")), [""; 0]);
+    let matrix = format!(
+        "{}[matrix]\n\"path.queue\" = [\"droptail\", {marks}, {{ kind = \"pie\" }}]\n",
+        flow("a", "")
+    );
+    assert_eq!(said(&matrix), [of_a]);
+
+    // The second of two queues in a row, which others than the first's flow cross.
+    let links = |asks: &str| {
+        let link = |name: &str| {
+            format!(
+                "[[link]]\nname = \"{name}\"\nrate = \"9Mbit/s\"\ndelay = \"5ms\"\nqueue = {marks}\n"
+            )
+        };
+        let web = "[[traffic]]\nname = \"web\"\nkind = \"short-flows\"\nstack = \"reno\"\n\
+                   size = \"9 segments\"\nper_second = 1\n";
+        let route = |flow: &str, over: &str| {
+            format!("[[route]]\nflow = \"{flow}\"\nforward = [\"{over}\"]\n")
+        };
+        said(
+            &[
+                link("one"),
+                link("two"),
+                flow("a", "ecn = true\n"),
+                flow("b", asks),
+                web.to_owned(),
+                route("a", "one"),
+                route("b", "two"),
+                route("web", "two"),
+            ]
+            .concat(),
+        )
+    };
+    assert_eq!(
+        links(""),
+        [
+            "link.two.queue.ecn: nothing is marked: over this queue neither `flow.b` nor \
+          `traffic.web` asks for ECN, as `flow.b.ecn = true` does"
+        ]
+    );
+    assert_eq!(links("ecn = true\n"), [""; 0]);
 }
 
 #[test]
