@@ -73,6 +73,13 @@ export function buildAll(): void {
   while (waiting.size > 0) for (const host of [...waiting.keys()]) now(host);
 }
 
+/** Opens what is folded until the printing is over: nobody unfolds paper. What is built has to be built before. */
+export function openAll(): void {
+  const folded = [...document.querySelectorAll("details")].filter((d) => !d.open);
+  folded.forEach((d) => (d.open = true));
+  addEventListener("afterprint", () => folded.forEach((d) => (d.open = false)), { once: true });
+}
+
 /** Offers a file. */
 export function download(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);

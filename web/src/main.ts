@@ -1,7 +1,7 @@
 // The page, from its data.
 
 import { VERSION, type Page } from "./generated/data.ts";
-import { buildAll, el } from "./dom.ts";
+import { buildAll, el, openAll } from "./dom.ts";
 import { setHeading } from "./figure.ts";
 import { counted, slug } from "./format.ts";
 import { Model } from "./model.ts";
@@ -30,8 +30,8 @@ function start(): void {
     return;
   }
   startTheme(() => {
-    document.querySelectorAll("details").forEach((d) => (d.open = true));
     buildAll();
+    openAll();
     document.dispatchEvent(new Event("fullpipe:paper"));
   });
   const contents: Entry[] = [];

@@ -5,6 +5,7 @@ import { SERIES_COLOURS } from "../colour.ts";
 import { curvesOf, laidOver, type CaseCurves } from "../curves.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
+import { counted } from "../format.ts";
 import { toDom } from "../svg.ts";
 import type { Axis } from "../generated/data.ts";
 import { axisLabel, axisValue, axisWords, type Model } from "../model.ts";
@@ -93,7 +94,9 @@ export function explore(model: Model): Explore | undefined {
       const drawn = curves();
       if (!drawn) return el("p", {}, "This case kept no time series.");
       current = explorer(drawn, (p) => (p.key === "cwnd" ? 220 : 130));
-      return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), current.element, paper);
+      const others = cases.length - (over ? laid().length : 1);
+      const where = others > 0 && el("p", { class: "note paper" }, `${counted(others, "more case")}: choose on the page, or draw each with \`fullpipe figure DIR window --where KEY=VALUE\`.`);
+      return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), current.element, paper, where);
     },
     svg: () => drawing(curves()!, title(), current?.range() ?? [0, model.cases[chosen]!.simulated_s]),
     csv: () => rows(curves()!),

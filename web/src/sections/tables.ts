@@ -119,6 +119,7 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
       const values = model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
       return matrix(model, metric, of, layout, facet.at, title, values);
     };
+    const elsewhere = `Every other metric: choose it on the page, or \`fullpipe figure DIR matrix --metric NAME\`.`;
     const controls = asked.choice
       ? choices(model, metric, of, (m, o) => {
           metric = m;
@@ -137,7 +138,7 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
       controls,
       height: 60 + 26 * layout.row.values.length,
       // On paper there is no choice to read the metric from.
-      body: () => (asked.choice ? el("div", {}, el("p", { class: "case-name paper" }, made().title), table(made(), open)) : table(made(), open)),
+      body: () => (asked.choice ? el("div", {}, el("p", { class: "case-name paper" }, made().title), table(made(), open), el("p", { class: "note paper" }, elsewhere)) : table(made(), open)),
       svg: () => drawing(made()),
       csv: () => rows(made()),
     });

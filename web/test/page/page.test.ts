@@ -277,6 +277,17 @@ test("three widths in both themes: nothing is wider than the window, and axe fin
   }
 });
 
+test("what goes on beyond an edge throws a shadow there", { skip }, async () => {
+  const { tab } = await page("light", 400);
+  await scrollThrough(tab);
+  const hidden = await tab.locator(".scroll:visible").evaluateAll((all) => all.filter((e) => e.scrollWidth > e.clientWidth && !/local.*scroll/.test(getComputedStyle(e).backgroundAttachment)).length);
+  assert.equal(hidden, 0);
+  // The first number of the ranking is seen without scrolling.
+  const right = await tab.locator(`figure[data-name="${T}-ranking"] td.strong`).first().evaluate((e) => e.getBoundingClientRect().right);
+  assert.ok(right <= 400, `${right}`);
+  await tab.context().close();
+});
+
 test("titles of small multiples end inside them", { skip }, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
@@ -378,8 +389,12 @@ test("stacks are laid over one another in every panel", { skip }, async () => {
 
 test("paper has the figures, not the controls", { skip }, async () => {
   const { tab } = await page("dark");
+  const folded = () => tab.locator("details:not([open])").count();
+  const before = await folded();
   await tab.emulateMedia({ media: "print" });
   await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.equal(await folded(), 0, "paper is not unfolded");
+  assert.ok((await tab.locator(`#${P}-limits summary`).textContent())!.endsWith("more flows"));
   for (const gone of [".files", ".controls", "nav", "button.theme"]) assert.equal(await tab.locator(`${gone}:visible`).count(), 0, gone);
   assert.ok((await tab.locator("table.matrix:visible").count()) >= 6, "built without scrolling");
   assert.ok((await tab.locator("button.saw svg:visible").count()) >= 24);
@@ -391,6 +406,9 @@ test("paper has the figures, not the controls", { skip }, async () => {
   await tab.setViewportSize({ width: 687, height: 900 });
   const wide = await tab.locator("table:visible, svg:visible").evaluateAll((all) => all.filter((e) => e.getBoundingClientRect().right > 688).map((e) => `${e.getAttribute("aria-label") ?? e.className} ${e.getBoundingClientRect().right}`));
   assert.deepEqual(wide, []);
+  assert.equal(await tab.locator(`#${T}-series .note.paper:visible`).textContent(), "23 more cases: choose on the page, or draw each with `fullpipe figure DIR window --where KEY=VALUE`.");
+  await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
+  assert.ok((await folded()) >= before, "folded again");
   const pdf = await tab.pdf({ format: "A4" });
   assert.ok(pdf.length > 20_000);
   await tab.context().close();
