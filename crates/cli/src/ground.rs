@@ -28,6 +28,7 @@ pub fn find(
     live: &Arc<Live>,
     interrupt: &'static AtomicBool,
 ) -> Result<Box<dyn Ground>, Failure> {
+    about_datagrams(args)?;
     let mut settings = Settings {
         sockets: options(&args.flags),
         way: None,
@@ -105,6 +106,33 @@ pub fn here(name: &str, settings: Settings) -> Result<Box<dyn Ground>, Failure> 
         Failure::new(Exit::Usage, message).hint(format!("known: {}", known.join(", ")))
     })?;
     (entry.build)(settings).map_err(Failure::from)
+}
+
+/// Refuses what is about fullpipe's own sockets where the kernel sends, or nobody.
+fn about_datagrams(args: &Run) -> Result<(), Failure> {
+    let flags = &args.flags;
+    let given = [
+        ("`--mode`", flags.mode != Mode::Packet),
+        ("`--spin`", flags.spin),
+        ("`--pin`", flags.pin.is_some()),
+    ];
+    let given = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name);
+    let given: Vec<&str> = given.collect();
+    // `--peer` alone asks for sockets.
+    let has_sockets = match args.ground.as_str() {
+        "udp" => true,
+        "sim" => args.peer.is_some(),
+        _ => false,
+    };
+    if has_sockets || given.is_empty() {
+        return Ok(());
+    }
+    let are = if given.len() == 1 { "is" } else { "are" };
+    let message = format!(
+        "{} {are} about the datagrams of the ground udp",
+        given.join(", ")
+    );
+    Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"))
 }
 
 /// `--peer` alone asks for sockets too: the simulator has no other host.

@@ -354,7 +354,7 @@ mod tests {
         let quiet = host(30, 150);
         assert!(hosts(80, quiet, quiet).valid);
         assert_eq!(hosts(80, quiet, quiet).faults(), [""; 0]);
-        assert_eq!(hosts(80, quiet, quiet).remedy(), None);
+        assert_eq!(hosts(80, quiet, quiet).remedy("udp"), None);
         let late = host(900, 3900);
         for (near, far, name) in [(late, quiet, "near"), (quiet, late, "far")] {
             let f = hosts(80, near, far);
@@ -366,10 +366,16 @@ mod tests {
             assert!(told[0].starts_with(&expected), "{told:?}");
             let part = format!("{name} host 0.9 ms");
             assert!(f.sentence().contains(&part), "{}", f.sentence());
-            let remedy = f.remedy().unwrap();
+            let remedy = f.remedy("udp").unwrap();
             for word in ["chrt -r 10", "--spin", "--pin", "fewer runs"] {
                 assert!(remedy.contains(word), "{remedy}");
             }
+            // Elsewhere there is no such flag.
+            let remedy = f.remedy("kernel").unwrap();
+            assert!(
+                remedy.contains("chrt -r 10") && !remedy.contains("--"),
+                "{remedy}"
+            );
         }
         // Seldom, but for long: the mean does not show it.
         let seldom = host(100, 5000);
@@ -378,6 +384,26 @@ mod tests {
         assert!(!f.valid && told.len() == 1, "{told:?}");
         assert!(
             told[0].starts_with("the far host was late: 5 ms at the 99th percentile (bound 4 ms)")
+        );
+    }
+
+    /// The kernel's own TCP: the path is ours, of its hosts nothing is measured.
+    #[test]
+    fn of_a_host_that_was_not_measured_there_are_no_numbers() {
+        let f = run(80, 10, 0);
+        assert_eq!((&f.near, &f.far), (&None, &None));
+        let json = serde_json::to_string(&f).unwrap();
+        assert!(!json.contains("near") && !json.contains("far"), "{json}");
+        let said = f.sentence();
+        assert!(
+            said.contains("near host not known") && said.contains("path 0 ms"),
+            "{said}"
+        );
+        let lost = run(80, 10, 1);
+        let (udp, kernel) = (lost.remedy("udp").unwrap(), lost.remedy("kernel").unwrap());
+        assert!(
+            udp.contains("rmem_max") && !kernel.contains("rmem_max"),
+            "{kernel}"
         );
     }
 

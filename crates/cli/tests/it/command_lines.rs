@@ -437,3 +437,31 @@ fn what_stands_twice_is_refused() {
         assert!(!dir.path().join("o").exists());
     }
 }
+
+/// Flags of fullpipe's own sockets do nothing where the kernel sends, or nobody.
+#[test]
+fn flags_of_sockets_are_for_the_ground_that_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    for (flags, words) in [
+        (
+            &["--spin"][..],
+            "`--spin` is about the datagrams of the ground udp",
+        ),
+        (&["--mode", "bulk"], "`--mode` is about"),
+        (&["--spin", "--pin", "0"], "`--spin`, `--pin` are about"),
+    ] {
+        for ground in ["sim", "linux", "kernel"] {
+            let args = [&["run", "small.toml", "--ground", ground], flags].concat();
+            let ended = fullpipe(dir.path(), &args);
+            assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+            assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+            assert!(
+                ended.stderr.contains("hint: write `--ground udp`"),
+                "{args:?}"
+            );
+        }
+    }
+    let args = ["run", "small.toml", "--mode", "packet", "--quiet"];
+    assert_eq!(fullpipe(dir.path(), &args).code, 0);
+}

@@ -71,10 +71,15 @@ impl Fidelity {
         faults
     }
 
-    /// What to do about it; `None`: the run counts.
-    pub fn remedy(&self) -> Option<&'static str> {
+    /// What to do about it on the ground of this name; `None`: the run counts.
+    pub fn remedy(&self, ground: &str) -> Option<&'static str> {
+        // Whose datagrams are fullpipe's own; elsewhere the kernel sends.
+        let own_sockets = ground == "udp";
         match (self.valid, self.excess() > 1.0) {
             (true, _) => None,
+            (false, true) if !own_sockets => {
+                Some("give the run priority (`chrt -r 10`), or peace: fewer runs at a time")
+            }
             (false, true) => Some(
                 "give the run priority (`chrt -r 10`), processors of its own (`--pin`), precise \
                  timers (`--spin`), or peace: fewer runs at a time",
@@ -83,6 +88,9 @@ impl Fidelity {
                 "give the machine peace, or ask for a lower rate: the path or its hosts were not \
                  what the scenario says",
             ),
+            (false, false) if !own_sockets => {
+                Some("give the machine peace, or ask for a lower rate")
+            }
             (false, false) => Some(
                 "allow larger socket buffers (sysctl net.core.rmem_max), or ask for a lower rate",
             ),

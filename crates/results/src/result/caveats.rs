@@ -120,7 +120,7 @@ impl RunResult {
             "{cases}: {}{}; {}",
             worst.faults().join("; "),
             which(case),
-            worst.remedy().unwrap_or_default(),
+            worst.remedy(&self.ground).unwrap_or_default(),
         ))
     }
 

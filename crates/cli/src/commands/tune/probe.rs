@@ -85,7 +85,7 @@ fn doubt(outcome: &Outcome) -> Option<String> {
     let fidelity = Fidelity::of(outcome).filter(|f| !f.valid)?;
     let why = fidelity.faults().join("; ");
     let remedy = fidelity
-        .remedy()
+        .remedy("udp")
         .map_or(String::new(), |r| format!("; {r}"));
     Some(format!(
         "NOT VALID: {why}. Rate and buffer may be too large{remedy}"
