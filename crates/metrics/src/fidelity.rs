@@ -52,10 +52,11 @@ pub struct Fidelity {
     /// What the path's lateness added to a mean round trip, both directions together, milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_added_ms: Option<f64>,
-    /// The host at which forward flows begin; absent in results of earlier versions.
+    /// The host at which forward flows begin; absent where nothing of it was measured, as on ground
+    /// kernel, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near: Option<HostFidelity>,
-    /// The other host.
+    /// The other host; absent as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<HostFidelity>,
     /// What near host, path and far host together added to a mean round trip, milliseconds: of each
@@ -144,7 +145,8 @@ impl Fidelity {
                 (OVER_A_NETWORK * added, OVER_A_NETWORK * host_bound(mean))
             }
         };
-        let parts = [near.added_ms, path_added_ms, far.added_ms];
+        let added = |host: &Option<HostFidelity>| host.as_ref().and_then(|h| h.added_ms);
+        let parts = [added(&near), path_added_ms, added(&far)];
         let mut fidelity = Fidelity {
             late_p50_ms: late(f.late_p50),
             late_p99_ms: late(f.late_p99),
@@ -152,8 +154,8 @@ impl Fidelity {
             late_bound_ms: (LATE_OF_RTT * rtt).max(ALWAYS_LATE_MS),
             rtt_ms: rtt,
             path_added_ms,
-            near: Some(near),
-            far: Some(far),
+            near,
+            far,
             added_ms: parts.into_iter().flatten().sum(),
             added_bound_ms: bounds.0,
             host_bound_ms: bounds.1,
@@ -490,7 +492,9 @@ mod tests {
 
     #[test]
     fn what_is_not_measured_is_not_claimed() {
-        let blind = HostLateness::default();
+        // No receive stamps, but what left is known.
+        let mut blind = HostLateness::default();
+        blind.departures.count = 1;
         let f = hosts(80, host(30, 150), blind);
         assert_eq!(f.far.as_ref().unwrap().added_ms, None);
         assert!(

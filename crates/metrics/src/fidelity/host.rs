@@ -41,15 +41,18 @@ pub struct HostFidelity {
 }
 
 impl HostFidelity {
-    /// From the lateness that a host recorded, milliseconds.
-    pub fn of(host: &HostLateness) -> Self {
+    /// From the lateness that a host recorded, milliseconds; `None` if it recorded nothing.
+    pub fn of(host: &HostLateness) -> Option<Self> {
+        if *host == HostLateness::default() {
+            return None;
+        }
         let arrivals = |of: fn(&Lateness) -> fullpipe_units::Span| {
             host.arrivals.as_ref().map(|a| of(a).as_millis_f64())
         };
         let HostLateness {
             departures, timers, ..
         } = host;
-        Self {
+        Some(Self {
             added_ms: host.added().map(|added| added.as_millis_f64()),
             arrival_mean_ms: arrivals(|a| a.mean),
             arrival_p99_ms: arrivals(|a| a.p99),
@@ -62,7 +65,7 @@ impl HostFidelity {
             timer_max_ms: timers.max.as_millis_f64(),
             timers: timers.count,
             local_stalls: host.local_stalls,
-        }
+        })
     }
 
     /// The largest of the 99th percentiles: of arrivals, departures and, if they are so many that a

@@ -21,7 +21,7 @@ impl Fidelity {
             1 => clauses.push("1 local stall".to_owned()),
             n => clauses.push(format!("{n} local stalls")),
         }
-        if self.near.is_some() || self.far.is_some() {
+        if self.near.is_some() || self.far.is_some() || self.path_added_ms.is_some() {
             clauses.push(self.attribution());
         }
         clauses.join(", ")
