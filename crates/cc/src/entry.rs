@@ -13,7 +13,7 @@ use crate::params::{ParamError, ParamSpec, Params};
 /// ```
 /// use fullpipe_cc::law::cubic::CUBIC;
 ///
-/// let cubic = CUBIC.make(&[("beta", "0.5")]).unwrap();
+/// assert!(CUBIC.make(&[("beta", "0.5")]).is_ok());
 /// assert!(CUBIC.make(&[("beta", "2")]).is_err());
 /// ```
 pub struct Entry<T> {

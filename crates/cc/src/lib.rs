@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// Examples compile as printed, without a warning.
+#![doc(test(attr(deny(unused))))]
 #![cfg_attr(not(test), no_std)]
 
 #[macro_use]
