@@ -269,6 +269,7 @@ fn stopped(error: RunError) -> Stopped {
             result: *result,
             made: *done,
             reused: 0,
+            remade: 0,
         }));
     }
     let by_user = INTERRUPT.load(Ordering::Relaxed);
@@ -582,12 +583,7 @@ const SIZE_OF_A_BDP: [&str; 2] = ["path.rate", "path.rtt"];
 
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.
 fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
-    let mut line = format!("{}: {}", scenario.name, counted(ran.made, "run"));
-    // Writing to a string cannot fail.
-    let _ = match ran.reused {
-        0 => Ok(()),
-        n => write!(line, " and {n} taken over"),
-    };
+    let mut line = format!("{}: {}", scenario.name, ran.counts());
     if ran.made > 0 && ran.reused == 0 {
         let cases = &ran.result.cases;
         let virtual_s: f64 = cases
@@ -602,6 +598,7 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
             clock(took)
         };
         let covered = number(virtual_s, 3);
+        // Writing to a string cannot fail.
         let _ = match real {
             true => write!(line, " of {covered} s together in {took}"),
             false => write!(
@@ -610,6 +607,9 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
                 number(packets as f64 / seconds / 1e6, 2)
             ),
         };
+    }
+    if let Some(again) = ran.again() {
+        let _ = write!(line, "; {again}");
     }
     line
 }

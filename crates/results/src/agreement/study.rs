@@ -14,7 +14,7 @@ pub use super::conclusion::{Chance, Conclusion, TestBed};
 use super::conclusion::{Found, conclude};
 use crate::compare::{Comparison, Options as CompareOptions, Verdict, View, compare_stored};
 use crate::result::{Params, RunResult};
-use crate::run::{Options, RunError, run_on};
+use crate::run::{Options, Ran, RunError, run_on};
 use crate::store::{Earlier, ResultDir, StoreError};
 
 /// What several grounds make of one scenario.
@@ -233,7 +233,7 @@ pub fn agree(
     for ground in grounds {
         said(&format!("{} on ground {}", scenario.name, ground.name()));
         let dir = directory(out, ground.name());
-        run_on(scenario, &into(&options.run, &dir), *ground)?;
+        kept(&run_on(scenario, &into(&options.run, &dir), *ground)?, said);
         results.push(ResultDir::open(&dir)?);
     }
     let thresholds = CompareOptions {
@@ -282,7 +282,8 @@ pub fn agree(
             let mut furthest_before = furthest(&comparison, &apart);
             let mut verdict = CauseVerdict::Untried;
             let (after, why_not) = match tried {
-                Ok(_) => {
+                Ok(ran) => {
+                    kept(&ran, said);
                     let switched = ResultDir::open(&dir)?;
                     let mut both = [a, b];
                     both[side] = &switched;
@@ -366,6 +367,14 @@ pub fn agree(
         flagged: pairs.iter().any(|p| !p.left_out.is_empty()),
         pairs,
     })
+}
+
+/// Tells what of these runs an earlier time has made.
+fn kept(ran: &Ran, said: &dyn Fn(&str)) {
+    if ran.reused > 0 || ran.remade > 0 {
+        let again = ran.again().map_or(String::new(), |a| format!("; {a}"));
+        said(&format!("  {}{again}", ran.counts()));
+    }
 }
 
 /// The same options for another directory.

@@ -86,6 +86,36 @@ pub struct Ran {
     pub made: usize,
     /// Runs taken over.
     pub reused: usize,
+    /// Of `made`, those that an earlier time has finished, which were not valid.
+    pub remade: usize,
+}
+
+impl Ran {
+    /// `1 run and 3 taken over`.
+    pub fn counts(&self) -> String {
+        let made = runs(self.made);
+        match self.reused {
+            0 => made,
+            n => format!("{made} and {n} taken over"),
+        }
+    }
+
+    /// `1 run made again: it was not valid`; `None` if none was.
+    pub fn again(&self) -> Option<String> {
+        let why = match self.remade {
+            0 => return None,
+            1 => "it was",
+            _ => "they were",
+        };
+        Some(format!("{} made again: {why} not valid", runs(self.remade)))
+    }
+}
+
+fn runs(n: usize) -> String {
+    match n {
+        1 => "1 run".to_owned(),
+        n => format!("{n} runs"),
+    }
 }
 
 /// What `ground` cannot do of the scenario, before anything runs: of each case the first such
@@ -183,7 +213,7 @@ fn made_on<'a>(
     };
     // What is measured against another case gives that one seeds, whatever it is sure of itself.
     let settles = wanted.is_none_or(|w| !w.of.iter().any(|m| metrics::needs_baseline(m)));
-    let mut reused = 0;
+    let (mut reused, mut remade) = (0, 0);
     let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
     let mut begun = false;
     loop {
@@ -193,7 +223,8 @@ fn made_on<'a>(
             .filter(|_| options.earlier != Earlier::Remade)
         {
             let missing = kept.missing(&counts);
-            reused += take_over(store, &keys, missing, &kept, options.progress)?;
+            let taken = take_over(store, &keys, missing, &kept, options.progress)?;
+            (reused, remade) = (reused + taken.reused, remade + taken.not_valid);
         }
         if !begun {
             options.progress.begin(total, reused);
@@ -294,6 +325,7 @@ fn made_on<'a>(
         result,
         made,
         reused,
+        remade,
     };
     Ok((ran, kept))
 }

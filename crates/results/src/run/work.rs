@@ -276,15 +276,23 @@ pub(super) struct Made {
     pub(super) wall_s: Option<f64>,
 }
 
-/// Puts the finished runs of an earlier time among those that are done; how many there were.
+/// What became of the finished runs of an earlier time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TakenOver {
+    pub(super) reused: usize,
+    /// Left to be made again: a late machine may have peace this time.
+    pub(super) not_valid: usize,
+}
+
+/// Puts the finished runs of an earlier time among those that are done.
 pub(super) fn take_over(
     store: &Store,
     keys: &Keys<'_>,
     missing: Vec<Place>,
     kept: &Kept<'_>,
     progress: &dyn Progress,
-) -> Result<usize, RunError> {
-    let mut reused = 0;
+) -> Result<TakenOver, RunError> {
+    let mut taken = TakenOver::default();
     for place in missing {
         let unit = Unit {
             case: place.case,
@@ -294,6 +302,9 @@ pub(super) fn take_over(
         match store.finished(&unit)? {
             // It is made again, whole.
             Finished::Yes(_, metrics) if metrics.partial.is_some() => {}
+            Finished::Yes(_, metrics) if metrics.fidelity.as_ref().is_some_and(|f| !f.valid) => {
+                taken.not_valid += 1;
+            }
             Finished::Yes(files, metrics) => {
                 let made = Made {
                     metrics: *metrics,
@@ -301,13 +312,13 @@ pub(super) fn take_over(
                     wall_s: None,
                 };
                 kept.put(place, &made)?;
-                reused += 1;
+                taken.reused += 1;
             }
             Finished::No => {}
             Finished::Damaged(message) => progress.warn(&message),
         }
     }
-    Ok(reused)
+    Ok(taken)
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

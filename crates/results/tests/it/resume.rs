@@ -335,3 +335,40 @@ fn an_interrupt_keeps_what_is_finished() {
     run(&s, Some(fresh.path()), 1, false).unwrap();
     assert_same(&contents(fresh.path()), &contents(root.path()));
 }
+
+/// A machine that was late may have peace now: what does not count is made again, and it alone.
+#[test]
+fn what_was_not_valid_is_made_again() {
+    let late = |seeds: &'static [u64]| {
+        move |spec: &RunSpec| {
+            let mut outcome = fullpipe_sim::run(spec)?;
+            outcome.fidelity = Some(fullpipe_run::Fidelity {
+                unplanned_drops: u64::from(seeds.contains(&spec.seed)),
+                ..fullpipe_run::Fidelity::default()
+            });
+            Ok::<_, fullpipe_run::Violation>(outcome)
+        }
+    };
+    let s = scenario(MATRIX);
+    let first = s.seeds[0];
+    let late_once: &'static [u64] = Box::leak(Box::new([first]));
+    for earlier in [Earlier::Resumed, Earlier::Replaced] {
+        let root = tempfile::tempdir().unwrap();
+        let (ran, _) = run_in(&s, Some(root.path()), 1, false, &late(late_once)).unwrap();
+        assert!(ran.result.untrue().is_some());
+        assert_eq!((ran.made, ran.reused, ran.remade), (8, 0, 0));
+        let options = Options {
+            out: Some(root.path()),
+            earlier,
+            ..Options::default()
+        };
+        let again = run_on(&s, &options, &late(&[])).unwrap();
+        assert_eq!((again.made, again.reused, again.remade), (4, 4, 4));
+        assert_eq!(again.result.untrue(), None);
+        assert_eq!(again.counts(), "4 runs and 4 taken over");
+        let said = again.again().unwrap();
+        assert_eq!(said, "4 runs made again: they were not valid");
+        let last = run_on(&s, &options, &never).unwrap();
+        assert_eq!((last.made, last.reused, last.again()), (0, 8, None));
+    }
+}
