@@ -6,7 +6,7 @@ use fullpipe_cc::Controller as _;
 use fullpipe_flow::TraceSink;
 use fullpipe_net::session::client::SessionError;
 use fullpipe_run::{FlowSpec, RunSpec};
-use fullpipe_trace::{FlowMeta, Meta, Recording, Resolution, TraceError};
+use fullpipe_trace::{FlowMeta, Meta, Recording, Resolution, TRANSFER, TraceError};
 use fullpipe_units::Span;
 
 /// Begins the file that will be `path`.
@@ -17,7 +17,7 @@ pub(crate) fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionErr
     let meta = Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ground: "udp".to_owned(),
-        scenario: "send".to_owned(),
+        scenario: TRANSFER.to_owned(),
         case: 0,
         seed: spec.seed,
         flows: spec.flows.iter().map(flow).collect(),

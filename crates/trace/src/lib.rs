@@ -40,6 +40,26 @@ pub struct Meta {
     pub flows: Vec<FlowMeta>,
 }
 
+/// [`Meta::scenario`] of a transfer, which has none.
+pub const TRANSFER: &str = "send";
+
+impl Meta {
+    /// Whether it is of a run of a scenario. Other traces are of flows of a real host: of a
+    /// transfer, or of what was observed there.
+    pub fn is_of_a_run(&self) -> bool {
+        !self.scenario.is_empty() && self.scenario != TRANSFER
+    }
+
+    /// What the flows are of, for people: `early-loss, case 0, seed 1`, `send`, `host`.
+    pub fn title(&self) -> String {
+        match self.scenario.as_str() {
+            "" => self.ground.clone(),
+            TRANSFER => TRANSFER.to_owned(),
+            name => format!("{name}, case {}, seed {}", self.case, self.seed),
+        }
+    }
+}
+
 /// A flow of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowMeta {

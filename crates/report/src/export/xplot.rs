@@ -27,7 +27,11 @@ pub fn write_trace(
 ) -> io::Result<()> {
     let name = trace.meta.flows.get(flow).map_or("", |f| f.name.as_str());
     let (scenario, ground) = (&trace.meta.scenario, &trace.meta.ground);
-    let mut plot = Plot::begin(out, &format!("{name} of {scenario} ({ground})"))?;
+    let of = match scenario.as_str() {
+        "" => String::new(),
+        scenario => format!(" of {scenario}"),
+    };
+    let mut plot = Plot::begin(out, &format!("{name}{of} ({ground})"))?;
     let (mut una, mut nxt, mut window) = (Stairs::of(GREEN), Stairs::of(WHITE), Stairs::of(YELLOW));
     for kept in thin(trace, flow, every) {
         let row = kept.row;
@@ -260,5 +264,30 @@ mod tests {
         let mut out = Vec::new();
         write_trace(&mut out, &trace, 0, None).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    }
+
+    /// Flows that were observed are of no scenario.
+    #[test]
+    fn a_title_names_what_there_is() {
+        let mut trace = Trace {
+            meta: Meta {
+                ground: "host".to_owned(),
+                flows: vec![FlowMeta {
+                    name: "192.0.2.1:22 -> 192.0.2.7:5".to_owned(),
+                    ..FlowMeta::default()
+                }],
+                ..Meta::default()
+            },
+            ..Trace::default()
+        };
+        let title = |trace: &Trace| {
+            let mut out = Vec::new();
+            write_trace(&mut out, trace, 0, None).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            text.lines().nth(2).unwrap().to_owned()
+        };
+        assert_eq!(title(&trace), "192.0.2.1:22 -> 192.0.2.7:5 (host)");
+        trace.meta.scenario = "send".to_owned();
+        assert_eq!(title(&trace), "192.0.2.1:22 -> 192.0.2.7:5 of send (host)");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
 use fullpipe_cc::Phase;
 use fullpipe_flow::{Ack, Detector, Segment, TraceRow};
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::record::{Event, Frame, Lost, Metrics, PacketData, PacketHeader, Raw, ranges, record};
-use crate::capture::{IP_AND_TCP, endpoints};
+use crate::capture::IP_AND_TCP;
 
 /// The events of a flow while they are written.
 pub(super) struct Log<'a> {
@@ -91,10 +92,13 @@ impl Log<'_> {
     }
 
     /// The addresses are those of the packet captures.
-    pub(super) fn opening(&mut self, at: Time, index: usize) -> io::Result<()> {
-        let (from, to) = endpoints(index);
+    pub(super) fn opening(
+        &mut self,
+        at: Time,
+        (from, to): (SocketAddr, SocketAddr),
+    ) -> io::Result<()> {
         let data = json!({
-            "ip_version": "v4",
+            "ip_version": if from.is_ipv4() { "v4" } else { "v6" },
             "src_ip": from.ip().to_string(),
             "dst_ip": to.ip().to_string(),
             "src_port": from.port(),

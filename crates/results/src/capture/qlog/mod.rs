@@ -30,6 +30,7 @@ mod log;
 mod record;
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
 use fullpipe_cc::Phase;
 use fullpipe_flow::{Events, TraceRow};
@@ -38,8 +39,8 @@ use fullpipe_trace::{FlowMeta, Trace};
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
 
-use super::has_stamps;
 use super::thin::thin;
+use super::{endpoints, has_stamps};
 use log::Log;
 use record::record;
 
@@ -91,7 +92,7 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
         }
         states_until(&mut log, &is_due)?;
         if std::mem::take(&mut first) {
-            log.opening(row.at, subject.index)?;
+            log.opening(row.at, made_up(subject.index))?;
         }
         log.row(row)?;
     }
@@ -164,21 +165,39 @@ pub fn write_trace(
     let unknown = FlowMeta::default();
     let about = trace.meta.flows.get(flow).unwrap_or(&unknown);
     let m = &trace.meta;
-    let title = format!("{}, case {}, seed {}", m.scenario, m.case, m.seed);
+    // Of a real host's flows the name has the addresses, or nobody knows them.
+    let ends = match m.is_of_a_run() {
+        true => Some(made_up(flow)),
+        false => ends(&about.name),
+    };
     let description = format!(
         "flow {}, {}, ground {}, from a trace of fullpipe; the vocabulary is QUIC's",
         about.name, about.stack, m.ground
     );
-    record(out, &preamble(&title, &about.name, &description))?;
+    record(out, &preamble(&m.title(), &about.name, &description))?;
     let mut log = Log::new(out, about.mss, false);
     let mut told = Told::default();
     for (i, kept) in thin(trace, flow, every).iter().enumerate() {
-        if i == 0 {
-            log.opening(kept.row.time, flow)?;
+        if let Some(ends) = ends.filter(|_| i == 0) {
+            log.opening(kept.row.time, ends)?;
         }
         told.row(&mut log, &kept.row)?;
     }
     Ok(())
+}
+
+/// The ends of a flow of a run: hosts without addresses.
+fn made_up(flow: usize) -> (SocketAddr, SocketAddr) {
+    let (from, to) = endpoints(flow);
+    (from.into(), to.into())
+}
+
+/// The ends of a flow that was observed, `10.0.0.1:22 -> 192.0.2.7:50312`; a second one of this
+/// name has a number behind it.
+fn ends(name: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let (from, to) = name.split_once(" -> ")?;
+    let to = to.split_once(' ').map_or(to, |(to, _)| to);
+    Some((from.parse().ok()?, to.parse().ok()?))
 }
 
 /// What showed that a reduction was spurious, in the words of a trace.
@@ -501,6 +520,47 @@ mod tests {
             json!({ "min_rtt": 80.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
                 "bytes_in_flight": 14_480, "ssthresh": 28_960, "pacing_rate": 1_500_000 })
         );
+    }
+
+    /// Flows of a real host have their own addresses, or none; only a run has made-up ones.
+    #[test]
+    fn no_address_is_invented() {
+        let opened = |name: &str, scenario: &str| {
+            let trace = Trace {
+                meta: fullpipe_trace::Meta {
+                    ground: "host".to_owned(),
+                    scenario: scenario.to_owned(),
+                    flows: vec![FlowMeta {
+                        name: name.to_owned(),
+                        mss: 1448,
+                        ..FlowMeta::default()
+                    }],
+                    ..fullpipe_trace::Meta::default()
+                },
+                rows: vec![TraceRow::default()],
+                ..Trace::default()
+            };
+            let mut bytes = Vec::new();
+            write_trace(&mut bytes, &trace, 0, None).unwrap();
+            let text = String::from_utf8(bytes).unwrap();
+            let records = text.split('\u{1e}').skip(1);
+            let records: Vec<Value> = records.map(|r| serde_json::from_str(r).unwrap()).collect();
+            let title = records[0]["title"].as_str().unwrap().to_owned();
+            let is_it = |e: &&Value| e["name"] == "connectivity:connection_started";
+            (title, records.iter().find(is_it).map(|e| e["data"].clone()))
+        };
+        let v4 = json!({ "ip_version": "v4", "src_ip": "192.0.2.1", "dst_ip": "198.51.100.7",
+            "src_port": 22, "dst_port": 50_312 });
+        let observed = opened("192.0.2.1:22 -> 198.51.100.7:50312 (2)", "");
+        assert_eq!(observed, ("host".to_owned(), Some(v4)));
+        let (_, v6) = opened("[2001:db8::1]:22 -> [2001:db8::2]:5", "");
+        assert_eq!(v6.as_ref().unwrap()["ip_version"], "v6");
+        assert_eq!(v6.unwrap()["src_ip"], "2001:db8::1");
+        let sent = opened("main", fullpipe_trace::TRANSFER);
+        assert_eq!(sent, ("send".to_owned(), None));
+        let (title, of_a_run) = opened("main", "early-loss");
+        assert_eq!(title, "early-loss, case 0, seed 0");
+        assert_eq!(of_a_run.unwrap()["src_ip"], "10.0.0.1");
     }
 
     /// What qvis 0.1 asks of a file (its `QlogLoaderV2` and `ParserPreSpec03`): version and format
