@@ -81,7 +81,10 @@ pub enum TraceError {
     /// The system refuses.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The file is no Parquet file, or a damaged one.
+    /// Another program's file, most likely.
+    #[error("not a trace of fullpipe, which is Parquet: qlog, pcap and text are not read")]
+    NotParquet,
+    /// The file is a damaged Parquet file.
     #[error("not a whole Parquet file: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
     /// It is one, but no trace of a version that this program reads.

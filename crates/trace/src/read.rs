@@ -28,6 +28,9 @@ pub struct Trace {
     pub variables: Vec<(String, Vec<f64>)>,
 }
 
+/// What a Parquet file begins with.
+const MAGIC: &[u8] = b"PAR1";
+
 impl Trace {
     /// Reads a file.
     ///
@@ -42,6 +45,9 @@ impl Trace {
     /// # Errors
     /// If they are damaged or no trace.
     pub fn parse(bytes: Vec<u8>) -> Result<Trace, TraceError> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(TraceError::NotParquet);
+        }
         let reader = SerializedFileReader::new(Bytes::from(bytes))?;
         let file = reader.metadata().file_metadata();
         let (meta, missed) = meta(file.key_value_metadata().map_or(&[], Vec::as_slice))?;

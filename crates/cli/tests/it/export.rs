@@ -166,10 +166,16 @@ fn what_is_not_there_is_said() {
         "there are: main, second",
     );
     refused(&["r", "--to", "csv", "--case", "7"], "case 0 seed 1");
-    refused(&["lossy.toml", "--to", "csv"], "not a whole Parquet file");
+    refused(
+        &["lossy.toml", "--to", "csv"],
+        "not a trace of fullpipe, which is Parquet: qlog, pcap and text are not read",
+    );
     refused(&["r/runs.parquet", "--to", "csv"], "no trace");
     let tcp_info = ["r", "--to", "csv", "--tcp-info"];
     refused(&tcp_info, "runs on ground `kernel` have them");
     refused(&[&["r/runs.parquet"], &tcp_info[1..]].concat(), "times");
-    refused(&["nowhere", "--to", "csv"], "nowhere");
+    refused(
+        &["nowhere", "--to", "csv"],
+        "`nowhere`: no such file or directory",
+    );
 }

@@ -75,7 +75,13 @@ pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(),
     if wanted.tcp_info {
         return export_tcp_info(source, wanted, out);
     }
-    let (trace, capture) = if source.is_dir() || !source.exists() {
+    if !source.exists() {
+        return Err(ExportError::Missing(format!(
+            "`{}`: no such file or directory",
+            source.display()
+        )));
+    }
+    let (trace, capture) = if source.is_dir() {
         of_result(&ResultDir::open(source)?, wanted)?
     } else {
         let trace = Trace::open(source).map_err(|e| ExportError::Trace {
