@@ -10,7 +10,7 @@ use fullpipe_cc::law::aimd::Aimd;
 use fullpipe_cc::law::highspeed::{Form, HighSpeed};
 use fullpipe_cc::params::Params as Given;
 use fullpipe_cc::registry::{Component, Registered, entries, nearest};
-use fullpipe_cc::{InitialSending, Kind, StackSpec};
+use fullpipe_cc::{InitialSending, Kind, StackError, StackSpec};
 use fullpipe_units::Span;
 
 use crate::compiled::{
@@ -72,6 +72,22 @@ pub fn lower(stack: &StackSpec, facts: &Facts) -> Result<Lowered, Vec<Refusal>> 
 /// What to write for a name that no part of a stack has: among those that a path can have, which
 /// are not all.
 pub fn instead_of(name: &str) -> String {
+    let known = can_have();
+    let (near, is_slip) = match StackSpec::parse(name) {
+        Err(StackError::Absent { nearest, .. }) => (nearest, false),
+        _ => (nearest(name, entries().map(|entry| entry.name)), true),
+    };
+    let first = match near {
+        Some("bbr") => "write kernel = \"bbr\" for the kernel's own BBR; ".to_owned(),
+        Some(near) if is_slip && known.contains(&near) => format!("did you mean `{near}`? "),
+        _ if !is_slip => "`kernel` names a module that the kernel has; ".to_owned(),
+        _ => String::new(),
+    };
+    format!("{first}a path can have: {}", known.join(", "))
+}
+
+/// Names that a path can have as parts of its stack.
+fn can_have() -> Vec<&'static str> {
     let facts = Facts {
         rtt: Some(Span::from_millis(100)),
         reach: Some(1000.0),
@@ -84,16 +100,8 @@ pub fn instead_of(name: &str) -> String {
         };
         StackSpec::parse(&stack).is_ok_and(|stack| lower(&stack, &facts).is_ok())
     };
-    let all: Vec<Registered> = entries().collect();
-    let known = all.iter().filter(|entry| can_be(entry));
-    let known: Vec<&str> = known.map(|entry| entry.name).collect();
-    let near = nearest(name, all.iter().map(|entry| entry.name));
-    let first = match near {
-        Some("bbr") => "write kernel = \"bbr\" for the kernel's own BBR; ".to_owned(),
-        Some(near) if known.contains(&near) => format!("did you mean `{near}`? "),
-        _ => String::new(),
-    };
-    format!("{first}a path can have: {}", known.join(", "))
+    let known = entries().filter(|entry| can_be(entry));
+    known.map(|entry| entry.name).collect()
 }
 
 /// A module of the kernel, by the kernel's name.

@@ -43,7 +43,10 @@ pub fn policy(texts: &[Source], measured: &Measurements) -> Result<Policy, Diagn
     let mut findings = std::mem::take(&mut reader.findings);
     for fault in &mut findings.faults {
         let unknown = fault.message.strip_prefix("unknown stack component `");
-        if let Some(name) = unknown.and_then(|rest| rest.strip_suffix('`')) {
+        let unknown = unknown.and_then(|rest| rest.strip_suffix('`'));
+        let absent = fault.message.strip_suffix("` is not in this version");
+        let absent = absent.and_then(|name| name.strip_prefix('`'));
+        if let Some(name) = unknown.or(absent) {
             fault.hint = Some(laws::instead_of(name));
         }
     }

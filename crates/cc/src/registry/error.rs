@@ -35,6 +35,16 @@ pub enum StackError {
         /// Every known name.
         known: Vec<&'static str>,
     },
+    /// A law or start-up that is well known and not here.
+    #[error("`{name}` is not in this version")]
+    Absent {
+        /// Name as written in the spelling.
+        name: String,
+        /// Stack that is nearest to it; none where nothing is.
+        nearest: Option<&'static str>,
+        /// What the two have in common and what they have not, or why none is near.
+        why: &'static str,
+    },
     /// No such parameter.
     #[error("`{component}` has no parameter `{name}`")]
     UnknownParam {
@@ -118,6 +128,10 @@ impl StackError {
             StackError::UnknownName { nearest, known, .. } => Some(match nearest {
                 Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
                 None => format!("known: {}", known.join(", ")),
+            }),
+            StackError::Absent { nearest, why, .. } => Some(match nearest {
+                Some(nearest) => format!("the closest that is here is `{nearest}`: {why}"),
+                None => (*why).to_owned(),
             }),
             StackError::UnknownParam {
                 known, component, ..

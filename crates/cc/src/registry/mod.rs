@@ -5,6 +5,7 @@
 //! law first: `reno`, `highspeed(low_window=31)+limited(max_ssthresh=100)`, `cubic+hystart++`,
 //! `reno+spread(t_max=4ms,iw=10)`.
 
+mod absent;
 mod change;
 mod error;
 #[cfg(feature = "guests")]
@@ -192,26 +193,27 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, k)| k)
 }
 
-/// Laws that others have and this registry has not: they are no slips of what is here.
-const ELSEWHERE: [&str; 10] = [
-    "cdg", "compound", "copa", "dctcp", "nv", "pcc", "prague", "remy", "sprout", "vivace",
-];
-
 fn find(name: &str) -> Result<Registered, StackError> {
-    entries()
-        .find(|e| e.answers_to(name))
-        .ok_or_else(|| StackError::UnknownName {
-            name: name.to_owned(),
-            nearest: match ELSEWHERE.contains(&name.to_lowercase().as_str()) {
-                true => None,
-                false => nearest(
-                    name,
-                    entries().flat_map(|e| iter::once(e.name).chain(e.aliases.iter().copied())),
-                )
-                // By the name that is in the list of those known.
-                .and_then(|near| entries().find(|e| e.answers_to(near)))
-                .map(|e| e.name),
-            },
+    if let Some(entry) = entries().find(|e| e.answers_to(name)) {
+        return Ok(entry);
+    }
+    let name = name.to_owned();
+    Err(match absent::find(&name) {
+        Some(absent) => StackError::Absent {
+            name,
+            nearest: absent.nearest,
+            why: absent.why,
+        },
+        None => StackError::UnknownName {
+            nearest: nearest(
+                &name,
+                entries().flat_map(|e| iter::once(e.name).chain(e.aliases.iter().copied())),
+            )
+            // By the name that is in the list of those known.
+            .and_then(|near| entries().find(|e| e.answers_to(near)))
+            .map(|e| e.name),
             known: entries().map(|e| e.name).collect(),
-        })
+            name,
+        },
+    })
 }

@@ -636,7 +636,7 @@ const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_bbr.c";
 /// `bbr-linux`.
 pub const BBR_LINUX: Entry<Bbr> = Entry {
     name: "bbr-linux",
-    aliases: &["bbr1", "bbr1-linux"],
+    aliases: &["bbr1", "bbrv1", "bbr1-linux"],
     about: "BBR version 1 to the integer: paces at the largest delivery rate of ten rounds, with a \
         window of two bandwidth-delay products",
     source: SOURCE,

@@ -377,7 +377,7 @@ impl Controller for Bbr {
 /// `bbr`.
 pub const BBR: Entry<Bbr> = Entry {
     name: "bbr",
-    aliases: &["bbr3"],
+    aliases: &["bbr3", "bbrv3"],
     about: "BBR version 3: paces at the bandwidth that two probing cycles found, bounded by what \
         losses showed",
     source: "draft-ietf-ccwg-bbr of 2026-08-03",
