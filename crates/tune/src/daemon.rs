@@ -29,6 +29,7 @@ use crate::journal::{Journal, JournalError};
 use crate::kernel::{Kernel, KernelError, Seen};
 use crate::layout::Listing;
 use crate::metrics;
+use crate::names;
 use crate::namespaces::Scope;
 use crate::plan;
 use crate::probing::{self, Probed, Probing};
@@ -802,25 +803,33 @@ fn arm(name: &str, courses: &[&Course]) -> Value {
     })
 }
 
-/// Whether the kernel has an algorithm whose name begins so: it has as long as a flow runs it.
-fn has_names(prefix: &str) -> bool {
-    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
-    there
-        .split_whitespace()
-        .any(|name| name.starts_with(prefix))
+/// What was given back, and what is not ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reverted {
+    /// A line for each flow and queue.
+    pub lines: Vec<String>,
+    /// Prefixes of other tuners, which run or have left flows with algorithms of theirs.
+    pub others: BTreeSet<String>,
 }
 
 /// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours, and
-/// those of its journal; queues of interfaces. What was changed since is left alone. Returns a line
-/// for each.
+/// those of its journal; queues of interfaces. What was changed since is left alone.
 ///
 /// # Errors
 /// A daemon runs, or the kernel refuses.
-pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, DaemonError> {
-    // No daemon was here, or its folder is gone: whether flows have names of ours is looked at
-    // before one is made.
-    if !state.exists() && !has_names(prefix) {
-        return Ok(Vec::new());
+pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Reverted, DaemonError> {
+    // The kernel has a name as long as a flow runs it. No daemon was here, or its folder is gone:
+    // whether flows have names of ours is looked at before one is made.
+    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
+    if !state.exists()
+        && !there
+            .split_whitespace()
+            .any(|name| name.starts_with(prefix))
+    {
+        return Ok(Reverted {
+            others: names::of_others(prefix, there.split_whitespace()),
+            ..Reverted::default()
+        });
     }
     let _lock = lock(state, DYING)?;
     let queues = state.join(QUEUES);
@@ -834,6 +843,9 @@ pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Vec<String>, D
         register: false,
     })?;
     let seen = bpf.flows(&[])?;
+    // Those of the journal are given back whatever their names.
+    let left = seen.iter().filter(|s| !journal.knows(s.key()));
+    let others = names::of_others(prefix, left.map(|s| s.listing.algorithm.as_str()));
     lines.extend(give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?);
-    Ok(lines)
+    Ok(Reverted { lines, others })
 }

@@ -16,6 +16,7 @@
 //! - [`metrics`]: what it did, for Prometheus.
 //! - [`kernel`], [`bpf`], [`namespaces`], [`groups`], [`sockets`]: the kernel side, behind one
 //!   trait.
+//! - [`names`]: what algorithms are called.
 //! - [`laws`]: the same programs for runs on the running kernel.
 //! - [`trial`]: what of it this host can do.
 //! - [`watch`]: a record of every ACK of chosen flows.
@@ -42,6 +43,7 @@ pub mod kernel;
 pub mod laws;
 pub mod layout;
 pub mod metrics;
+pub mod names;
 pub mod namespaces;
 pub mod plan;
 pub mod probing;

@@ -267,7 +267,7 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
     }
     assert_eq!(eye.algorithms(), [format!("{}aimd", prefix())]);
     let scope = Scope::Some(vec![ground.near()]);
-    let lines = daemon::revert(&state, &prefix(), scope).unwrap();
+    let lines = daemon::revert(&state, &prefix(), scope).unwrap().lines;
     assert!(
         lines.len() == 1 && lines[0].ends_with(": reno again"),
         "{lines:?}"
@@ -559,7 +559,7 @@ fn without_the_daemon_flows_on_algorithms_of_the_kernel_have_back_what_they_had(
     daemon.child.wait().unwrap();
     until(&mut eye, Duration::from_secs(20), &["reno", &aimd]);
     let scope = Scope::Some(vec![ground.near()]);
-    let lines = daemon::revert(&state, &prefix(), scope).unwrap();
+    let lines = daemon::revert(&state, &prefix(), scope).unwrap().lines;
     assert_eq!(lines.len(), 1, "{lines:?}");
     until(&mut eye, Duration::ZERO, &["reno", "reno"]);
     assert!(eye.gets_on(), "a flow stalls");
@@ -586,7 +586,7 @@ fn revert_gives_new_flows_back_what_their_programs_had_chosen() {
     std::thread::sleep(Duration::from_millis(1500));
     until(&mut eye, Duration::ZERO, &[&cubic, &aimd]);
     let scope = Scope::Some(vec![ground.near()]);
-    let lines = daemon::revert(&state, &prefix(), scope).unwrap();
+    let lines = daemon::revert(&state, &prefix(), scope).unwrap().lines;
     assert_eq!(lines.len(), 2, "{lines:?}");
     until(&mut eye, Duration::ZERO, &["reno", "bbr"]);
 }

@@ -17,7 +17,7 @@ use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_policy::{Policy, Source, of_a_path};
 use fullpipe_tune::control::ask;
-use fullpipe_tune::daemon::{self, Config, DaemonError, JOURNAL, SOCKET};
+use fullpipe_tune::daemon::{self, Config, DaemonError, JOURNAL, Reverted, SOCKET};
 use fullpipe_tune::groups;
 use fullpipe_tune::guard;
 use fullpipe_tune::journal::Journal;
@@ -156,16 +156,28 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         }
         TunerVerb::Revert(args) => {
             let reverted = daemon::revert(&args.state.state, &args.prefix, scope(args));
-            let lines = reverted.map_err(failure)?;
+            let Reverted { lines, others } = reverted.map_err(failure)?;
             if lines.is_empty() {
                 output::say("nothing to take back");
             }
             for line in lines {
                 output::data(&format!("{line}\n"))?;
             }
+            for other in others {
+                output::say(&of_another(&other, &args.prefix));
+            }
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What `revert` says of algorithms that another prefix takes back.
+fn of_another(other: &str, prefix: &str) -> String {
+    format!(
+        "flows have algorithms `{other}...` of a tuner with another prefix than `{prefix}`: unless it \
+         still runs, `fullpipe tune revert --prefix {other}` takes them back (and `--state DIR`, if it \
+         had one)"
+    )
 }
 
 /// Refuses keys of a path, which `set` cannot change: they are the file's.
