@@ -39,6 +39,7 @@ pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
 pub use range::{Range, Ranges};
 pub use rows::Rows;
+use stored::as_it_is;
 pub(crate) use stored::has_threshold;
 pub use style::Style;
 
@@ -55,9 +56,12 @@ pub fn write(scenario: &Scenario, result: &ResultDir) -> Result<Written, FigureE
         .enumerate()
         .collect();
     let about = scenario.about.trim_start().lines().next();
+    let path = result.manifest().peer.as_deref().map(as_it_is);
+    let about = about.filter(|about| !about.is_empty()).map(str::to_owned);
+    let subtitle: Vec<String> = about.into_iter().chain(path).collect();
     folder::draw_all(
         &result.path().join(FIGURES),
-        (&scenario.name, about.unwrap_or_default()),
+        (&scenario.name, &subtitle.join("; ")),
         &cases,
         |i| Ok(Figure::of(scenario, result, i)?),
     )

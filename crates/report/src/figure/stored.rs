@@ -163,7 +163,7 @@ fn subtitle(scenario: &Scenario, case: &Case, peer: Option<&str>) -> String {
     };
     let mut parts: Vec<String> = own.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     if let Some(peer) = peer {
-        parts.push(format!("the network to {peer}, as it is"));
+        parts.push(as_it_is(peer));
     } else if let [flow] = case.flows.as_slice() {
         parts.push(format!(
             "path {}, {} round trip",
@@ -174,6 +174,11 @@ fn subtitle(scenario: &Scenario, case: &Case, peer: Option<&str>) -> String {
         parts.push(format!("seed {seed}, one of {}", scenario.seeds.len()));
     }
     parts.join("; ")
+}
+
+/// Whose the path was, where it was not the scenario's.
+pub(super) fn as_it_is(peer: &str) -> String {
+    format!("the network to {peer}, as it is")
 }
 
 fn window_unit(flows: &[FlowGroup]) -> String {

@@ -14,6 +14,7 @@ use fullpipe_results::result::{
 use fullpipe_results::store::ResultDir;
 
 use super::{Asked, AskedError, Taken};
+use crate::figure::as_it_is;
 use crate::page::File;
 use crate::page::axes::{axes, quantity};
 use crate::page::data::Axis;
@@ -282,11 +283,10 @@ impl<'a> View<'a> {
 
     /// What all cases have in common, in words.
     pub fn subtitle(&self) -> String {
-        let about = self.result.scenario.clone();
-        match self.result.partial() {
-            Some(why) => format!("{about}; PARTIAL: {why}"),
-            None => about,
-        }
+        let peer = self.dir.manifest().peer.as_deref();
+        let why = self.result.partial().map(|why| format!("PARTIAL: {why}"));
+        let parts = [Some(self.result.scenario.clone()), peer.map(as_it_is), why];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
     /// A metric of a case, of the flow, traffic or link that is asked for.

@@ -41,7 +41,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     }
     Ok(Drawn {
         drawing: Drawing::Windows {
-            title: view.result.scenario.clone(),
+            title: view.subtitle(),
             subtitle: String::new(),
             figures,
         },
@@ -58,7 +58,7 @@ fn figure(
     scenario: Option<&Scenario>,
 ) -> Result<Figure, AskedError> {
     let mut figure = Figure {
-        title: view.result.scenario.clone(),
+        title: view.subtitle(),
         subtitle: part.title.clone(),
         window_unit: "segments".to_owned(),
         ..Figure::default()
