@@ -7,6 +7,8 @@ use fullpipe_report::figure::FigureError;
 use fullpipe_results::run::RunError;
 use fullpipe_results::store::StoreError;
 
+use crate::one_path;
+
 /// Exit statuses; `docs/cli.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -123,6 +125,7 @@ pub fn usage(error: &clap::Error) -> Exit {
             let others = [
                 "as a value, use",
                 "a similar argument exists",
+                "a similar value exists",
                 "a similar subcommand exists",
                 "some similar subcommands exist",
             ];
@@ -158,6 +161,11 @@ fn habit(error: &clap::Error) -> Option<String> {
         return Some(format!(
             "`--listen '[::]:{port}'`: every address of this host, port {port}"
         ));
+    }
+    if let (ErrorKind::InvalidValue, "send") = (error.kind(), command)
+        && named(ContextKind::InvalidArg).is_some_and(|arg| arg.starts_with("--test"))
+    {
+        return one_path::no_test(named(ContextKind::InvalidValue)?);
     }
     let spelling = match (error.kind(), command) {
         (

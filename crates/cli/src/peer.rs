@@ -33,41 +33,6 @@ pub fn way(server: &Server, flags: &PeerFlags) -> Result<Way, Failure> {
     Ok(way.with_known(known.map(KnownServers::new), output::say))
 }
 
-/// Refuses settings of a path, or of a host's interface, that is made where the path is ours and
-/// not between two hosts. `of_path`: keys of `[path]` that say something there.
-///
-/// # Errors
-/// There is one; the message names it.
-pub fn honoured(set: &[(String, String)], of_path: &[&str], host: &str) -> Result<(), Failure> {
-    let made = |key: &str| {
-        let parts: Vec<&str> = key.split('.').collect();
-        match parts.as_slice() {
-            ["path", own, ..] => !of_path.contains(own),
-            ["link" | "route", ..] => true,
-            ["flow" | "traffic", _, own, ..] | [own] => OF_A_MADE_PATH.contains(own),
-            _ => false,
-        }
-    };
-    let Some((key, _)) = set.iter().find(|(key, _)| made(key)) else {
-        return Ok(());
-    };
-    let message = format!("--set {key}: the path is the network to {host}, as it is");
-    let known: Vec<String> = of_path.iter().map(|key| format!("path.{key}")).collect();
-    Err(Failure::new(Exit::Usage, message)
-        .hint(format!("of a path there are {}", known.join(", ")))
-        .hint("`fullpipe emulate` makes one between two programs, `run --ground udp` for a run"))
-}
-
-/// Keys of a flow that become links, or are about them: delay and the interface of its host.
-const OF_A_MADE_PATH: [&str; 6] = [
-    "rtt",
-    "rtt_spread",
-    "nic_rate",
-    "txqueuelen",
-    "sendstall",
-    "host",
-];
-
 /// The shared key: of a file, of the environment, or none.
 fn key(file: Option<&Path>) -> Result<Key, Failure> {
     let key = match (file, std::env::var(VARIABLE)) {

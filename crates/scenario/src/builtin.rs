@@ -37,7 +37,7 @@ pub fn find(name: &str) -> Option<&'static str> {
 }
 
 /// The closest name.
-pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
+pub fn nearest_name(name: &str) -> Option<&'static str> {
     nearest(name, BUILT_IN.iter().map(|(known, _)| *known))
 }
 

@@ -35,6 +35,7 @@ pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use differing::differing_keys;
 pub use load::{Loaded, load, text};
+pub use matrix::EDIT_THE_FILE;
 pub use places::Places;
 pub use point::Point;
 pub use scenario::{
@@ -88,6 +89,15 @@ impl Scenario {
     pub fn reference() -> String {
         reference::markdown()
     }
+}
+
+/// Every key of every section of a file, as it heads a table there (`[path]`, `[[flow]]`; nothing
+/// for the top), each with a value as it would be written.
+pub fn every_key() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    keys::SECTIONS.iter().flat_map(|(section, keys)| {
+        let of = |key: &value::Key| (*section, key.name, key.example);
+        keys.iter().map(of).collect::<Vec<_>>()
+    })
 }
 
 /// The keys of `[[flow]]`, each with a value as it would be written in a file.

@@ -16,7 +16,7 @@ mod parse;
 mod probe;
 mod results;
 mod run;
-mod send;
+pub mod send;
 mod serve;
 mod set;
 mod sweep;

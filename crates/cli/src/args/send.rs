@@ -73,8 +73,9 @@ pub struct Send {
     #[arg(long, short, value_name = "WINDOW")]
     pub window: Option<String>,
 
-    /// Set any key that a [[flow]] of a scenario has, as `delayed_ack=false`, or another key with
-    /// its table, as `path.mtu=9000`; may be repeated
+    /// Set a key that a [[flow]] of a scenario has, as `delayed_ack=false`, or another key with its
+    /// table, as `path.mtu=9000`; what is the network's or the host's own is refused; may be
+    /// repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
@@ -272,8 +273,10 @@ Send to, or receive from, a host that runs `fullpipe serve`.
 
 With one argument data goes from memory to memory, for a time or up to a size, over fullpipe's own \
 transport (UDP); `fullpipe run --ground kernel --peer HOST` measures the kernels' TCP. The result has \
-the form of `run`: the same metrics under the same names and, with `--out`, the same directory. Every key \
-of a scenario's [[flow]] can be set. On a terminal a line shows the progress; `--format ndjson` \
+the form of `run`: the same metrics under the same names and, with `--out`, the same directory. Any key \
+of a scenario's [[flow]] can be set but those of what is not fullpipe's: of the path (`rtt`, \
+`rtt_spread`), of the host's interface (`nic_rate`, `txqueuelen`, `host`, `sendstall`, `tsq`) and of \
+headers (`tcp_options`). On a terminal a line shows the progress; `--format ndjson` \
 prints an object per interval, then the result. The path is not fullpipe's, and the hosts are part \
 of what is measured: a result whose test bed is NOT VALID says so and ends with exit code 0.
 

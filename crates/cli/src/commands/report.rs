@@ -1,6 +1,5 @@
 //! `fullpipe report`, and the line that says where a report is.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 
 use fullpipe_report::page::{self, Study, Written};
@@ -26,16 +25,18 @@ pub fn of_all(dir: &Path, study: &Study) -> Result<String, Failure> {
     Ok(line(&page::write_study(dir, study)?))
 }
 
-/// Says to whoever looks at a table that it need not be all; programs and logs are told nothing.
+/// Says of a table that nothing else is left of it, wherever it goes: what reads the other formats
+/// keeps them itself.
 pub fn offer(args: &Run) {
-    if let Some(line) = offered(args, std::io::stderr().is_terminal()) {
+    if let Some(line) = offered(args) {
         output::say(line);
     }
 }
 
-fn offered(args: &Run, is_terminal: bool) -> Option<&'static str> {
-    let is_table = args.format == Format::Table && args.out.is_none();
-    (is_table && is_terminal && !args.quiet)
+fn offered(args: &Run) -> Option<&'static str> {
+    let kept = args.out.is_some() || args.junit.is_some() || args.markdown.is_some();
+    let is_table = args.format == Format::Table;
+    (is_table && !kept && !args.quiet)
         .then_some("kept nothing: `--out DIR` writes the report, figures and every number")
 }
 
@@ -57,18 +58,23 @@ mod tests {
     use crate::args::{Args, Command};
 
     #[test]
-    fn only_a_table_that_somebody_looks_at_is_offered_more() {
-        let offered = |flags: &[&str], is_terminal: bool| {
+    fn a_table_that_is_all_says_so() {
+        let offered = |flags: &[&str]| {
             let line = [&["fullpipe", "run", "first-run"], flags].concat();
             match Args::parse_from(line).command {
-                Command::Run(run) => offered(&run, is_terminal).is_some(),
+                Command::Run(run) => offered(&run).is_some(),
                 other => panic!("{other:?}"),
             }
         };
-        assert!(offered(&[], true));
-        assert!(!offered(&[], false));
-        for flags in [&["--out", "r"][..], &["--format", "csv"], &["-q"]] {
-            assert!(!offered(flags, true), "{flags:?}");
+        assert!(offered(&[]));
+        for flags in [
+            &["--out", "r"][..],
+            &["--junit", "r.xml"],
+            &["--markdown", "r.md"],
+            &["--format", "csv"],
+            &["-q"],
+        ] {
+            assert!(!offered(flags), "{flags:?}");
         }
     }
 }

@@ -15,9 +15,8 @@ use fullpipe_results::capture::Captures;
 use fullpipe_results::result::{CaseLine, RunResult};
 use fullpipe_results::run::{CaseSink, Keep, Options, Ran, RunError, Taken, run_on};
 use fullpipe_results::store::{Earlier, ResultDir};
-use fullpipe_run::{Ground, LinkSpec, Loss};
+use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
-use fullpipe_units::Span;
 
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
@@ -26,12 +25,12 @@ use crate::exit::{Exit, Failure};
 use crate::live::{dashboard, prometheus};
 use crate::progress::{Progress, clock};
 use crate::table::number;
-use crate::{commands, ground, output, peer, view};
+use crate::{commands, foreign, ground, output, view};
 
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
     if let Some(host) = &args.peer {
-        peer::honoured(&args.set, &["mtu", "rate", "rtt"], host)?;
+        foreign::honoured(&args.set, foreign::RUN, host)?;
     }
     let live = Arc::new(Live::default());
     let ground = ground::find(args, &live, &INTERRUPT)?;
@@ -44,12 +43,13 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         world: Vec::new(),
     };
     if let Some(file) = &args.policy {
-        let (plain, _) = load(&args.scenarios, &overrides)?;
+        let (plain, _) = read(&args.scenarios, &overrides)?;
         let mut set = commands::tune::flow_settings(file, &plain)?;
         set.extend(overrides.set);
         overrides.set = set;
     }
-    let (scenarios, studies) = load(&args.scenarios, &overrides)?;
+    let (scenarios, studies) = read(&args.scenarios, &overrides)?;
+    warn(&scenarios, &overrides, args.peer.is_some());
     let directories = directories(args, &scenarios, &studies)?;
     writable(args)?;
     listen_for_interrupts(RUNS_FINISH)?;
@@ -181,11 +181,29 @@ fn together(scenarios: &[Scenario], studies: &[Study]) -> page::Study {
     }
 }
 
-/// Every scenario is read before the first one runs; a study is its scenarios.
+/// Every scenario is read before the first one runs; a study is its scenarios. What is strange is
+/// warned of.
 pub fn load(
     names: &[String],
     overrides: &Overrides,
 ) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
+    let read = read(names, overrides)?;
+    warn(&read.0, overrides, false);
+    Ok(read)
+}
+
+/// Warns of what is strange in scenarios; `elsewhere`: over a path that is not theirs.
+fn warn(scenarios: &[Scenario], overrides: &Overrides, elsewhere: bool) {
+    let warnings = scenarios.iter().flat_map(|s| &s.warnings);
+    for warning in warnings.filter(|w| !elsewhere || foreign::holds(w)) {
+        output::warning(&warning.to_string());
+    }
+    if overrides.quick && !scenarios.iter().any(|s| s.has_quick) {
+        output::warning("--quick changes nothing: there is no [quick] in what is run");
+    }
+}
+
+fn read(names: &[String], overrides: &Overrides) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
     if names.iter().filter(|name| *name == "-").count() > 1 {
         let message = "`-` stands twice: standard input is read once";
         return Err(Failure::new(Exit::Usage, message).hint("name it once"));
@@ -216,12 +234,6 @@ pub fn load(
     if wrong {
         // The diagnostics have said it all.
         return Err(Failure::new(Exit::Usage, ""));
-    }
-    for warning in scenarios.iter().flat_map(|s| &s.warnings) {
-        output::warning(&warning.to_string());
-    }
-    if overrides.quick && !scenarios.iter().any(|s| s.has_quick) {
-        output::warning("--quick changes nothing: there is no [quick] in what is run");
     }
     Ok((scenarios, studies))
 }
@@ -305,7 +317,7 @@ fn one(
         output::say(&real_time(scenario, ground));
     }
     if let (Some(peer), false) = (ground.peer(), args.quiet) {
-        let notes = not_ours(scenario, peer);
+        let notes = foreign::notes(scenario, peer);
         notes.iter().for_each(|note| output::warning(note));
     }
     output::detail(|| {
@@ -519,68 +531,6 @@ fn watchable(args: &Run, ground: &dyn Ground) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a scenario says of a path that is the one to `peer`: it makes or varies what is not ours,
-/// or expects what nobody sees.
-fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
-    let path = format!("the path is the network to {peer}");
-    let mut notes = Vec::new();
-    let keys = scenario
-        .cases
-        .iter()
-        .flat_map(|c| c.json_params().map(|(k, _)| k));
-    for key in keys {
-        if SIZE_OF_A_BDP.contains(&key) {
-            notes.push(format!(
-                "{path}: `{key}` is only what 1BDP means, cases have its label"
-            ));
-        } else if key.starts_with("link.") || key.starts_with("path.") && key != "path.mtu" {
-            notes.push(format!(
-                "{path}: `{key}` has no effect, cases differ by chance"
-            ));
-        }
-    }
-    let links = scenario.cases.iter().flat_map(|c| c.run_spec(0).links);
-    for what in links.flat_map(|link| disturbances(&link)) {
-        notes.push(format!(
-            "{path}: what the scenario says of {what} is not made there"
-        ));
-    }
-    for e in scenario.expectations.iter().filter(|e| e.link.is_some()) {
-        notes.push(format!(
-            "{path}: its links cannot be observed, so the expectation about `{}` cannot hold",
-            e.metric
-        ));
-    }
-    let mut said = Vec::new();
-    notes.retain(|note| {
-        !said.contains(note) && {
-            said.push(note.clone());
-            true
-        }
-    });
-    notes
-}
-
-/// What a link does beside carrying packets at its rate.
-fn disturbances(link: &LinkSpec) -> Vec<&'static str> {
-    let all = [
-        (link.loss != Loss::None, "loss"),
-        (link.jitter > Span::ZERO, "jitter"),
-        (link.reorder.is_some(), "reordering"),
-        (link.policer.is_some(), "a policer"),
-        (link.trace.is_some(), "a trace"),
-        (!link.schedule.is_empty(), "changes over time"),
-        (link.name.starts_with("nic-"), "the interface of a host"),
-    ];
-    all.into_iter()
-        .filter(|(is, _)| *is)
-        .map(|(_, what)| what)
-        .collect()
-}
-
-/// Keys of `[path]` that say what a BDP is where the path is not ours.
-const SIZE_OF_A_BDP: [&str; 2] = ["path.rate", "path.rtt"];
-
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.
 fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
     let mut line = format!("{}: {}", scenario.name, ran.counts());
@@ -651,10 +601,12 @@ fn headed_table(scenario: &Scenario, result: &RunResult, peer: Option<&str>) -> 
     let brought = brought_text(&result.brought);
     let brought = brought.map_or(String::new(), |brought| format!("{brought}\n"));
     // Labels of cases look like what a path was.
-    let notes = peer.map_or_else(Vec::new, |peer| not_ours(scenario, peer));
+    let notes = peer.map_or_else(Vec::new, |peer| foreign::notes(scenario, peer));
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+    let bursts = view::bursts(scenario, result);
+    let bursts = bursts.map_or(String::new(), |bursts| format!("{bursts}\n"));
     format!(
-        "{name}{colon}{about}\n{cases}, {seeds}{ground}\n{brought}{notes}\n{}",
+        "{name}{colon}{about}\n{cases}, {seeds}{ground}\n{brought}{notes}\n{}{bursts}",
         view::table(result)
     )
 }

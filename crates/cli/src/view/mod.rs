@@ -1,6 +1,7 @@
 //! A result as a table for people ([`table`]), as one case per line ([`ndjson`]), as rows
 //! ([`csv`]), and as what continuous integration shows ([`junit`], [`markdown`]).
 
+mod bursts;
 mod column;
 mod expectations;
 mod falsification;
@@ -20,6 +21,7 @@ use fullpipe_results::label;
 use fullpipe_results::result::{CaseLine, CaseResult, RunResult};
 
 use crate::table::Table;
+pub use bursts::bursts;
 pub use falsification::{advice, falsification, falsifications};
 pub use junit::junit;
 pub use markdown::markdown;

@@ -491,3 +491,58 @@ fn seeds_by_precision_and_differences_are_named() {
         "{accepted}"
     );
 }
+
+/// A table that goes into a pipe or a log is read later, when nothing else of the run is left.
+#[test]
+fn a_table_in_a_pipe_says_that_nothing_else_is_left_of_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let said = |args: &[&str]| {
+        let ended = fullpipe(dir.path(), &[&["run", "small.toml"], args].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let lines = ended.stderr.lines();
+        lines
+            .filter(|line| line.starts_with("kept nothing: `--out DIR`"))
+            .count()
+    };
+    assert_eq!(said(&[]), 1);
+    for args in [&["-q"][..], &["--out", "r"], &["--format", "csv"]] {
+        assert_eq!(said(args), 0, "{args:?}");
+    }
+}
+
+/// Slow start without an interface loses a part of a window that the same host with one does not:
+/// the table says so where that is all that was lost.
+#[test]
+fn a_burst_of_slow_start_is_named_with_what_spaces_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let fast = SMALL
+        .replace("10Mbit/s", "1Gbit/s")
+        .replace("1BDP", "0.1BDP");
+    write(dir.path(), "fast.toml", &fast);
+    let remark = |set: &[&str]| {
+        let ended = fullpipe(dir.path(), &[&["run", "fast.toml", "-q"], set].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let lines = ended.stdout.lines();
+        let mut lines = lines.filter(|line| line.contains("slow start ended at a window of"));
+        let line = lines.next().map(str::to_owned);
+        assert_eq!(lines.next(), None);
+        line
+    };
+    let said = remark(&[]).expect("a remark");
+    for words in [
+        "its host has no interface",
+        "`nic_rate = \"1Gbit/s\"`",
+        "`pacing = true`",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    for spaced in ["flow.main.nic_rate=1Gbit/s", "flow.main.pacing=true"] {
+        assert_eq!(remark(&["--set", spaced]), None, "{spaced}");
+    }
+    assert_eq!(
+        remark(&["--set", "path.loss=0.001"]),
+        None,
+        "other losses are no burst's"
+    );
+}

@@ -417,6 +417,25 @@ fn what_a_limit_cuts_short_and_where_the_path_is_another_is_said() {
     assert!(page.contains(&said), "the page says whose path it was");
 }
 
+/// Requests are answered from here, or from there; a key without a table is one of theirs.
+#[test]
+fn requests_go_the_way_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = ["send", &server.address, "--request", "200", "--count", "2"];
+    let more = ["--every", "200ms", "--set", "delayed_ack=false", "--json"];
+    for (way, direction) in [(&[][..], "forward"), (&["--reverse"], "reverse")] {
+        let ended = ok(fullpipe(dir.path(), &[&line[..], &more, way].concat()));
+        let requests = &json(&ended.stdout)["cases"][0]["traffic"][0];
+        assert_eq!(requests["completed"], 2, "{direction}: {requests}");
+    }
+    let udp = ["--traffic", "udp,rate=1Mbit/s,direction=reverse"];
+    let ended = fullpipe(dir.path(), &[&["send", &server.address], &udp[..]].concat());
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let said = "error: `traffic.cross.direction`: datagrams and pings set out here";
+    assert!(ended.stderr.starts_with(said), "{}", ended.stderr);
+}
+
 /// A path that nobody makes takes no settings, and nothing says that it had what the file says.
 #[test]
 fn what_a_real_path_cannot_have_is_refused_by_name() {
@@ -426,14 +445,21 @@ fn what_a_real_path_cannot_have_is_refused_by_name() {
     crate::process::write(dir.path(), "small.toml", &small);
     let send = ["send", &server.address, "--time", "300ms"];
     let run = ["run", "small.toml", "--peer", &server.address];
+    let path = "the path is the network to 127.0.0.1";
+    let interface = "the interface of a host is its system's";
     let keys = [
-        "txqueuelen=100",
-        "rtt=50ms",
-        "path.loss=10%",
-        "path.rtt=500ms",
-        "link.a.rate=1Mbit/s",
+        ("txqueuelen=100", interface),
+        ("tsq=false", interface),
+        ("rtt=50ms", path),
+        ("path.loss=10%", path),
+        ("path.rtt=500ms", path),
+        ("link.a.rate=1Mbit/s", path),
+        (
+            "tcp_options=true",
+            "packets have the headers of the transport",
+        ),
     ];
-    for key in keys {
+    for (key, about) in keys {
         let own = key.contains('.');
         let of_run = if own {
             key.to_owned()
@@ -447,11 +473,18 @@ fn what_a_real_path_cannot_have_is_refused_by_name() {
             }
             let ended = fullpipe(dir.path(), &[line, &["--set", &key]].concat());
             let name = key.split('=').next().unwrap();
-            let said = format!("error: --set {name}: the path is the network to 127.0.0.1");
+            let said = format!("error: --set {name}: {about}");
             assert!(ended.stderr.starts_with(&said), "{}", ended.stderr);
             assert_eq!(ended.code, 2, "{key}");
         }
     }
+    let copy = ["send", "small.toml", &format!("{}:", server.address)];
+    let ended = fullpipe(
+        dir.path(),
+        &[&copy[..], &["--set", "nic_rate=1Gbit/s"]].concat(),
+    );
+    let said = format!("error: --set nic_rate: {interface}");
+    assert!(ended.stderr.starts_with(&said), "{}", ended.stderr);
     let matrix = "[matrix]\n\"path.rtt\" = [\"2ms\", \"8ms\"]\n";
     crate::process::write(dir.path(), "small.toml", &format!("{small}{matrix}"));
     let more = [
@@ -475,19 +508,21 @@ fn what_a_real_path_cannot_have_is_refused_by_name() {
             ended.stderr
         );
     }
-    let figures = fs::read_dir(dir.path().join("out/figures")).unwrap();
-    let svg = figures
-        .map(|f| f.unwrap().path())
-        .find(|f| f.ends_with("case-0001-rtt-8ms.svg"));
-    let svg = fs::read_to_string(svg.unwrap()).unwrap();
-    assert!(
-        svg.contains(&format!("the network to {}, as it is", server.address)),
-        "{svg}"
-    );
-    assert!(
-        !svg.contains("BDP") && !svg.contains("round trip"),
-        "nobody measured these"
-    );
+    let asked = ["figure", "out", "window", "--out", "windows.svg"];
+    ok(fullpipe(dir.path(), &asked));
+    for name in [
+        "out/figures/case-0001-rtt-8ms.svg",
+        "out/figures/overview.svg",
+        "windows.svg",
+    ] {
+        let svg = fs::read_to_string(dir.path().join(name)).unwrap();
+        let said = format!("the network to {}, as it is", server.address);
+        assert!(svg.contains(&said), "{name}: {svg}");
+        assert!(
+            !svg.contains("BDP") && !svg.contains("round trip") && !svg.contains("buffer"),
+            "{name}: nobody measured these"
+        );
+    }
 }
 
 #[test]
@@ -1040,6 +1075,22 @@ fn what_does_not_fit_a_named_test_is_said_of_its_flag() {
             "--test versus --stack A --stack B",
         ),
         (&["--test", "rull"], "rrul, bidirectional, versus"),
+        (&["--test", "rull"], "hint: did you mean `rrul`?"),
+        (
+            &["--test", "rtt-fairness"],
+            "hint: `rtt-fairness` is no question about one real path: its flows have different \
+             round-trip times",
+        ),
+        (&["--test", "rtt_fair"], "`fullpipe run rtt-fairness` makes"),
+        (
+            &["--test", "parking-lot"],
+            "hint: `parking` is no question about one real path: its flows cross several \
+             bottlenecks",
+        ),
+        (
+            &["--test", "blast"],
+            "`fullpipe run blast` makes such a path",
+        ),
         (&["--test", "rrul", "--reverse"], "cannot be used with"),
         (&["--test", "versus", "--time", "3 apples"], "--time"),
     ] {

@@ -1,6 +1,6 @@
 //! Dotted keys: what `flow.main.stack` names, and how a value gets there.
 
-use super::{Config, Names, Section};
+use super::{Config, EDIT_THE_FILE, Names, Section};
 use crate::document::shorten;
 use crate::keys::{Measures, Path, Top};
 use crate::value::{Field, Key, Kind, Record, Table, Value, meant, nearest, nested, other_words};
@@ -95,7 +95,7 @@ impl Address {
                 if matches!(key.kind, Kind::Free | Kind::Tables(_)) || key.name == Top::study.name {
                     return Err((
                         format!("`{name}` cannot be set"),
-                        Some("edit the file".to_owned()),
+                        Some(EDIT_THE_FILE.to_owned()),
                     ));
                 }
                 if parts.next().is_some() {

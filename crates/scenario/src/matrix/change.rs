@@ -3,7 +3,7 @@
 use super::address::{Address, Relation, Scope};
 use super::axis::{Axis, AxisValue, refuse_twins};
 use super::read::{flatten, items};
-use super::{Config, Names};
+use super::{Config, EDIT_THE_FILE, Names};
 use crate::document::{Data, Entry, Fault, Node, shorten};
 use crate::keys::TrafficKeys;
 use crate::value::{Field, Kind, Reader, did_you_mean};
@@ -49,7 +49,7 @@ impl Draft<'_> {
                 whole,
                 key,
                 format!("a {} cannot be renamed", section.word()),
-                Some("edit the file".to_owned()),
+                Some(EDIT_THE_FILE.to_owned()),
             );
             return;
         }

@@ -15,6 +15,9 @@ pub(super) use axis::{Axis, AxisValue, digits, moved, neighbours};
 pub(super) use change::Draft;
 pub(super) use read::{axes, flatten};
 
+/// What to do about a key that only a file can have.
+pub const EDIT_THE_FILE: &str = "edit the file";
+
 /// A scenario's tables as read; a case is a copy with the values of the axes put in.
 #[derive(Clone, Debug)]
 pub(super) struct Config {

@@ -26,6 +26,7 @@ use super::memory;
 use crate::args::{Format, Send};
 use crate::commands::run::{INTERRUPT, interrupt, listen_for_interrupts};
 use crate::exit::{Exit, Failure};
+use crate::foreign;
 use crate::live::lines::{self, Shown};
 use crate::live::{dashboard, prometheus};
 use crate::output;
@@ -48,6 +49,7 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
         ..Summary::default()
     };
     // Before anybody is asked.
+    foreign::honoured(&args.set, foreign::SEND, &order.server.to_string())?;
     let shares = shares(args, &order, &mut summary)?;
     checked(&document(args, &order, &order.server.to_string(), 1)?, args)?;
     let way = peer::way(&order.server, &args.peer)?;

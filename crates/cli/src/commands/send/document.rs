@@ -16,12 +16,17 @@ pub struct Document {
     /// The flag that each line comes from; empty: none.
     flags: Vec<String>,
     set: Vec<(String, String)>,
+    /// Table whose keys need no table before them in `--set`.
+    of: String,
 }
 
 impl Document {
     /// A scenario of this name.
     pub fn new(name: &str, about: &str) -> Self {
-        let mut document = Self::default();
+        let mut document = Self {
+            of: format!("flow.{MAIN}"),
+            ..Self::default()
+        };
         document.text("name", name, "");
         document.text("about", about, "");
         document
@@ -43,16 +48,26 @@ impl Document {
         self.line(format!("{key} = {value}"), flag);
     }
 
+    /// Keys without a table are of this one, and not of the flow `main`.
+    pub fn keys_are_of(&mut self, table: String) {
+        self.of = table;
+    }
+
     /// `--set`; a key of a flow alone means the flow `main`.
     pub fn set(&mut self, key: &str, value: &str) {
         let first = key.split('.').next().unwrap_or(key);
         let of_top = ["duration", "seeds", "name", "about"].contains(&key);
         let of_flow = flow_keys().any(|(name, _)| name == first) || (first == key && !of_top);
         let key = match of_flow {
-            true => format!("flow.{MAIN}.{key}"),
+            true => format!("{}.{key}", self.of),
             false => key.to_owned(),
         };
         self.set.push((key, value.to_owned()));
+    }
+
+    /// Whether `--set`, or what stands for it, sets such a key.
+    pub fn sets(&self, is_one: impl Fn(&str) -> bool) -> bool {
+        self.set.iter().any(|(key, _)| is_one(key))
     }
 
     /// Reads it, as `run` reads a file. What is wrong is said of the flag it comes from.
@@ -70,6 +85,12 @@ impl Document {
                     _ => "the flags together".to_owned(),
                 };
                 (d.line, d.column) = (0, 0);
+            }
+            // There is none to edit.
+            for d in &mut diagnostics.0 {
+                if d.hint.as_deref() == Some(fullpipe_scenario::EDIT_THE_FILE) {
+                    d.hint = Some("leave it out".to_owned());
+                }
             }
             diagnostics.0.dedup();
             diagnostics

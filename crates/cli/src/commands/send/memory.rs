@@ -23,7 +23,8 @@ pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure>
     match args.request {
         Some(segments) => {
             d.table("[[traffic]]");
-            d.text("name", "requests", "");
+            d.text("name", REQUESTS, "");
+            d.keys_are_of(format!("traffic.{REQUESTS}"));
             d.text("kind", "short-flows", "");
             d.text("direction", direction, "--reverse");
             d.text("size", &format!("{segments} segments"), "--request");
@@ -62,6 +63,12 @@ pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure>
         traffic(&mut d, args, i, text)?;
     }
     set(&mut d, args);
+    let of_traffic = |key: &str| key.starts_with("traffic.") && key.ends_with(".load");
+    if d.sets(of_traffic) && !d.sets(|key| key == "path.rate") {
+        let message = "--traffic: `load` is a part of a capacity that nobody knows";
+        let hint = "write `per_second=5`, or name the capacity: `--set path.rate=1Gbit/s`";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
     Ok(d)
 }
 
@@ -139,10 +146,12 @@ fn duration(d: &mut Document, args: &Send, rtt: Span) -> Result<(), Failure> {
 }
 
 /// The path is what it is. What a scenario says of one is used only to count windows in BDP and to
-/// say how much longer than an empty path's a round-trip time was.
+/// say how much longer than an empty path's a round-trip time was. Its buffer fits any rate that is
+/// set for the BDP.
 fn path(d: &mut Document, rtt: Span) {
     d.table("[path]");
     d.text("rate", "100Gbit/s", "");
+    d.text("buffer", BUFFER, "");
     d.text("rtt", &format!("{}ns", rtt.as_nanos().max(1)), "");
 }
 
@@ -200,7 +209,9 @@ fn traffic(d: &mut Document, args: &Send, index: usize, text: &str) -> Result<()
     d.table("[[traffic]]");
     d.text("name", &name, "");
     d.text("kind", &kind, "--traffic");
-    if args.reverse && !all.iter().any(|p| p.starts_with("direction")) {
+    // Datagrams and pings leave here.
+    let turns = args.reverse && kind == "short-flows";
+    if turns && !all.iter().any(|p| p.starts_with("direction")) {
         d.text("direction", "reverse", "--reverse");
     }
     let mut rated = false;
@@ -234,8 +245,12 @@ fn set(d: &mut Document, args: &Send) {
     }
 }
 
+/// Of a path whose buffer nobody knows.
+pub(super) const BUFFER: &str = "1000 packets";
 /// Queues of a congested path hold datagrams longer than a short round trip.
 const LEAST_TAIL: Span = Span::from_millis(500);
+/// Of `--request`, the short flows.
+const REQUESTS: &str = "requests";
 /// Of `--bidir`, the flow from there.
 const BACK: &str = "back";
 /// Of what is told while a run lasts.

@@ -2,6 +2,8 @@
 
 mod copy;
 mod document;
+#[cfg(test)]
+mod every_key;
 mod memory;
 mod named;
 pub mod ping;
@@ -31,6 +33,7 @@ use super::figure;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
 use crate::args::{Format, Send};
 use crate::exit::{Exit, Failure};
+use crate::foreign;
 use crate::live::lines::{self, Shown};
 use crate::live::{dashboard, prometheus};
 use crate::peer;
@@ -64,7 +67,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         let hint = format!("no flow exceeds `--bitrate {rate}`; `--traffic udp` sends datagrams");
         return Err(usage(message.to_owned()).hint(hint));
     }
-    peer::honoured(&args.set, &["mtu", "rate"], &args.from)?;
+    foreign::honoured(&args.set, foreign::SEND, &args.from)?;
     asked(args, &args.from, Span::from_millis(1))?;
     if args.live.dashboard {
         dashboard::check()?;
@@ -92,7 +95,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         {
             output::say("`bbr` is BBRv3; `bbr-linux` is BBRv1, as Linux has it");
         }
-        let warnings = scenario.warnings.iter();
+        let warnings = scenario.warnings.iter().filter(|w| foreign::holds(w));
         warnings.for_each(|w| output::warning(&w.to_string()));
     }
     let live = Arc::new(Live::default());
@@ -185,7 +188,9 @@ fn asked(args: &Send, host: &str, rtt: Span) -> Result<Scenario, Failure> {
             usage(message.to_owned()).hint("`--test versus --stack A --stack B` lets two compete")
         );
     }
-    checked(&memory::document(args, host, rtt)?, args)
+    let scenario = checked(&memory::document(args, host, rtt)?, args)?;
+    foreign::directions(&scenario)?;
+    Ok(scenario)
 }
 
 /// Runs it while somebody watches.

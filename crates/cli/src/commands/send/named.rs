@@ -68,6 +68,7 @@ fn changes(args: &Send, test: &str, rtt: Span, file: &Scenario) -> Result<Vec<Ch
         Change::new("", "path.rate", "100Gbit/s"),
         Change::new("", "path.return_rate", "100Gbit/s"),
         Change::new("", "path.rtt", nanoseconds(rtt)),
+        Change::new("", "path.buffer", memory::BUFFER),
     ];
     if args.interval.is_some() || args.time.is_some() {
         let interval = memory::interval(args)?;

@@ -40,6 +40,7 @@ impl TrafficResolver<'_> {
             local_queue: nic.is_some(),
             start: group.start,
             stop: group.stop,
+            reverse: group.reverse,
             preset: Some(connection.preset),
             written: connection.written,
             ..FlowSpec::new(

@@ -173,3 +173,15 @@ fn short_flows_arrive() {
     let (_, class) = one("size = \"1 segment\"\nper_second = 5\ntxqueuelen = 10\n");
     assert!(class.template.local_queue);
 }
+
+/// On grounds whose hosts have a place, short flows in reverse set out at the far one.
+#[test]
+fn short_flows_in_reverse_set_out_at_the_other_host() {
+    for (direction, reverse) in [("forward", false), ("reverse", true)] {
+        let spec = spec(&format!(
+            "[[traffic]]\nname = \"web\"\nkind = \"short-flows\"\nstack = \"reno\"\n\
+             size = \"9 segments\"\nper_second = 1\ndirection = \"{direction}\"\n"
+        ));
+        assert_eq!(spec.arrivals[0].template.reverse, reverse, "{direction}");
+    }
+}

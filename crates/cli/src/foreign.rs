@@ -1,0 +1,244 @@
+//! What a scenario says of a path, of a host's interface or of headers, where the path is the
+//! network between two hosts: nobody makes it there.
+
+use fullpipe_run::{LinkSpec, Loss};
+use fullpipe_scenario::{Case, Diagnostic, Scenario, TrafficKind};
+use fullpipe_units::Span;
+
+use crate::exit::{Exit, Failure};
+
+/// Keys that nobody can honour with another host.
+struct Row {
+    /// Tables whose keys they are.
+    tables: &'static [&'static str],
+    /// Their names; none: all keys of the tables, but those of [`Kept`].
+    keys: &'static [&'static str],
+    /// What they are about; `{host}` is the other one.
+    about: &'static str,
+    /// A command or a key that does what was meant, or nearly.
+    remedy: &'static str,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        tables: &["path", "link", "route"],
+        keys: &[],
+        about: PATH,
+        remedy: MADE,
+    },
+    Row {
+        tables: &["flow", "traffic"],
+        keys: &["rtt", "rtt_spread"],
+        about: PATH,
+        remedy: MADE,
+    },
+    Row {
+        tables: &["flow", "traffic"],
+        keys: &["nic_rate", "txqueuelen", "host", "sendstall", "tsq"],
+        about: "the interface of a host is its system's, as it is",
+        remedy: "leave it out; `fullpipe run` without `--peer` makes hosts with an interface",
+    },
+    Row {
+        tables: &["flow", "traffic"],
+        keys: &["tcp_options"],
+        about: "packets have the headers of the transport that carries them",
+        remedy: "leave it out; `path.mtu` is the length of packets",
+    },
+];
+
+const PATH: &str = "the path is the network to {host}, as it is";
+const MADE: &str = "`fullpipe emulate` makes one between two programs, `run --ground udp` for a \
+                    run";
+
+/// Keys of `[path]` that mean something all the same.
+pub type Kept = [&'static str];
+
+/// `send` measures the round trip: the length of packets, and what 1BDP is of.
+pub const SEND: &Kept = &["mtu", "rate"];
+/// `run --peer` takes the round trip from the scenario.
+pub const RUN: &Kept = &["mtu", "rate", "rtt"];
+
+/// The row of a dotted key; one without a table is a flow's.
+fn row(key: &str, kept: &Kept) -> Option<&'static Row> {
+    let parts: Vec<&str> = key.split('.').collect();
+    let (table, own) = match parts.as_slice() {
+        ["path", own, ..] => ("path", *own),
+        [table @ ("link" | "route"), ..] => (*table, ""),
+        // Of the only one, or of one with a name.
+        [table @ ("flow" | "traffic"), own] | [table @ ("flow" | "traffic"), _, own, ..] => {
+            (*table, *own)
+        }
+        [own, ..] => ("flow", *own),
+        [] => return None,
+    };
+    let is_kept = table == "path" && kept.contains(&own);
+    ROWS.iter().find(|row| {
+        let all = row.keys.is_empty() && !is_kept;
+        row.tables.contains(&table) && (all || row.keys.contains(&own))
+    })
+}
+
+/// Refuses settings that nobody can honour with another host.
+///
+/// # Errors
+/// There is one; the message names it.
+pub fn honoured(set: &[(String, String)], kept: &Kept, host: &str) -> Result<(), Failure> {
+    let found = set.iter().find_map(|(key, _)| Some((key, row(key, kept)?)));
+    let Some((key, row)) = found else {
+        return Ok(());
+    };
+    let about = row.about.replace("{host}", host);
+    let failure = Failure::new(Exit::Usage, format!("--set {key}: {about}"));
+    let known: Vec<String> = kept.iter().map(|key| format!("path.{key}")).collect();
+    let of_path = format!("of a path there are {}", known.join(", "));
+    let hints = [Some(of_path).filter(|_| row.about == PATH)];
+    let hints = hints.into_iter().flatten().chain([row.remedy.to_owned()]);
+    Err(hints.fold(failure, Failure::hint))
+}
+
+/// Traffic that is to set out at the other host, and cannot: datagrams and pings leave here.
+fn one_way(scenario: &Scenario) -> impl Iterator<Item = &str> {
+    let all = scenario.cases.iter().flat_map(|case| case.traffic.iter());
+    let stays = all.filter(|t| t.reverse && t.kind != TrafficKind::ShortFlows);
+    stays.map(|t| t.name.as_str())
+}
+
+/// Refuses directions that traffic cannot have with another host.
+///
+/// # Errors
+/// There is one; the message names it.
+pub fn directions(scenario: &Scenario) -> Result<(), Failure> {
+    let Some(name) = one_way(scenario).next() else {
+        return Ok(());
+    };
+    let message = format!("`traffic.{name}.direction`: {FROM_HERE}");
+    Err(Failure::new(Exit::Usage, message)
+        .hint("leave `direction` out, or give the command on the other host"))
+}
+
+const FROM_HERE: &str = "datagrams and pings set out here";
+
+/// Whether a warning holds with another host: what its queues do nobody knows, so that ECN is no
+/// key that does nothing, and none that the scenario's queues have.
+pub fn holds(warning: &Diagnostic) -> bool {
+    let is_ecn = warning.key.rsplit('.').next() == Some("ecn");
+    !is_ecn && row(&warning.key, &[]).is_none()
+}
+
+/// What a scenario says of a path that is the one to `peer`: it makes or varies what is not ours,
+/// or expects what nobody sees.
+pub fn notes(scenario: &Scenario, peer: &str) -> Vec<String> {
+    let path = format!("the path is the network to {peer}");
+    let mut notes = Vec::new();
+    let keys = scenario
+        .cases
+        .iter()
+        .flat_map(|c| c.json_params().map(|(k, _)| k));
+    for key in keys {
+        if SIZE_OF_A_BDP.contains(&key) {
+            notes.push(format!(
+                "{path}: `{key}` is only what 1BDP means, cases have its label"
+            ));
+        } else if let Some(row) = row(key, RUN) {
+            let about = row.about.replace("{host}", peer);
+            notes.push(format!(
+                "{about}: `{key}` has no effect, cases differ by chance"
+            ));
+        }
+    }
+    let links = scenario.cases.iter().flat_map(|c| c.run_spec(0).links);
+    for what in links.flat_map(|link| disturbances(&link)) {
+        notes.push(format!(
+            "{path}: what the scenario says of {what} is not made there"
+        ));
+    }
+    let differ = |case: &Case| {
+        let mut rtts = case.flows.iter().map(|flow| flow.base_rtt);
+        let first = rtts.next();
+        rtts.any(|rtt| Some(rtt) != first)
+    };
+    if scenario.cases.iter().any(differ) {
+        notes.push(format!(
+            "{path}: what the scenario says of round trips of its flows is not made there"
+        ));
+    }
+    for name in one_way(scenario) {
+        notes.push(format!(
+            "{FROM_HERE}: the direction of `{name}` is not made"
+        ));
+    }
+    for e in scenario.expectations.iter().filter(|e| e.link.is_some()) {
+        notes.push(format!(
+            "{path}: its links cannot be observed, so the expectation about `{}` cannot hold",
+            e.metric
+        ));
+    }
+    let mut said = Vec::new();
+    notes.retain(|note| {
+        !said.contains(note) && {
+            said.push(note.clone());
+            true
+        }
+    });
+    notes
+}
+
+/// What a link does beside carrying packets at its rate.
+fn disturbances(link: &LinkSpec) -> Vec<&'static str> {
+    let all = [
+        (link.loss != Loss::None, "loss"),
+        (link.jitter > Span::ZERO, "jitter"),
+        (link.reorder.is_some(), "reordering"),
+        (link.policer.is_some(), "a policer"),
+        (link.trace.is_some(), "a trace"),
+        (!link.schedule.is_empty(), "changes over time"),
+        (link.name.starts_with("nic-"), "the interface of a host"),
+    ];
+    all.into_iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, what)| what)
+        .collect()
+}
+
+/// Keys of `[path]` that say what a BDP is where the path is not ours.
+const SIZE_OF_A_BDP: [&str; 2] = ["path.rate", "path.rtt"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::send::SEND_ABOUT;
+
+    #[test]
+    fn the_help_of_send_names_what_it_refuses_of_a_flow() {
+        let of_flow = ROWS.iter().filter(|row| row.tables.contains(&"flow"));
+        for key in of_flow.flat_map(|row| row.keys) {
+            assert!(SEND_ABOUT.contains(&format!("`{key}`")), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_of_its_table() {
+        let refused = |key| row(key, SEND).is_some();
+        for key in [
+            "path.rtt",
+            "path.queue.ecn",
+            "link.a.rate",
+            "tsq",
+            "flow.a.tsq",
+            "flow.tsq",
+            "traffic.p.rtt",
+        ] {
+            assert!(refused(key), "{key}");
+        }
+        for key in [
+            "path.rate",
+            "mtu",
+            "flow.rtt.window",
+            "traffic.p.rate",
+            "measure.trace",
+        ] {
+            assert!(!refused(key), "{key}");
+        }
+        assert!(row("path.rtt", RUN).is_none());
+    }
+}
