@@ -21,6 +21,7 @@ pub(crate) fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionErr
         case: 0,
         seed: spec.seed,
         flows: spec.flows.iter().map(flow).collect(),
+        ..Meta::default()
     };
     Recording::begin(path, &meta, Resolution::Microseconds, QUEUE).map_err(|e| cannot(path, &e))
 }

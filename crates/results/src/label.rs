@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::result::{Params, scalar_text};
 
 /// Parameters of cases as text. A value that is a table, `{kind = "codel", ecn = true}`, is its
-/// kind and what tells it from the others of its key: `codel, ecn`. Numbers of a key have one
+/// kind and what tells it from the others of its key: `codel with ecn`. Numbers of a key have one
 /// notation, `1e-4` and `3e-3`.
 pub fn texts<'a>(cases: impl IntoIterator<Item = &'a Params>) -> Vec<Vec<(String, String)>> {
     let cases: Vec<&Params> = cases.into_iter().collect();
@@ -58,14 +58,19 @@ fn short(values: &[&Value]) -> Vec<String> {
         let Some(table) = table.as_ref().filter(|_| value.is_object()) else {
             return scalar_text(value);
         };
-        let kind = table.get(KIND).map(scalar_text);
         let others = || table.iter().filter(|(key, _)| *key != KIND);
-        let mut words: Vec<String> = kind.into_iter().collect();
-        words.extend(others().filter(|(k, v)| !same(k, v)).map(entry));
-        if words.is_empty() {
+        let mut words: Vec<String> = others().filter(|(k, v)| !same(k, v)).map(entry).collect();
+        let kind = table.get(KIND).map(scalar_text);
+        if kind.is_none() && words.is_empty() {
             words.extend(others().map(entry));
         }
-        words.join(", ")
+        // Without a comma: it stands in lists of such values.
+        let words = words.join(" and ");
+        match kind {
+            Some(kind) if words.is_empty() => kind,
+            Some(kind) => format!("{kind} with {words}"),
+            None => words,
+        }
     };
     let short: Vec<String> = values.iter().zip(&tables).map(text).collect();
     let alone = |text: &String| short.iter().filter(|other| *other == text).count() == 1;
@@ -200,15 +205,25 @@ mod tests {
             other,
             r#"{"kind":"pie","limit":9}"#,
         ]);
-        let short = ["codel, ecn, limit 9", "red, no ecn, limit 9", "codel"];
+        let short = [
+            "codel with ecn and limit 9",
+            "red with no ecn and limit 9",
+            "codel",
+        ];
         assert_eq!(found[..3], short);
-        assert_eq!(found[3..], ["codel, ecn, limit 9", "pie, limit 9"]);
-        assert_eq!(of(&[codel, red]), ["codel, ecn", "red, no ecn"]);
-        assert_eq!(of(&[codel]), ["codel, ecn, limit 9"]);
+        assert_eq!(
+            found[3..],
+            ["codel with ecn and limit 9", "pie with limit 9"]
+        );
+        assert_eq!(of(&[codel, red]), ["codel with ecn", "red with no ecn"]);
+        assert_eq!(of(&[codel]), ["codel with ecn and limit 9"]);
         assert_eq!(of(&["0.0001", "0.003", "0"]), ["1e-4", "3e-3", "0"]);
         assert_eq!(of(&["0.001", "0.3"]), ["0.001", "0.3"]);
         let reordered = r#"{"probability":0.01,"extra":"5ms"}"#;
-        assert_eq!(of(&[reordered, "0"]), ["extra 5ms, probability 0.01", "0"]);
+        assert_eq!(
+            of(&[reordered, "0"]),
+            ["extra 5ms and probability 0.01", "0"]
+        );
         assert_eq!(
             of(&[r#"{"kind":"codel"}"#, r#""codel""#])[0],
             r#"{"kind":"codel"}"#

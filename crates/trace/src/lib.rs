@@ -19,7 +19,7 @@ pub mod write;
 pub use columns::{COLUMNS, ColumnSpec};
 pub use read::Trace;
 pub use recording::{Recording, Summary, Tap};
-pub use write::{GROUND, Numbers, Resolution, SCENARIO, TraceWriter, UNITS, VERSION};
+pub use write::{ENGINE, GROUND, Numbers, Resolution, SCENARIO, TraceWriter, UNITS, VERSION};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,10 @@ pub struct Meta {
     pub case: u64,
     /// Seed.
     pub seed: u64,
+    /// Fingerprint of the sources that made the run; empty where nobody took one.
+    pub engine: String,
+    /// Hash of case, seed and engine, by which a result knows the run; empty without one.
+    pub run: String,
     /// In the order of the run: a row's flow is an index into these.
     pub flows: Vec<FlowMeta>,
 }

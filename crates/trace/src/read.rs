@@ -12,7 +12,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::columns::{COLUMNS, PHASES, VARIABLE, Value, power};
-use crate::write::{CASE, FLOWS, GROUND, KEY, MISSED, SCENARIO, SEED, VERSION};
+use crate::write::{CASE, ENGINE, FLOWS, GROUND, KEY, MISSED, RUN, SCENARIO, SEED, VERSION};
 use crate::{FlowMeta, Meta, SCHEMA, TraceError};
 
 /// A trace in memory.
@@ -260,6 +260,8 @@ fn meta(pairs: &[parquet::file::metadata::KeyValue]) -> Result<(Meta, u64), Trac
         scenario: text(SCENARIO),
         case: count(CASE),
         seed: count(SEED),
+        engine: text(ENGINE),
+        run: text(RUN),
         flows,
     };
     Ok((meta, count(MISSED)))

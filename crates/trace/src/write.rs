@@ -361,14 +361,17 @@ fn metadata(meta: &Meta) -> Vec<KeyValue> {
 
 impl Meta {
     /// Where a file of a run is from, as keys and values of its metadata.
-    pub fn origin(&self) -> [(&'static str, String); 5] {
-        [
+    pub fn origin(&self) -> Vec<(&'static str, String)> {
+        let known = |key, value: &String| (!value.is_empty()).then(|| (key, value.clone()));
+        let made = [known(ENGINE, &self.engine), known(RUN, &self.run)];
+        let all = [
             (VERSION, self.version.clone()),
             (GROUND, self.ground.clone()),
             (SCENARIO, self.scenario.clone()),
             (CASE, self.case.to_string()),
             (SEED, self.seed.to_string()),
-        ]
+        ];
+        all.into_iter().chain(made.into_iter().flatten()).collect()
     }
 }
 
@@ -380,10 +383,13 @@ pub const VERSION: &str = "fullpipe.version";
 pub const GROUND: &str = "fullpipe.ground";
 /// Name of a scenario.
 pub const SCENARIO: &str = "fullpipe.scenario";
+/// Fingerprint of the sources that made a run.
+pub const ENGINE: &str = "fullpipe.engine";
 /// A JSON object with the unit of every column that has one.
 pub const UNITS: &str = "fullpipe.units";
 pub(crate) const CASE: &str = "fullpipe.case";
 pub(crate) const SEED: &str = "fullpipe.seed";
+pub(crate) const RUN: &str = "fullpipe.run";
 pub(crate) const FLOWS: &str = "fullpipe.flows";
 pub(crate) const MISSED: &str = "fullpipe.missed_rows";
 

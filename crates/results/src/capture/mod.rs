@@ -69,7 +69,7 @@ const IP_AND_TCP: u32 = 40;
 const WITH_STAMPS: u32 = 52;
 
 /// True if the flow's packets have room for time stamps.
-fn has_stamps(flow: &FlowSpec) -> bool {
+pub(crate) fn has_stamps(flow: &FlowSpec) -> bool {
     flow.sender.header >= WITH_STAMPS
 }
 

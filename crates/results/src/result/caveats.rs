@@ -40,7 +40,7 @@ impl RunResult {
             spans().reduce(f64::min)?,
             spans().reduce(f64::max).filter(|most| *most > 0.0)?,
         );
-        // Of a test that was made shorter it is a part of the time, with as many digits as it likes.
+        // A part of the time of a test that was made shorter.
         let short = |seconds: f64| (seconds * 1e3).round() / 1e3;
         let first = match least == most {
             true => short(most).to_string(),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::work::{Made, Missing, Order, Place, Work};
 use super::{Options, RunError};
 use crate::result::{CaseResult, Params};
-use crate::store::{Cache, Keys};
+use crate::store::{Cache, Hash, Keys};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{RunMetrics, SeedRun};
 use fullpipe_run::Ground;
@@ -23,7 +23,7 @@ pub(crate) struct Bench<'a> {
     /// By case: its runs, without what is measured against a baseline.
     cases: Vec<Option<Vec<SeedRun>>>,
     /// Runs by key: cases that differ in their baseline only share them.
-    runs: BTreeMap<String, RunMetrics>,
+    runs: BTreeMap<Hash, RunMetrics>,
     /// Runs made here.
     pub made: usize,
     /// Runs that the cache had.
@@ -67,7 +67,7 @@ impl<'a> Bench<'a> {
         let mut wanted: BTreeSet<usize> = cases.into_iter().collect();
         wanted.extend(wanted.clone().iter().filter_map(|&i| all[i].baseline));
         wanted.retain(|&i| self.cases[i].is_none());
-        let mut places: BTreeMap<String, Place> = BTreeMap::new();
+        let mut places: BTreeMap<Hash, Place> = BTreeMap::new();
         for &i in &wanted {
             let seeds = seeds(self.scenario, &all[i], self.ground).into_iter();
             for (nth, seed) in seeds.enumerate() {
@@ -75,7 +75,7 @@ impl<'a> Bench<'a> {
                 if self.runs.contains_key(&key) || places.contains_key(&key) {
                     continue;
                 }
-                if let Some(run) = self.cache.and_then(|cache| cache.run(&key)) {
+                if let Some(run) = self.cache.and_then(|cache| cache.run(&key.to_string())) {
                     self.reused += 1;
                     self.runs.insert(key, run);
                     continue;

@@ -17,7 +17,7 @@ use tempfile::SpooledTempFile;
 
 use super::work::{Made, Place};
 use crate::result::Runs;
-use crate::store::{AllRuns, StoreError, StoredFiles};
+use crate::store::{AllRuns, StoreError, StoredFiles, Timing};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{
     Fidelity, FlowMetrics, LinkMetrics, Names, RunMetrics, SeedRun, TrafficMetrics, Values,
@@ -137,21 +137,6 @@ impl<'a> Kept<'a> {
         self.held().read(case, nth).map_err(|e| refused("read", e))
     }
 
-    /// Every run, its files and its wall time, by case and seed.
-    ///
-    /// # Errors
-    /// If one cannot be read.
-    pub(super) fn records(&self, see: &mut dyn FnMut(Place, Made)) -> Result<(), StoreError> {
-        for case in 0..self.scenario.cases.len() {
-            for (nth, &seed) in self.seeds.iter().enumerate().take(self.places(case)) {
-                if let Some(made) = self.read(case, nth)? {
-                    see(Place { case, nth, seed }, made);
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn places(&self, case: usize) -> usize {
         self.held().cases[case].places.len()
     }
@@ -193,6 +178,23 @@ impl AllRuns for Kept<'_> {
     fn each(&self, see: &mut dyn FnMut(usize, &SeedRun)) -> Result<(), StoreError> {
         (0..self.scenario.cases.len())
             .try_for_each(|case| self.case(case).each(&mut |run| see(case, run)))
+    }
+
+    fn beside(&self, see: &mut dyn FnMut(StoredFiles, Option<Timing>)) -> Result<(), StoreError> {
+        for case in 0..self.scenario.cases.len() {
+            for (nth, &seed) in self.seeds.iter().enumerate().take(self.places(case)) {
+                if let Some(made) = self.read(case, nth)? {
+                    let timing = made.wall_s.map(|wall_s| Timing {
+                        case,
+                        seed,
+                        wall_s,
+                        packets_per_s: made.metrics.delivered_packets as f64 / wall_s.max(1e-9),
+                    });
+                    see(made.files, timing);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -448,8 +450,13 @@ mod tests {
             .unwrap();
         assert_eq!(next, n + 1);
         let mut walls = 0;
-        kept.records(&mut |_, made| walls += u64::from(made.wall_s == Some(0.7)))
-            .unwrap();
+        let mut walled = 0.0;
+        kept.beside(&mut |_, timing| {
+            walls += u64::from(timing.is_some());
+            walled += timing.map_or(0.0, |t| t.wall_s);
+        })
+        .unwrap();
+        assert!((walled - 0.7 * (n / 2) as f64).abs() < 1e-3, "{walled}");
         assert_eq!((walls, kept.wall_s(0)), (n / 2, None));
     }
     /// A thousand cases, each forgotten before the next but one: the file holds two of them.

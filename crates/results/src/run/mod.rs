@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
 use crate::result::RunResult;
-use crate::store::{Earlier, Keys, Store, Table, Timing, brought, runs_table};
+use crate::store::{Earlier, Keys, Store, Table, brought, runs_table};
 use assembly::{Assembly, Stage};
 use fullpipe_metrics as metrics;
 use fullpipe_run::Ground;
@@ -187,9 +187,8 @@ fn made_on<'a>(
                 return Err(refusal);
             }
             let all = vec![seeds.len(); counts.len()];
-            let (units, possible) = (keys.units(&seeds, &counts), keys.units(&seeds, &all));
-            let earlier = options.earlier;
-            let store = Store::create(dir, scenario, ground, &units, &possible, earlier)?;
+            let runs = (keys.planned(&seeds, &counts), keys.planned(&seeds, &all));
+            let store = Store::create(dir, scenario, ground, runs, options.earlier)?;
             let (outdated, why) = store.outdated();
             if outdated > 0 {
                 options.progress.outdated(outdated, why);
@@ -287,7 +286,7 @@ fn made_on<'a>(
             })?;
         }
         if let Some(store) = &mut store {
-            store.extend(&keys.units(&seeds, &counts))?;
+            store.extend(keys.planned(&seeds, &counts))?;
         }
     }
     let stage = Stage {
@@ -303,22 +302,12 @@ fn made_on<'a>(
     }
     let made = kept.len() - reused;
     if let Some(store) = store {
-        let (mut files, mut timings) = (Vec::new(), Vec::new());
-        kept.records(&mut |place, made| {
-            timings.extend(made.wall_s.map(|wall_s| Timing {
-                case: place.case,
-                seed: place.seed,
-                wall_s,
-                packets_per_s: made.metrics.delivered_packets as f64 / wall_s.max(1e-9),
-            }));
-            files.push(made.files);
-        })?;
         let has_all = options.cases.is_none_or(|taken| taken.keep == Keep::All);
         let case = |index: usize| match has_all {
             true => Ok(result.cases[index].clone()),
             false => assembly.case(index, &stage).map_err(io::Error::other),
         };
-        store.finish((&result, &variables, &case), &kept, files, &timings)?;
+        store.finish((&result, &variables, &case), &kept)?;
     }
     times::add_times(&mut result, &kept);
     let ran = Ran {

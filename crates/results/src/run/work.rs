@@ -13,7 +13,7 @@ use super::error::params_text;
 use super::kept::Kept;
 use super::times::Stopwatch;
 use super::{Options, Progress, RunError, RunFinished, RunStarted};
-use crate::store::{Cache, Finished, Keys, Store, StoredFiles, Unit};
+use crate::store::{Cache, Finished, Keys, Store, StoredFiles};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::RunMetrics;
 use fullpipe_run::{Ground, GroundError};
@@ -120,11 +120,8 @@ impl Work<'_> {
         finished: &Mutex<usize>,
         take: &(dyn Fn(Place, Made) -> Result<(), RunError> + Sync),
     ) -> Result<Whole, RunError> {
-        let unit = &Unit {
-            case: place.case,
-            seed: place.seed,
-            key: self.keys.of(place.case, place.seed),
-        };
+        let unit = &self.keys.unit(place.case, place.seed);
+        let key = &unit.key.to_string();
         let case = &self.scenario.cases[unit.case];
         let internal = |what: String| RunError::Internal {
             case: unit.case,
@@ -136,7 +133,7 @@ impl Work<'_> {
         progress.started(&RunStarted {
             case: unit.case,
             seed: unit.seed,
-            key: &unit.key,
+            key,
         });
         let watch = Stopwatch::start();
         let mut spec = case.run_spec(unit.seed);
@@ -159,7 +156,7 @@ impl Work<'_> {
         };
         drop(outcome);
         if let Some(cache) = self.cache {
-            cache.keep(&unit.key, &metrics);
+            cache.keep(key, &metrics);
         }
         let (simulated_s, packets) = (metrics.simulated_s, metrics.delivered_packets);
         let whole = match metrics.partial {
@@ -180,7 +177,7 @@ impl Work<'_> {
         progress.finished(&RunFinished {
             case: unit.case,
             seed: unit.seed,
-            key: &unit.key,
+            key,
             done,
             total: self.total,
             simulated_s,
@@ -294,11 +291,7 @@ pub(super) fn take_over(
 ) -> Result<TakenOver, RunError> {
     let mut taken = TakenOver::default();
     for place in missing {
-        let unit = Unit {
-            case: place.case,
-            seed: place.seed,
-            key: keys.of(place.case, place.seed),
-        };
+        let unit = keys.unit(place.case, place.seed);
         match store.finished(&unit)? {
             // It is made again, whole.
             Finished::Yes(_, metrics) if metrics.partial.is_some() => {}

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use fullpipe_metrics::RunMetrics;
 
-use super::files::sha256;
+use super::sha256;
 
 /// A directory of runs. What cannot be read or written is as if it were not there.
 #[derive(Clone, Debug)]

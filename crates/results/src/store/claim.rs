@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::layout::{MANIFEST, run_name};
-use super::{Manifest, Other, StoreError, Unit};
+use super::{Hash, Manifest, Other, Planned, StoreError};
 use super::{engine, files};
 use crate::result::{Params, VERSION};
 use fullpipe_run::Ground;
@@ -35,9 +35,9 @@ pub(super) struct Claim<'a> {
     /// Parameters of its cases.
     pub(super) cases: &'a [Params],
     pub(super) ground: &'a dyn Ground,
-    pub(super) units: &'a [Unit],
+    pub(super) runs: Planned<'a>,
     /// All that a precision may ask for.
-    pub(super) possible: &'a [Unit],
+    pub(super) possible: Planned<'a>,
     pub(super) earlier: Earlier,
 }
 
@@ -97,9 +97,11 @@ impl Claim<'_> {
             // Another engine gives every run another key: then the scenario's text has to do.
             return earlier.scenario_text == self.scenario.text && earlier.cases == self.cases;
         }
-        let possible = self.possible_keys();
-        let keys: BTreeSet<&String> = earlier.runs.iter().map(|r| &r.key).collect();
-        keys.is_subset(&possible) && self.units.iter().all(|u| keys.contains(&u.key))
+        let possible = self.possible.sorted_keys();
+        let mut keys: Vec<Hash> = earlier.runs.iter().map(|r| r.key).collect();
+        keys.sort_unstable();
+        keys.iter().all(|key| is_among(&possible, *key))
+            && self.runs.each().all(|unit| is_among(&keys, unit.key))
     }
 
     /// The finished runs that are not to be made again. A resumed run may add cases and seeds, but
@@ -108,15 +110,14 @@ impl Claim<'_> {
         if earlier.engine != engine::of(self.ground) {
             return None;
         }
-        let possible = self.possible_keys();
-        let finished = earlier.runs.iter();
-        let lost =
-            finished.filter(|r| !possible.contains(&r.key) && dir.join(run_name(&r.key)).exists());
+        let possible = self.possible.sorted_keys();
+        let other = earlier.runs.iter().filter(|r| !is_among(&possible, r.key));
+        let lost = other.filter(|r| dir.join(run_name(r.key)).exists());
         let lost: BTreeSet<(usize, u64)> = lost.map(|r| (r.case, r.seed)).collect();
         if lost.is_empty() {
             return None;
         }
-        let wanted: BTreeSet<u64> = self.possible.iter().map(|u| u.seed).collect();
+        let wanted: BTreeSet<u64> = self.possible.seeds.iter().copied().collect();
         let theirs: BTreeSet<u64> = lost.iter().map(|(_, seed)| *seed).collect();
         Some(if theirs.is_disjoint(&wanted) {
             Other::Seeds {
@@ -162,8 +163,8 @@ impl Claim<'_> {
         }
         keys
     }
+}
 
-    fn possible_keys(&self) -> BTreeSet<&String> {
-        self.possible.iter().map(|u| &u.key).collect()
-    }
+fn is_among(sorted: &[Hash], key: Hash) -> bool {
+    sorted.binary_search(&key).is_ok()
 }

@@ -202,8 +202,11 @@ fn units(table: &Table) -> String {
     serde_json::Value::Object(units).to_string()
 }
 
-/// Ends of the names of columns that are no metrics.
-const ENDINGS: [(&str, &str); 8] = [
+/// Ends of the names of columns that are no metrics, or all of them: windows before and after a
+/// reduction.
+const ENDINGS: [(&str, &str); 10] = [
+    ("before", "segments"),
+    ("after", "segments"),
     ("_s", "s"),
     ("_ms", "ms"),
     ("_mbps", "Mbit/s"),
@@ -373,6 +376,7 @@ mod tests {
         let mut t = table();
         t.push("goodput_mbps", Column::Float(vec![None; 3]));
         t.push("path.rtt_s", Column::Float(vec![None; 3]));
+        t.push("before", Column::Float(vec![None; 3]));
         let bytes = t
             .to_parquet_from(&[("fullpipe.seed", "7".to_owned())])
             .unwrap();
@@ -386,7 +390,7 @@ mod tests {
             .iter()
             .map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap()))
             .collect();
-        let units = r#"{"goodput_mbps":"Mbit/s","path.rtt_s":"s"}"#;
+        let units = r#"{"before":"segments","goodput_mbps":"Mbit/s","path.rtt_s":"s"}"#;
         assert_eq!(pairs, [("fullpipe.seed", "7"), ("fullpipe.units", units)]);
         let alone = SerializedFileReader::new(Bytes::from(t.to_parquet().unwrap())).unwrap();
         let metadata = alone.metadata().file_metadata().key_value_metadata();

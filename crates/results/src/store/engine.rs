@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 
-use super::files::sha256;
+use super::sha256;
 
 /// Fingerprint of the sources that decide the rows of a run on `ground`, 16 hexadecimal digits.
 pub fn of(ground: &dyn Ground) -> String {

@@ -8,9 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::StoreError;
+use super::hash::{Hash, Hashing};
 
 /// Writes a file so that it is never seen half.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
@@ -21,38 +20,23 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 pub(super) fn write_with(
     path: &Path,
     content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
-) -> Result<String, StoreError> {
-    let mut hash = Sha256::new();
+) -> Result<Hash, StoreError> {
+    let mut hash = None;
     whole(path, |file| {
-        let mut out = BufWriter::new(Hashing {
-            file,
-            hash: &mut hash,
-        });
+        let mut out = BufWriter::new(Hashing::new(file));
         content(&mut out)?;
-        out.flush()
+        let out = out.into_inner().map_err(io::Error::from)?;
+        hash = Some(out.finish().1);
+        Ok(())
     })?;
-    Ok(hexadecimal(&hash.finalize()))
+    Ok(hash.expect("the content was written"))
 }
 
-/// Hashes what it passes on.
-struct Hashing<'a> {
-    file: &'a mut File,
-    hash: &'a mut Sha256,
-}
-
-impl Write for Hashing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(bytes)?;
-        self.hash.update(&bytes[..n]);
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-fn whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), StoreError> {
+/// The same for content that needs the file itself.
+pub(super) fn whole(
+    path: &Path,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StoreError> {
     let dir = path
         .parent()
         .expect("files of a result lie in its directory");
@@ -72,68 +56,71 @@ fn whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> Resu
         // Best effort: on a full disk the half file should not stay; the error that matters is the
         // first one.
         let _ = fs::remove_file(&temporary);
-        StoreError::Io {
-            doing: "write",
-            path: path.to_owned(),
-            source,
-        }
+        refused("write", path, source)
     })
+}
+
+/// What the system does not let us do with a file or directory.
+pub(super) fn refused(doing: &'static str, path: &Path, source: io::Error) -> StoreError {
+    StoreError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
-    fs::read(path).map_err(|source| StoreError::Io {
-        doing: "read",
-        path: path.to_owned(),
-        source,
-    })
+    fs::read(path).map_err(|e| refused("read", path, e))
 }
 
 /// Makes a directory and those above it.
 pub(super) fn make_dir(path: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(path).map_err(|source| StoreError::Io {
-        doing: "create",
-        path: path.to_owned(),
-        source,
-    })
+    fs::create_dir_all(path).map_err(|e| refused("create", path, e))
 }
 
 /// Removes a file that may be absent.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io {
-            doing: "remove",
-            path: path.to_owned(),
-            source,
-        }),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(refused("remove", path, e)),
         _ => Ok(()),
     }
 }
 
 /// Names in a directory, sorted; empty if there is no such directory.
 pub(super) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
-    let error = |source| StoreError::Io {
-        doing: "list",
-        path: dir.to_owned(),
-        source,
-    };
-    let entries = match fs::read_dir(dir) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(error)?,
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.push(
-            entry
-                .map_err(error)?
-                .file_name()
-                .to_string_lossy()
-                .into_owned(),
-        );
-    }
+    let mut names: Vec<String> = each_name(dir)?.collect::<Result<_, _>>()?;
     names.sort();
     Ok(names)
 }
+
+/// The same, in no order and one after the other.
+pub(super) fn each_name(
+    dir: &Path,
+) -> Result<impl Iterator<Item = Result<String, StoreError>>, StoreError> {
+    let entries = match fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        other => Some(other.map_err(|e| refused("list", dir, e))?),
+    };
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let entries = entries.into_iter().flatten();
+    Ok(entries.map(move |entry| entry.map(name).map_err(|e| refused("list", dir, e))))
+}
+
+/// Removes from a directory what is not to stay, some thousand names at a time.
+pub(super) fn sweep(dir: &Path, stays: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+    loop {
+        let goes = each_name(dir)?.filter(|n| !n.as_ref().is_ok_and(|name| stays(name)));
+        let batch: Vec<String> = goes.take(AT_A_TIME).collect::<Result<_, _>>()?;
+        batch.iter().try_for_each(|name| remove(&dir.join(name)))?;
+        if batch.len() < AT_A_TIME {
+            return Ok(());
+        }
+    }
+}
+
+/// Names that wait to be removed: a list that is read while it shrinks may skip some.
+const AT_A_TIME: usize = 1 << 14;
 
 /// True for a name that [`write`] uses while it writes.
 pub(super) fn is_temporary(name: &str) -> bool {
@@ -182,65 +169,9 @@ impl Lock {
 /// Name of the lock file; it stays, empty.
 pub(super) const LOCK: &str = ".lock";
 
-/// SHA-256 as hexadecimal digits.
-pub fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-fn hexadecimal(hash: &[u8]) -> String {
-    use std::fmt::Write as _;
-    hash.iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string");
-            text
-        })
-}
-
-/// Adds to a JSON object of several lines its own hash, as first member.
-pub(super) fn seal(object: &str) -> String {
-    let rest = object
-        .strip_prefix("{\n")
-        .expect("a JSON object of several lines");
-    format!("{{\n{SEAL}{}\",\n{rest}", sha256(object.as_bytes()))
-}
-
-/// The object without its hash; `None` if anything in it was changed or is missing.
-pub(super) fn unseal(text: &str) -> Option<String> {
-    let rest = text.strip_prefix("{\n")?.strip_prefix(SEAL)?;
-    let (hash, rest) = rest.split_at_checked(64)?;
-    let object = format!("{{\n{}", rest.strip_prefix("\",\n")?);
-    (sha256(object.as_bytes()) == hash).then_some(object)
-}
-
-const SEAL: &str = "  \"sha256\": \"";
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sha256_of_the_standard_s_example() {
-        // FIPS 180-2, appendix B.1.
-        assert_eq!(
-            sha256(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
-    }
-
-    #[test]
-    fn a_seal_notices_every_change() {
-        let object = "{\n  \"a\": 1.5,\n  \"b\": \"x\"\n}\n";
-        let sealed = seal(object);
-        assert_eq!(unseal(&sealed).as_deref(), Some(object));
-        assert!(serde_json::from_str::<serde_json::Value>(&sealed).is_ok());
-        for i in 0..sealed.len() {
-            assert_eq!(unseal(&sealed[..i]), None, "cut at {i}");
-            let mut bytes = sealed.clone().into_bytes();
-            bytes[i] ^= 1;
-            let changed = String::from_utf8(bytes).unwrap();
-            assert_eq!(unseal(&changed), None, "changed at {i}");
-        }
-    }
 
     #[test]
     fn one_writer_at_a_time() {
@@ -265,7 +196,7 @@ mod tests {
         let hash = write_with(&path, |out| {
             (0..50_000).try_for_each(|i| writeln!(out, "line {i}"))
         });
-        assert_eq!(hash.unwrap(), sha256(&read(&path).unwrap()));
+        assert_eq!(hash.unwrap(), Hash::of(&read(&path).unwrap()));
         let failed = write_with(&path, |out| {
             out.write_all(b"half")?;
             Err(io::Error::other("no more"))
@@ -278,5 +209,18 @@ mod tests {
         assert_eq!(names(dir.path()).unwrap(), ["a.json"]);
         let error = write(&dir.path().join("no/such/a.json"), b"").unwrap_err();
         assert!(error.to_string().contains("cannot write"), "{error}");
+    }
+    #[test]
+    fn of_many_files_those_stay_that_are_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = 2 * AT_A_TIME + 5;
+        for i in 0..all {
+            fs::write(dir.path().join(i.to_string()), b"").unwrap();
+        }
+        sweep(dir.path(), |name| name.ends_with('7')).unwrap();
+        let left = names(dir.path()).unwrap();
+        assert!(left.iter().all(|name| name.ends_with('7')));
+        assert_eq!(left.len(), (0..all).filter(|i| i % 10 == 7).count());
+        sweep(&dir.path().join("no such"), |_| false).unwrap();
     }
 }

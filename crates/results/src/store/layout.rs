@@ -1,5 +1,8 @@
 //! Names of the files in a result directory: the one place that knows how they are spelled.
 
+use super::Hash;
+use crate::capture::pcap::Host;
+
 /// The time series of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesKind {
@@ -43,7 +46,11 @@ pub fn series_name(case: usize, seed: u64, kind: SeriesKind) -> String {
 }
 
 /// Path of the packets at one end of a run.
-pub(super) fn pcap_name(case: usize, seed: u64, end: &str) -> String {
+pub(super) fn pcap_name(case: usize, seed: u64, host: Host) -> String {
+    let end = match host {
+        Host::Sender => "sender",
+        Host::Receiver => "receiver",
+    };
     format!("{CAPTURES}/{}-{end}{PCAP}", stem(case, seed))
 }
 
@@ -57,8 +64,13 @@ pub(super) fn qlog_name(case: usize, seed: u64, index: usize, flow: &str) -> Str
 }
 
 /// Path of the file that says that a run is finished.
-pub(super) fn run_name(key: &str) -> String {
-    format!("{RUNS}/{key}.json")
+pub(super) fn run_name(key: Hash) -> String {
+    format!("{RUNS}/{key}{RUN}")
+}
+
+/// The key of the run that a name under [`RUNS`] is of.
+pub(super) fn key_of(name: &str) -> Option<Hash> {
+    name.strip_suffix(RUN).and_then(Hash::parse)
 }
 
 fn stem(case: usize, seed: u64) -> String {
@@ -88,6 +100,7 @@ pub(super) const TIMING: &str = "timing.json";
 pub(super) const RUNS: &str = "runs";
 pub(super) const SERIES: &str = "series";
 pub(super) const CAPTURES: &str = "captures";
+const RUN: &str = ".json";
 pub(super) const PCAP: &str = ".pcap";
 pub(super) const SQLOG: &str = ".sqlog";
 /// Page of a result, made from its other files.

@@ -1,11 +1,15 @@
-//! `manifest.json` and the other files of a result that are JSON and carry their own hash.
+//! `manifest.json`: what belongs to a result.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+
+use fullpipe_trace::{ENGINE, GROUND, SCENARIO, VERSION};
 
 use serde::{Deserialize, Serialize};
 
 use super::layout::{FORMAT, MANIFEST};
-use super::{Machine, StoreError, Unit, files};
+use super::seal::read_sealed;
+use super::{Hash, Machine, StoreError, Unit};
 use crate::result::Params;
 
 /// `manifest.json`: what was run, by what, and what belongs to it.
@@ -36,7 +40,7 @@ pub struct Manifest {
     /// The scenario as it was read.
     pub scenario_text: String,
     /// SHA-256 of the scenario's text.
-    pub scenario_sha256: String,
+    pub scenario_sha256: Hash,
     /// Run with what the scenario's `[quick]` sets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
@@ -69,7 +73,7 @@ pub struct ManifestRun {
     /// Seed.
     pub seed: u64,
     /// Hash of resolved case, seed and engine version; name of its file under `runs/`.
-    pub key: String,
+    pub key: Hash,
     /// Its series and captures; empty until complete.
     pub files: Vec<FileHash>,
 }
@@ -79,19 +83,53 @@ pub struct ManifestRun {
 pub struct FileHash {
     /// Path with `/`.
     pub path: String,
-    /// Hexadecimal.
-    pub sha256: String,
+    /// Hash of its bytes.
+    pub sha256: Hash,
 }
 
 impl Manifest {
+    /// What a table says of where it is from: all that decides its numbers and is the same
+    /// whenever they are made again.
+    pub(super) fn origin(&self) -> Vec<(&'static str, String)> {
+        let set = self.set.iter().flatten();
+        let set = set.map(|(key, value)| (key.clone(), value.as_str().into()));
+        let set: serde_json::Map<_, _> = set.collect();
+        let seeds = self.runs.iter().map(|run| run.seed);
+        let seeds: BTreeSet<u64> = seeds.collect();
+        let mut all = vec![
+            (VERSION, self.fullpipe.clone()),
+            (GROUND, self.ground.clone()),
+            (SCENARIO, self.scenario.clone()),
+            (ENGINE, self.engine.clone()),
+            ("fullpipe.scenario_sha256", self.scenario_sha256.to_string()),
+            ("fullpipe.seeds", ranges(&seeds)),
+        ];
+        if !set.is_empty() {
+            all.push(("fullpipe.set", serde_json::Value::Object(set).to_string()));
+        }
+        if self.quick {
+            all.push(("fullpipe.quick", "true".to_owned()));
+        }
+        let made_by = [
+            ("fullpipe.kernel", &self.kernel),
+            ("fullpipe.peer", &self.peer),
+        ];
+        all.extend(
+            made_by
+                .into_iter()
+                .filter_map(|(key, of)| Some((key, of.clone()?))),
+        );
+        all
+    }
+
     /// Reads the manifest of a directory.
     ///
     /// # Errors
     /// If there is none, or if it was changed or is of another version.
     pub(super) fn read(dir: &Path) -> Result<Manifest, StoreError> {
         let path = dir.join(MANIFEST);
-        let bytes = files::read(&path)?;
-        let manifest: Manifest = unsealed(&bytes).ok_or_else(|| StoreError::Damaged {
+        let manifest: Option<Manifest> = read_sealed(&path)?;
+        let manifest = manifest.ok_or_else(|| StoreError::Damaged {
             path: path.clone(),
             why: "its hash does not match, or it is of another version".to_owned(),
         })?;
@@ -103,32 +141,31 @@ impl Manifest {
     }
 }
 
-/// These units as runs without files.
-pub(super) fn runs_of(units: &[Unit]) -> Vec<ManifestRun> {
-    let run = |u: &Unit| ManifestRun {
-        case: u.case,
-        seed: u.seed,
-        key: u.key.clone(),
-        files: Vec::new(),
+/// `1-20,30`.
+fn ranges(seeds: &BTreeSet<u64>) -> String {
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for &seed in seeds {
+        match found.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(seed) => *last = seed,
+            _ => found.push((seed, seed)),
+        }
+    }
+    let text = |(first, last): (u64, u64)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
     };
-    units.iter().map(run).collect()
+    let texts: Vec<String> = found.into_iter().map(text).collect();
+    texts.join(",")
 }
 
-/// A value as a JSON text of several lines.
-pub(super) fn json(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value)
-        .expect("structures with string keys and finite numbers only");
-    text.push('\n');
-    text
-}
-
-/// Writes a value with its own hash.
-pub(super) fn write_sealed(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    files::write(path, files::seal(&json(value)).as_bytes())
-}
-
-/// What [`write_sealed`] wrote; `None` if it was changed since, or is of another shape.
-pub(super) fn unsealed<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
-    let object = files::unseal(std::str::from_utf8(bytes).ok()?)?;
-    serde_json::from_str(&object).ok()
+impl From<Unit> for ManifestRun {
+    /// A run without files.
+    fn from(unit: Unit) -> ManifestRun {
+        ManifestRun {
+            case: unit.case,
+            seed: unit.seed,
+            key: unit.key,
+            files: Vec::new(),
+        }
+    }
 }

@@ -5,21 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fullpipe_run::Ground;
 
+use super::Hash;
 use super::engine;
-use super::files::sha256;
 use super::layout::FORMAT;
 use crate::result::VERSION;
 use fullpipe_scenario::{Case, Scenario};
 
 /// A run that is to be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// Index of the case.
     pub case: usize,
     /// Seed.
     pub seed: u64,
     /// See [`super::ManifestRun::key`].
-    pub key: String,
+    pub key: Hash,
 }
 
 /// The keys of the runs of a scenario, each made when it is asked for. Runs of another ground, to
@@ -36,9 +36,9 @@ pub struct Keys<'a> {
 impl<'a> Keys<'a> {
     /// Two spellings of one case are two runs, each with its own files.
     pub fn apart(scenario: &'a Scenario, ground: &dyn Ground) -> Keys<'a> {
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let mut seen: BTreeMap<Hash, usize> = BTreeMap::new();
         let twin = |case: &Case| {
-            let twins = seen.entry(sha256(text(case).as_bytes())).or_default();
+            let twins = seen.entry(Hash::of(text(case).as_bytes())).or_default();
             *twins += 1;
             *twins - 1
         };
@@ -59,7 +59,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The key of a run.
-    pub fn of(&self, case: usize, seed: u64) -> String {
+    pub fn of(&self, case: usize, seed: u64) -> Hash {
         let text = {
             let mut last = self.text.lock().unwrap_or_else(PoisonError::into_inner);
             if last.0 != case {
@@ -68,21 +68,55 @@ impl<'a> Keys<'a> {
             Arc::clone(&last.1)
         };
         let (origin, twin) = (&self.origin, self.twins[case]);
-        sha256(format!("{origin}\nseed {seed}\ntwin {twin}\n{text}").as_bytes())
+        Hash::of(format!("{origin}\nseed {seed}\ntwin {twin}\n{text}").as_bytes())
     }
 
-    /// The runs of every case with the first `counts[case]` of these seeds, by case and seed.
-    pub fn units(&self, seeds: &[u64], counts: &[usize]) -> Vec<Unit> {
-        let unit = |case: usize, seed: u64| Unit {
-            case,
-            seed,
-            key: self.of(case, seed),
+    /// The run of a case with a seed.
+    pub fn unit(&self, case: usize, seed: u64) -> Unit {
+        let key = self.of(case, seed);
+        Unit { case, seed, key }
+    }
+
+    /// The runs of every case with the first `counts[case]` of these seeds.
+    pub fn planned(&'a self, seeds: &'a [u64], counts: &'a [usize]) -> Planned<'a> {
+        let keys = self;
+        Planned {
+            keys,
+            seeds,
+            counts,
+        }
+    }
+}
+
+/// Runs of a scenario: every case with the first `counts[case]` of the seeds. They are named one
+/// after the other; a list of them would take more memory than what is kept of finished ones.
+#[derive(Clone, Copy)]
+pub struct Planned<'a> {
+    keys: &'a Keys<'a>,
+    pub(super) seeds: &'a [u64],
+    counts: &'a [usize],
+}
+
+impl<'a> Planned<'a> {
+    pub(super) fn len(self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// All of them, by case and seed.
+    pub(super) fn each(self) -> impl Iterator<Item = Unit> + 'a {
+        let of_case = move |(case, &n): (usize, &usize)| {
+            let seeds = self.seeds[..n].iter();
+            seeds.map(move |&seed| self.keys.unit(case, seed))
         };
-        let cases = counts.iter().enumerate();
-        cases
-            .flat_map(|(case, &n)| seeds[..n].iter().map(move |&seed| (case, seed)))
-            .map(|(case, seed)| unit(case, seed))
-            .collect()
+        self.counts.iter().enumerate().flat_map(of_case)
+    }
+
+    /// Their keys, in order.
+    pub(super) fn sorted_keys(self) -> Vec<Hash> {
+        let mut keys = Vec::with_capacity(self.len());
+        keys.extend(self.each().map(|unit| unit.key));
+        keys.sort_unstable();
+        keys
     }
 }
 

@@ -3,11 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, sha256};
+use super::files;
 use super::layout::{
-    LINKS_TABLE, MANIFEST, RESULT, RUNS_TABLE, SeriesKind, pcap_name, series_name,
+    LINKS_TABLE, MANIFEST, RESULT, RUNS_TABLE, SeriesKind, pcap_name, qlog_name, series_name,
 };
-use super::{FileHash, Manifest, StoreError, Table};
+use super::{FileHash, Hash, Manifest, StoreError, Table};
+use crate::capture::pcap::Host;
 use crate::result::RunResult;
 
 /// A finished result, for reading.
@@ -135,12 +136,30 @@ impl ResultDir {
         Ok(None)
     }
 
-    /// The packets at a run's senders (pcap), or `None` if it was not captured.
+    /// The packets at one end of a run (pcap), or `None` if they were not captured.
     ///
     /// # Errors
     /// Like [`ResultDir::result`].
-    pub fn capture(&self, case: usize, seed: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.of_run(case, seed, &pcap_name(case, seed, "sender"))
+    pub fn capture(
+        &self,
+        case: usize,
+        seed: u64,
+        host: Host,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.of_run(case, seed, &pcap_name(case, seed, host))
+    }
+
+    /// The events of a run's flow, by index and name, in qlog, or `None` if it was not captured.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn qlog(
+        &self,
+        case: usize,
+        seed: u64,
+        (index, flow): (usize, &str),
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.of_run(case, seed, &qlog_name(case, seed, index, flow))
     }
 
     /// The bytes of a file of a run, if it has it.
@@ -181,7 +200,7 @@ impl ResultDir {
             other => other?,
         };
         match known {
-            Some(f) if f.sha256 == sha256(&bytes) => Ok(bytes),
+            Some(f) if f.sha256 == Hash::of(&bytes) => Ok(bytes),
             Some(_) => Err(StoreError::Damaged {
                 path,
                 why: "its hash is not the one in the manifest".to_owned(),

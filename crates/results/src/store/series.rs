@@ -9,7 +9,7 @@ use fullpipe_flow::{Episode, EpisodeKind, Events, Proof, TraceRow};
 use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, Series};
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
-use super::{Column, SeriesKind, Table, looks, samples};
+use super::{Column, Manifest, SeriesKind, Table, Unit, looks, samples};
 use crate::result::VERSION;
 use fullpipe_metrics::RunMetrics;
 use fullpipe_scenario::{FlowGroup, TraceMode};
@@ -45,28 +45,28 @@ pub(super) fn files(
 }
 
 /// What the traces of a run say of themselves.
-pub(super) fn meta(
-    (scenario, ground): (&str, &str),
-    (case, seed): (usize, u64),
-    flows: &[FlowOutcome],
-) -> Meta {
+pub(super) fn meta(manifest: &Manifest, unit: &Unit, flows: &[FlowOutcome]) -> Meta {
     Meta {
         version: VERSION.to_owned(),
-        ground: ground.to_owned(),
-        scenario: scenario.to_owned(),
-        case: case as u64,
-        seed,
-        flows: flows
-            .iter()
-            .map(|f| FlowMeta {
-                name: f.name.clone(),
-                stack: f.stack.clone(),
-                mss: f.mss,
-                packet: f.packet,
-                variables: f.series.variables.iter().map(|v| v.0.to_owned()).collect(),
-            })
-            .collect(),
+        ground: manifest.ground.clone(),
+        scenario: manifest.scenario.clone(),
+        case: unit.case as u64,
+        seed: unit.seed,
+        engine: manifest.engine.clone(),
+        run: unit.key.to_string(),
+        flows: about(flows),
     }
+}
+
+fn about(flows: &[FlowOutcome]) -> Vec<FlowMeta> {
+    let of = |f: &FlowOutcome| FlowMeta {
+        name: f.name.clone(),
+        stack: f.stack.clone(),
+        mss: f.mss,
+        packet: f.packet,
+        variables: f.series.variables.iter().map(|v| v.0.to_owned()).collect(),
+    };
+    flows.iter().map(of).collect()
 }
 
 fn of_flows(
@@ -291,7 +291,10 @@ mod tests {
     }
 
     fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(SeriesKind, Table)> {
-        let meta = meta(("s", "sim"), (0, 1), &outcome.flows);
+        let meta = Meta {
+            flows: about(&outcome.flows),
+            ..Meta::default()
+        };
         let files = of_flows(outcome, &meta, trace, None).unwrap().into_iter();
         files
             .map(|(kind, bytes)| (kind, Table::from_parquet(bytes).unwrap()))

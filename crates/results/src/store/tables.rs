@@ -4,19 +4,21 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::mem;
 
-use super::columns::TableWriter;
+use super::columns::{Origin, TableWriter};
 use super::quantity::{quantity, unit_of_all};
-use super::{Column, StoreError, Table};
+use super::{Column, StoreError, StoredFiles, Table, Timing};
 use crate::result::{CaseResult, Estimates, RunResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{Scope, Values};
-use fullpipe_trace::{GROUND, SCENARIO, VERSION};
 
 /// The runs of all cases, as often as they are asked for.
 pub(crate) trait AllRuns {
     /// Shows every run with the index of its case, by case and seed.
     fn each(&self, see: &mut dyn FnMut(usize, &SeedRun)) -> Result<(), StoreError>;
+
+    /// Shows the files of every run, and its wall time if it was made now, in the same order.
+    fn beside(&self, see: &mut dyn FnMut(StoredFiles, Option<Timing>)) -> Result<(), StoreError>;
 }
 
 /// The table of `runs.parquet`: one row per flow and traffic, case and seed.
@@ -31,17 +33,13 @@ pub(crate) fn runs_table(result: &RunResult, runs: &dyn AllRuns) -> Result<Table
 /// Writes the table of a scope as a Parquet file, while the runs are read.
 pub(super) fn write_table(
     out: &mut (dyn Write + Send),
+    origin: &Origin,
     (result, variables): (&RunResult, &Variables),
     runs: &dyn AllRuns,
     scope: Scope,
 ) -> io::Result<()> {
     let mut rows = Rows::new(result, variables, scope);
-    let origin = [
-        (VERSION, result.fullpipe.clone()),
-        (GROUND, result.ground.clone()),
-        (SCENARIO, result.scenario.clone()),
-    ];
-    let mut writer = TableWriter::new(out, &rows.table, &origin).map_err(io::Error::other)?;
+    let mut writer = TableWriter::new(out, &rows.table, origin).map_err(io::Error::other)?;
     let mut failed = None;
     let read = runs.each(&mut |case, run| {
         rows.push(case, run);
@@ -322,6 +320,10 @@ mod tests {
             }
             Ok(())
         }
+
+        fn beside(&self, _: &mut dyn FnMut(StoredFiles, Option<Timing>)) -> Result<(), StoreError> {
+            Ok(())
+        }
     }
 
     #[test]
@@ -333,19 +335,16 @@ mod tests {
         let runs = Many(2 * ROWS_PER_GROUP as u64 + 7);
         let mut bytes = Vec::new();
         let none = Variables::default();
-        write_table(&mut bytes, (&result, &none), &runs, Scope::Flow).unwrap();
+        write_table(&mut bytes, &[], (&result, &none), &runs, Scope::Flow).unwrap();
         let read = Table::from_parquet(bytes).unwrap();
         assert_eq!(read, runs_table(&result, &runs).unwrap());
         assert_eq!(read.int("seed").unwrap().last(), Some(&(runs.0 as i64)));
 
         // Up to a group the file is that of the whole table.
         let (few, mut bytes) = (Many(5), Vec::new());
-        write_table(&mut bytes, (&result, &none), &few, Scope::Flow).unwrap();
+        let origin = [(fullpipe_trace::GROUND, "sim".to_owned())];
+        write_table(&mut bytes, &origin, (&result, &none), &few, Scope::Flow).unwrap();
         let whole = runs_table(&result, &few).unwrap();
-        let origin = [VERSION, GROUND, SCENARIO].map(|key| match key {
-            GROUND => (key, "sim".to_owned()),
-            _ => (key, String::new()),
-        });
         assert_eq!(bytes, whole.to_parquet_from(&origin).unwrap());
     }
 }

@@ -5,22 +5,24 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fullpipe_run::Outcome;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeSeq as _;
+use serde::{Deserialize, Serialize, Serializer as _};
 
 use super::claim::{Claim, Earlier};
-use super::files::{self, sha256};
+use super::files;
 use super::layout::REPORT;
 use super::layout::{
     CAPTURES, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG, TIMING,
-    pcap_name, qlog_name, run_name, series_name,
+    key_of, pcap_name, qlog_name, run_name, series_name,
 };
-use super::manifest::{json, runs_of, unsealed, write_sealed};
+use super::seal::{read_sealed, write_sealed};
 use super::{
-    AllRuns, FileHash, Machine, Manifest, SeriesKind, StoreError, Unit, Variables, engine,
+    AllRuns, FileHash, Hash, Machine, Manifest, ManifestRun, Planned, SeriesKind, StoreError, Unit,
+    Variables, engine,
     series::{self, DECIMATED_ROWS},
     tables,
 };
-use crate::capture::{Captures, pcap, qlog};
+use crate::capture::{Captures, has_stamps, pcap, qlog};
 use crate::result::{CaseResult, Params, RunResult, VERSION};
 use fullpipe_metrics::{RunMetrics, Scope};
 use fullpipe_run::Ground;
@@ -57,8 +59,7 @@ impl Store {
         dir: &Path,
         scenario: &Scenario,
         ground: &dyn Ground,
-        units: &[Unit],
-        possible: &[Unit],
+        (runs, possible): (Planned<'_>, Planned<'_>),
         earlier: Earlier,
     ) -> Result<Store, StoreError> {
         files::make_dir(dir)?;
@@ -68,7 +69,7 @@ impl Store {
             scenario,
             cases: &cases,
             ground,
-            units,
+            runs,
             possible,
             earlier,
         };
@@ -84,19 +85,19 @@ impl Store {
             peer: ground.peer().map(str::to_owned),
             origin: scenario.origin.clone(),
             scenario_text: scenario.text.clone(),
-            scenario_sha256: sha256(scenario.text.as_bytes()),
+            scenario_sha256: Hash::of(scenario.text.as_bytes()),
             quick: scenario.quick,
             set: Some(scenario.set.clone()),
             inputs: scenario.files.clone(),
             seeds: scenario.seeds.clone(),
             cases,
             machine: Machine::this(),
-            runs: runs_of(units),
+            runs: runs.each().map(ManifestRun::from).collect(),
             complete: false,
             files: Vec::new(),
         };
-        let outdated = outdated(&dir.join(RUNS), possible, earlier)?;
-        let series_of = series_of(scenario, units.len());
+        let outdated = outdated(dir, possible, earlier)?;
+        let series_of = series_of(scenario, runs.len());
         let kept = series_of.as_ref().map_or(scenario.seeds.len(), Vec::len);
         let store = Store {
             dir: dir.to_owned(),
@@ -115,7 +116,7 @@ impl Store {
         for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
             files::remove(&dir.join(name))?;
         }
-        store.sweep(|path| earlier != Earlier::Remade && !path.starts_with('.'))?;
+        store.sweep(|_, _| earlier != Earlier::Remade)?;
         Ok(store)
     }
 
@@ -141,8 +142,8 @@ impl Store {
     ///
     /// # Errors
     /// If the manifest cannot be written.
-    pub fn extend(&mut self, units: &[Unit]) -> Result<(), StoreError> {
-        self.manifest.runs = runs_of(units);
+    pub fn extend(&mut self, runs: Planned<'_>) -> Result<(), StoreError> {
+        self.manifest.runs = runs.each().map(ManifestRun::from).collect();
         self.write_manifest()
     }
 
@@ -152,7 +153,7 @@ impl Store {
     /// # Errors
     /// If a file is there and the system refuses to read it.
     pub fn finished(&self, unit: &Unit) -> Result<Finished, StoreError> {
-        let path = self.dir.join(run_name(&unit.key));
+        let path = self.dir.join(run_name(unit.key));
         if !path.exists() {
             return Ok(Finished::No);
         }
@@ -164,7 +165,7 @@ impl Store {
                 unit.seed
             )))
         };
-        let Some(stored) = unsealed::<StoredRun>(&files::read(&path)?) else {
+        let Some(stored) = read_sealed::<StoredRun>(&path)? else {
             return damaged("its hash does not match");
         };
         if stored.key != unit.key || stored.case != unit.case || stored.seed != unit.seed {
@@ -178,7 +179,7 @@ impl Store {
         }
         for file in &stored.files {
             match files::read(&self.dir.join(&file.path)) {
-                Ok(bytes) if sha256(&bytes) == file.sha256 => {}
+                Ok(bytes) if Hash::of(&bytes) == file.sha256 => {}
                 Ok(_) => return damaged(&format!("`{}` has changed", file.path)),
                 Err(_) => return damaged(&format!("`{}` is missing", file.path)),
             }
@@ -201,11 +202,7 @@ impl Store {
         outcome: &Outcome,
     ) -> Result<StoredFiles, StoreError> {
         let mut hashes = Vec::new();
-        let ours = (
-            self.manifest.scenario.as_str(),
-            self.manifest.ground.as_str(),
-        );
-        let meta = series::meta(ours, (case.index, unit.seed), &outcome.flows);
+        let meta = series::meta(&self.manifest, unit, &outcome.flows);
         let has_series = |seeds: &Vec<u64>| seeds.contains(&unit.seed);
         let files = match self.series_of.as_ref().is_none_or(has_series) {
             true => {
@@ -225,13 +222,13 @@ impl Store {
         self.write_captures(case, unit, outcome, &mut hashes)?;
         let stored = StoredRun {
             format: FORMAT,
-            key: unit.key.clone(),
+            key: unit.key,
             case: unit.case,
             seed: unit.seed,
             files: hashes,
             metrics: metrics.clone(),
         };
-        write_sealed(&self.dir.join(run_name(&unit.key)), &stored)?;
+        write_sealed(&self.dir.join(run_name(unit.key)), &stored)?;
         Ok(StoredFiles(stored.files))
     }
 
@@ -248,11 +245,8 @@ impl Store {
         let spec = case.run_spec(unit.seed);
         let rows = &outcome.capture;
         if self.captures.pcap {
-            for (end, host) in [
-                ("sender", pcap::Host::Sender),
-                ("receiver", pcap::Host::Receiver),
-            ] {
-                let path = pcap_name(case.index, unit.seed, end);
+            for host in [pcap::Host::Sender, pcap::Host::Receiver] {
+                let path = pcap_name(case.index, unit.seed, host);
                 let sha256 = files::write_with(&self.dir.join(&path), |out| {
                     pcap::write(out, &spec.flows, rows, host)
                 })?;
@@ -268,8 +262,15 @@ impl Store {
                 let subject = qlog::Subject {
                     title: &title,
                     index,
-                    flow,
-                    series: &out.series,
+                    name: &flow.name,
+                    about: &format!(
+                        "flow {}, {}, simulated by fullpipe; the vocabulary is QUIC's",
+                        flow.name, flow.stack
+                    ),
+                    mss: flow.sender.mss,
+                    stamps: has_stamps(flow),
+                    detector: Some(flow.sender.recovery.detector),
+                    states: &out.series.rows,
                 };
                 let path = qlog_name(case.index, unit.seed, index, &flow.name);
                 let sha256 = files::write_with(&self.dir.join(&path), |out| {
@@ -282,8 +283,7 @@ impl Store {
     }
 
     /// Writes the tables, the result and, last of all, the complete manifest. Cases of the result
-    /// may lack their metrics: `case` makes them once more. `run_files` are those of the runs, by
-    /// case and seed.
+    /// may lack their metrics: `case` makes them once more.
     ///
     /// # Errors
     /// If a file cannot be written, or a run not be read.
@@ -291,12 +291,7 @@ impl Store {
         mut self,
         (result, variables, case): Results<'_>,
         runs: &dyn AllRuns,
-        run_files: Vec<StoredFiles>,
-        timings: &[Timing],
     ) -> Result<(), StoreError> {
-        for (run, files) in self.manifest.runs.iter_mut().zip(run_files) {
-            run.files = files.0;
-        }
         let stored = |out: &mut (dyn Write + Send)| result.write_stored(case, out);
         let result_hash = FileHash {
             path: RESULT.to_owned(),
@@ -308,37 +303,35 @@ impl Store {
             self.write_table(RUNS_TABLE, columns, runs, Scope::Flow)?,
             self.write_table(LINKS_TABLE, columns, runs, Scope::Link)?,
         ];
-        files::write(&self.dir.join(TIMING), json(&timings).as_bytes())?;
+        let timing = self.dir.join(TIMING);
+        let mut listed = self.manifest.runs.iter_mut();
+        files::write_with(&timing, |out| write_timing(out, runs, &mut listed))?;
         self.manifest.complete = true;
-        let keep = self.belonging();
-        self.sweep(|path| keep.contains(path))?;
+        self.sweep_foreign()?;
         self.write_manifest()
     }
 
-    fn belonging(&self) -> BTreeSet<String> {
-        let runs = self.manifest.runs.iter();
-        runs.flat_map(|r| {
-            let series = r.files.iter().map(|f| f.path.clone());
-            series.chain([run_name(&r.key)])
+    /// Removes what belongs to no run of the manifest.
+    fn sweep_foreign(&self) -> Result<(), StoreError> {
+        let runs = &self.manifest.runs;
+        let mut keys: Vec<Hash> = runs.iter().map(|r| r.key).collect();
+        keys.sort_unstable();
+        let paths = runs.iter().flat_map(|r| &r.files).map(|f| f.path.as_str());
+        let paths: BTreeSet<&str> = paths.collect();
+        self.sweep(|part, name| match part {
+            RUNS => key_of(name).is_some_and(|key| keys.binary_search(&key).is_ok()),
+            _ => paths.contains(format!("{part}/{name}").as_str()),
         })
-        .collect()
     }
 
-    /// Removes from the directories of runs, series and captures what is not to stay, and temporary
-    /// files everywhere.
-    fn sweep(&self, stays: impl Fn(&str) -> bool) -> Result<(), StoreError> {
-        for name in files::names(&self.dir)?
-            .iter()
-            .filter(|n| files::is_temporary(n))
-        {
-            files::remove(&self.dir.join(name))?;
-        }
+    /// Removes from the directories of runs, series and captures what is not to stay, by directory
+    /// and name, and temporary files everywhere.
+    fn sweep(&self, stays: impl Fn(&str, &str) -> bool) -> Result<(), StoreError> {
+        files::sweep(&self.dir, |name| !files::is_temporary(name))?;
         for part in [RUNS, SERIES, CAPTURES] {
-            for name in files::names(&self.dir.join(part))? {
-                if files::is_temporary(&name) || !stays(&format!("{part}/{name}")) {
-                    files::remove(&self.dir.join(part).join(name))?;
-                }
-            }
+            files::sweep(&self.dir.join(part), |name| {
+                !files::is_temporary(name) && stays(part, name)
+            })?;
         }
         Ok(())
     }
@@ -355,7 +348,7 @@ impl Store {
         scope: Scope,
     ) -> Result<FileHash, StoreError> {
         let sha256 = files::write_with(&self.dir.join(name), |out| {
-            tables::write_table(out, columns, runs, scope)
+            tables::write_table(out, &self.manifest.origin(), columns, runs, scope)
         })?;
         let path = name.to_owned();
         Ok(FileHash { path, sha256 })
@@ -363,27 +356,56 @@ impl Store {
 
     fn write_bytes(&self, path: String, bytes: &[u8]) -> Result<FileHash, StoreError> {
         files::write(&self.dir.join(&path), bytes)?;
-        let sha256 = sha256(bytes);
+        let sha256 = Hash::of(bytes);
         Ok(FileHash { path, sha256 })
     }
 }
 
 /// See [`Store::outdated`].
 fn outdated(
-    runs: &Path,
-    possible: &[Unit],
+    dir: &Path,
+    possible: Planned<'_>,
     earlier: Earlier,
 ) -> Result<(usize, Earlier), StoreError> {
-    let possible: BTreeSet<String> = possible.iter().map(|unit| run_name(&unit.key)).collect();
-    let there = files::names(runs)?;
-    let there = there.iter().filter(|name| !files::is_temporary(name));
-    let (ours, others): (Vec<&String>, Vec<&String>) =
-        there.partition(|name| possible.contains(&format!("{RUNS}/{name}")));
-    Ok(match (earlier, ours.len(), others.len()) {
-        (Earlier::Remade, 0, others) => (others, Earlier::Resumed),
-        (Earlier::Remade, ours, _) => (ours, Earlier::Remade),
-        (earlier, _, others) => (others, earlier),
+    let mut there = 0;
+    for name in files::each_name(&dir.join(RUNS))? {
+        there += usize::from(!files::is_temporary(&name?));
+    }
+    if there == 0 {
+        return Ok((0, earlier));
+    }
+    let is_there = |unit: &Unit| dir.join(run_name(unit.key)).exists();
+    let ours = possible.each().filter(is_there).count();
+    let others = there - ours;
+    Ok(match (earlier, ours) {
+        (Earlier::Remade, 0) => (others, Earlier::Resumed),
+        (Earlier::Remade, ours) => (ours, Earlier::Remade),
+        (earlier, _) => (others, earlier),
     })
+}
+
+/// Writes the wall times of the runs that were made now, and gives the runs of the manifest their
+/// files.
+fn write_timing(
+    out: &mut dyn Write,
+    runs: &dyn AllRuns,
+    listed: &mut dyn Iterator<Item = &mut ManifestRun>,
+) -> io::Result<()> {
+    let mut json = serde_json::Serializer::pretty(&mut *out);
+    let mut times = json.serialize_seq(None)?;
+    let mut written = Ok(());
+    let read = runs.beside(&mut |files, timing| {
+        if let Some(run) = listed.next() {
+            run.files = files.0;
+        }
+        if let (Some(timing), Ok(())) = (timing, &written) {
+            written = times.serialize_element(&timing);
+        }
+    });
+    read.map_err(io::Error::other)?;
+    written?;
+    times.end()?;
+    out.write_all(b"\n")
 }
 
 /// Answer of [`Store::finished`].
@@ -425,7 +447,7 @@ pub(crate) type Results<'a> = (
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct StoredRun {
     format: u32,
-    key: String,
+    key: Hash,
     case: usize,
     seed: u64,
     files: Vec<FileHash>,

@@ -1,5 +1,6 @@
 //! The result directory: what is in it, who may write it, what happens when it is damaged.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::panic::catch_unwind;
 
@@ -8,7 +9,8 @@ use fullpipe_metrics::Scope;
 use fullpipe_results::run::RunError;
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, sha256};
 use fullpipe_run::{LookField, Looks, Outcome, RunSpec, Violation};
-use fullpipe_scenario::Overrides;
+use fullpipe_scenario::{Overrides, Scenario};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use crate::small::{MATRIX, scenario};
 use crate::store_support::{Dice, assert_same, contents, run, run_in, with};
@@ -42,6 +44,57 @@ fn the_manifest_says_what_was_run_and_hashes_every_file() {
     }
     // Result and two tables; series, links, events and samples of eight runs.
     assert_eq!(hashed, 3 + 8 * 4);
+}
+
+/// A table alone says what made it, and nothing in it differs when it is made again.
+#[test]
+fn a_table_can_be_cited() {
+    let root = tempfile::tempdir().unwrap();
+    let overrides = Overrides {
+        set: vec![("path.loss".to_owned(), "1e-3".to_owned())],
+        ..Overrides::default()
+    };
+    let of = Scenario::parse(MATRIX, "small.toml", &overrides).unwrap();
+    run(&of, Some(root.path()), 2, false).unwrap();
+    let dir = ResultDir::open(root.path()).unwrap();
+    let manifest = dir.manifest();
+    let meta = |file: &str| -> BTreeMap<String, String> {
+        let bytes = fs::read(root.path().join(file)).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let pairs = reader.metadata().file_metadata().key_value_metadata();
+        let pairs = pairs.unwrap().iter();
+        pairs
+            .map(|p| (p.key.clone(), p.value.clone().unwrap()))
+            .collect()
+    };
+    for file in ["runs.parquet", "links.parquet"] {
+        let meta = meta(file);
+        assert_eq!(meta["fullpipe.engine"], manifest.engine, "{file}");
+        assert_eq!(meta["fullpipe.scenario_sha256"], sha256(MATRIX.as_bytes()));
+        assert_eq!(meta["fullpipe.seeds"], "1-2");
+        assert_eq!(meta["fullpipe.set"], r#"{"path.loss":"1e-3"}"#);
+        let table = if file == "runs.parquet" {
+            dir.runs()
+        } else {
+            dir.links()
+        }
+        .unwrap();
+        let units: serde_json::Value = serde_json::from_str(&meta["fullpipe.units"]).unwrap();
+        for (name, _) in &table.columns {
+            let unit = metrics::unit(name);
+            assert!(
+                unit.is_empty() || units[name] == unit,
+                "{file} {name}: {unit}"
+            );
+        }
+    }
+    for kind in [SeriesKind::Flows, SeriesKind::Links, SeriesKind::Events] {
+        let name = fullpipe_results::store::series_name(3, 2, kind);
+        let of = manifest.runs.iter().find(|r| (r.case, r.seed) == (3, 2));
+        let meta = meta(&name);
+        assert_eq!(meta["fullpipe.run"], of.unwrap().key.to_string(), "{name}");
+        assert_eq!(meta["fullpipe.engine"], manifest.engine);
+    }
 }
 
 #[test]

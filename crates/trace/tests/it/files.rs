@@ -27,6 +27,8 @@ pub fn meta() -> Meta {
         scenario: "one-drop".to_owned(),
         case: 3,
         seed: 7,
+        engine: "0123456789abcdef".to_owned(),
+        run: "ab12".to_owned(),
         flows: vec![flow("main", &["w_max", "k"]), flow("other", &["a"])],
     }
 }

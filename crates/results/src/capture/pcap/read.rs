@@ -1,5 +1,5 @@
-//! The packets of one flow out of a capture that [`write`](super::write) wrote at the senders'
-//! hosts. It reads our own files, checks every length, and takes nothing from them on trust: what
+//! The packets of one flow out of a capture that [`write`](super::write) wrote. It reads our own
+//! files, checks every length, and takes nothing from them on trust: what
 //! is not one of our packets is an error.
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
@@ -7,7 +7,7 @@ use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_units::{Span, Time};
 
 use super::connection::SENDER_ISN;
-use super::{FILE_HEADER, MAGIC_NANOSECONDS, RECORD_HEADER};
+use super::{FILE_HEADER, Host, MAGIC_NANOSECONDS, RECORD_HEADER};
 use crate::capture::endpoints;
 
 /// A capture that is damaged, or not ours.
@@ -15,12 +15,12 @@ use crate::capture::endpoints;
 #[error("not a capture of fullpipe, or damaged at byte {0}")]
 pub struct NotOurs(pub usize);
 
-/// What flow `flow` sent and received, whose segments carry `mss` bytes. Time stamps of segments
-/// are not recovered.
+/// What `host` of flow `flow` sent and received, whose segments carry `mss` bytes. Time stamps of
+/// segments are not recovered; in their place stands what tells the copies of a segment apart.
 ///
 /// # Errors
 /// If the bytes are not such a capture.
-pub fn read(bytes: &[u8], flow: usize, mss: u32) -> Result<Vec<CaptureRow>, NotOurs> {
+pub fn read(bytes: &[u8], flow: usize, mss: u32, host: Host) -> Result<Vec<CaptureRow>, NotOurs> {
     let word = |at: usize| {
         let word = bytes.get(at..at + 4).ok_or(NotOurs(at))?;
         Ok(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
@@ -45,11 +45,18 @@ pub fn read(bytes: &[u8], flow: usize, mss: u32) -> Result<Vec<CaptureRow>, NotO
         } else if packet[12..16] == sender.ip().octets()
             && packet[20..22] == sender.port().to_be_bytes()
         {
-            stream.segment(packet)
+            stream.segment(packet).map(|s| match host {
+                Host::Sender => CaptureEvent::SegmentSent(s),
+                Host::Receiver => CaptureEvent::SegmentReceived(s),
+            })
         } else if packet[12..16] == receiver.ip().octets()
             && packet[22..24] == sender.port().to_be_bytes()
         {
-            stream.ack(packet).ok_or(NotOurs(at))?
+            let ack = stream.ack(packet).ok_or(NotOurs(at))?;
+            Some(match host {
+                Host::Sender => CaptureEvent::AckReceived(ack),
+                Host::Receiver => CaptureEvent::AckSent(ack),
+            })
         } else {
             None
         };
@@ -95,28 +102,36 @@ impl Stream {
         bytes / self.mss
     }
 
-    fn segment(&mut self, p: &[u8]) -> Option<CaptureEvent> {
-        if p[33] & FIN_SYN_RST != 0 {
-            return None;
+    fn segment(&mut self, p: &[u8]) -> Option<Segment> {
+        let syn = match p[33] & FIN_SYN_RST {
+            0 => false,
+            SYN => true,
+            _ => return None,
+        };
+        let seq = match syn {
+            true => 0,
+            false => self.number([p[24], p[25], p[26], p[27]]),
+        };
+        let retransmission = !syn && seq < self.sent;
+        if !syn {
+            self.sent = self.sent.max(seq + 1);
         }
-        let seq = self.number([p[24], p[25], p[26], p[27]]);
-        let retransmission = seq < self.sent;
-        self.sent = self.sent.max(seq + 1);
-        Some(CaptureEvent::SegmentSent(Segment {
+        // The identification of IP is a hash of the time stamp.
+        let copy = u16::from_be_bytes([p[4], p[5]]);
+        Some(Segment {
             seq,
-            syn: false,
+            syn,
             retransmission,
-            stamp: Time::ZERO,
+            stamp: Time::ZERO + Span::from_nanos(u64::from(copy)),
             ect: false,
             ce: false,
             cwr: false,
             push: false,
-        }))
+        })
     }
 
-    /// `None` outside for options that do not add up.
-    #[allow(clippy::option_option)]
-    fn ack(&mut self, p: &[u8]) -> Option<Option<CaptureEvent>> {
+    /// `None` for options that do not add up.
+    fn ack(&mut self, p: &[u8]) -> Option<Ack> {
         let end = 20 + usize::from(p[32] >> 4) * 4;
         let mut options = p.get(40..end)?;
         let mut sacks = SackBlocks::default();
@@ -142,19 +157,20 @@ impl Stream {
                 }
             }
         }
-        if p[33] & SYN != 0 {
-            return Some(None);
-        }
-        let cum = self.number([p[28], p[29], p[30], p[31]]);
+        let syn = p[33] & SYN != 0;
+        let cum = match syn {
+            true => 0,
+            false => self.number([p[28], p[29], p[30], p[31]]),
+        };
         let window = u64::from(u16::from_be_bytes([p[34], p[35]]));
         // Without its SYN nobody knows the scale; the largest window stands for none.
         let window_end = match self.scale {
             Some(scale) if scale < 14 => cum + (window << scale) / self.mss,
             _ => u64::MAX,
         };
-        Some(Some(CaptureEvent::AckReceived(Ack {
+        Some(Ack {
             cum,
-            syn: false,
+            syn,
             echo: Time::ZERO,
             stamp_ms: 0,
             one_way: None,
@@ -162,14 +178,14 @@ impl Stream {
             dsack: false,
             ece: false,
             window_end,
-        })))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::pcap::{Host, write};
+    use crate::capture::pcap::write;
     use crate::capture::testing::{ack, ack_row, flow, segment, sent};
 
     fn capture(rows: &[CaptureRow]) -> Vec<u8> {
@@ -207,7 +223,7 @@ mod tests {
         ));
         rows.push(ack_row(0, ms(81), ack(far + 1, ms(0), 1)));
         rows.push(sent(0, ms(90), segment(far, ms(90))));
-        let read = read(&capture(&rows), 0, 1448).unwrap();
+        let read = read(&capture(&rows), 0, 1448, Host::Sender).unwrap();
         let brief: Vec<(u64, u64, bool)> = read
             .iter()
             .filter_map(|r| match r.event {
@@ -239,13 +255,13 @@ mod tests {
             ack_row(0, ms(80), ack(1, ms(0), 1)),
         ]);
         for n in 0..whole.len() {
-            let _ = read(&whole[..n], 0, 1448);
+            let _ = read(&whole[..n], 0, 1448, Host::Sender);
             for bit in 0..8 {
                 let mut changed = whole.clone();
                 changed[n] ^= 1 << bit;
-                let _ = read(&changed, 0, 1448);
+                let _ = read(&changed, 0, 1448, Host::Receiver);
             }
         }
-        assert_eq!(read(b"PAR1", 0, 1448), Err(NotOurs(0)));
+        assert_eq!(read(b"PAR1", 0, 1448, Host::Sender), Err(NotOurs(0)));
     }
 }

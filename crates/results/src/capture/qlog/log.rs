@@ -69,8 +69,8 @@ impl<'a> Log<'a> {
     }
 
     /// Losses are found in this way, and each verdict is in the capture or not.
-    pub(super) fn detected_by(mut self, detector: Detector, verdicts: bool) -> Self {
-        (self.detector, self.verdicts) = (Some(detector), verdicts);
+    pub(super) fn detected_by(mut self, detector: Option<Detector>, verdicts: bool) -> Self {
+        (self.detector, self.verdicts) = (detector, verdicts);
         self
     }
 }

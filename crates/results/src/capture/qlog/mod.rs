@@ -33,14 +33,16 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use fullpipe_cc::Phase;
-use fullpipe_flow::{Events, TraceRow};
-use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec, Series};
+use fullpipe_flow::{Detector, Events, TraceRow};
+use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_trace::{FlowMeta, Trace};
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
 
+use super::pcap::Host;
+use super::pcap::read::{NotOurs, read};
 use super::thin::thin;
-use super::{endpoints, has_stamps};
+use super::{WITH_STAMPS, endpoints};
 use log::Log;
 use record::record;
 
@@ -51,10 +53,35 @@ pub struct Subject<'a> {
     pub title: &'a str,
     /// Index of the flow in the run.
     pub index: usize,
-    /// The flow.
-    pub flow: &'a FlowSpec,
+    /// Name of the flow.
+    pub name: &'a str,
+    /// The flow and what made it, for people.
+    pub about: &'a str,
+    /// Payload of a segment, bytes.
+    pub mss: u32,
+    /// Packets have room for time stamps.
+    pub stamps: bool,
+    /// How losses are found, where that is known.
+    pub detector: Option<Detector>,
     /// Window, RTT and events of the sender.
-    pub series: &'a Series,
+    pub states: &'a [TraceRow],
+}
+
+/// The rows of a flow in a capture of the senders' and one of the receivers' packets, whose
+/// segments carry `mss` bytes. What the path dropped and what the sender judged lost is in neither.
+///
+/// # Errors
+/// If one of them is no such capture.
+pub fn packets(
+    (senders, receivers): (&[u8], &[u8]),
+    flow: usize,
+    mss: u32,
+) -> Result<Vec<CaptureRow>, NotOurs> {
+    let mut rows = read(senders, flow, mss, Host::Sender)?;
+    rows.extend(read(receivers, flow, mss, Host::Receiver)?);
+    // What arrives at an instant was sent before.
+    rows.sort_by_key(|row| row.at);
+    Ok(rows)
 }
 
 /// Writes the events of one flow.
@@ -62,14 +89,13 @@ pub struct Subject<'a> {
 /// # Errors
 /// If `out` refuses.
 pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) -> io::Result<()> {
-    record(out, &header(subject))?;
-    let detector = subject.flow.sender.recovery.detector;
-    let log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
+    record(out, &preamble(subject.title, subject.name, subject.about))?;
+    let log = Log::new(out, subject.mss, subject.stamps);
     let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
     let verdict = |row: &&CaptureRow| matches!(row.event, CaptureEvent::SegmentLost(_));
     let mut verdicts = of_flow.clone().filter(verdict).peekable();
-    let mut log = log.detected_by(detector, verdicts.peek().is_some());
-    let (metrics, mut series) = (&subject.series.rows, 0);
+    let mut log = log.detected_by(subject.detector, verdicts.peek().is_some());
+    let (metrics, mut series) = (subject.states, 0);
     let mut told = Told::default();
     let mut first = true;
     for row in of_flow.clone().filter(|row| !verdict(row)) {
@@ -162,28 +188,58 @@ pub fn write_trace(
     flow: usize,
     every: Option<Span>,
 ) -> io::Result<()> {
-    let unknown = FlowMeta::default();
-    let about = trace.meta.flows.get(flow).unwrap_or(&unknown);
-    let m = &trace.meta;
-    // Of a real host's flows the name has the addresses, or nobody knows them.
-    let ends = match m.is_of_a_run() {
-        true => Some(made_up(flow)),
-        false => ends(&about.name),
-    };
-    let description = format!(
-        "flow {}, {}, ground {}, from a trace of fullpipe; the vocabulary is QUIC's",
-        about.name, about.stack, m.ground
-    );
-    record(out, &preamble(&m.title(), &about.name, &description))?;
-    let mut log = Log::new(out, about.mss, false);
-    let mut told = Told::default();
-    for (i, kept) in thin(trace, flow, every).iter().enumerate() {
-        if let Some(ends) = ends.filter(|_| i == 0) {
-            log.opening(kept.row.time, ends)?;
+    let states: Vec<TraceRow> = thin(trace, flow, every).iter().map(|k| k.row).collect();
+    of_trace(trace, flow, |subject| {
+        record(out, &preamble(subject.title, subject.name, subject.about))?;
+        let mut log = Log::new(out, subject.mss, false);
+        // Of a real host's flows the name has the addresses, or nobody knows them.
+        let ends = match trace.meta.is_of_a_run() {
+            true => Some(made_up(flow)),
+            false => ends(subject.name),
+        };
+        if let (Some(first), Some(ends)) = (states.first(), ends) {
+            log.opening(first.time, ends)?;
         }
-        told.row(&mut log, &kept.row)?;
-    }
-    Ok(())
+        let mut told = Told::default();
+        states.iter().try_for_each(|row| told.row(&mut log, row))
+    })
+}
+
+/// Writes one flow of a trace between its packets.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_captured(
+    out: &mut dyn Write,
+    trace: &Trace,
+    flow: usize,
+    packets: &[CaptureRow],
+) -> io::Result<()> {
+    let states: Vec<TraceRow> = trace.of_flow(flow).map(|(_, row)| *row).collect();
+    of_trace(trace, flow, |subject| {
+        let states = &states;
+        write(out, &Subject { states, ..subject }, packets)
+    })
+}
+
+/// What the file of a flow of a trace is about, without its states.
+fn of_trace<T>(trace: &Trace, flow: usize, then: impl FnOnce(Subject<'_>) -> T) -> T {
+    let unknown = FlowMeta::default();
+    let of = trace.meta.flows.get(flow).unwrap_or(&unknown);
+    let m = &trace.meta;
+    then(Subject {
+        title: &m.title(),
+        index: flow,
+        name: &of.name,
+        about: &format!(
+            "flow {}, {}, ground {}, from a trace of fullpipe; the vocabulary is QUIC's",
+            of.name, of.stack, m.ground
+        ),
+        mss: of.mss,
+        stamps: of.packet.saturating_sub(of.mss) >= WITH_STAMPS,
+        detector: None,
+        states: &[],
+    })
 }
 
 /// The ends of a flow of a run: hosts without addresses.
@@ -220,15 +276,6 @@ const TRACED: [(Events, &str); 9] = [
     (Events::STALL, "fullpipe:stall"),
 ];
 
-fn header(s: &Subject<'_>) -> Value {
-    let name = &s.flow.name;
-    let description = format!(
-        "flow {name}, {}, simulated by fullpipe; the vocabulary is QUIC's",
-        s.flow.stack
-    );
-    preamble(s.title, name, &description)
-}
-
 fn preamble(title: &str, name: &str, description: &str) -> Value {
     json!({
         "qlog_format": "JSON-SEQ",
@@ -254,6 +301,7 @@ mod tests {
     use super::*;
     use crate::capture::testing::{ack, ack_row, dropped, flow, received, segment, sent};
     use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
+    use fullpipe_run::Series;
     use fullpipe_units::Time;
 
     fn ms(ms: u64) -> Time {
@@ -265,8 +313,12 @@ mod tests {
         let subject = Subject {
             title: "test",
             index: 0,
-            flow: &flow,
-            series,
+            name: &flow.name,
+            about: "a flow of a test",
+            mss: flow.sender.mss,
+            stamps: true,
+            detector: Some(flow.sender.recovery.detector),
+            states: &series.rows,
         };
         let mut bytes = Vec::new();
         write(&mut bytes, &subject, rows).unwrap();
