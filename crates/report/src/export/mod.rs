@@ -5,4 +5,4 @@ pub mod csv;
 mod source;
 pub mod xplot;
 
-pub use source::{ExportError, Form, Wanted, export};
+pub use source::{ExportError, Form, Lack, Wanted, export};

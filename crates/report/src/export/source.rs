@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fullpipe_trace::{Trace, TraceError};
 use fullpipe_units::Span;
 
+use fullpipe_results::capture::pcap::Host;
 use fullpipe_results::capture::pcap::read::{NotOurs, read};
 use fullpipe_results::capture::qlog;
 
@@ -67,13 +68,29 @@ pub enum ExportError {
     Io(#[from] io::Error),
 }
 
-/// Writes what is wanted of a trace file, or of the result in a directory.
+/// What a form has room for and an export lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// The run was not captured.
+    #[error("states without packets, which were not stored: `run --qlog` stores them")]
+    Packets,
+    /// Packets cannot be thinned.
+    #[error("states without packets: `--every` leaves them out")]
+    Thinned,
+}
+
+/// Writes what is wanted of a trace file, or of the result in a directory, and returns what it
+/// lacks.
 ///
 /// # Errors
 /// If it is not there, is damaged, or is not one flow where the form holds one.
-pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn export(
+    source: &Path,
+    wanted: &Wanted,
+    out: &mut dyn Write,
+) -> Result<Option<Lack>, ExportError> {
     if wanted.tcp_info {
-        return export_tcp_info(source, wanted, out);
+        return export_tcp_info(source, wanted, out).map(|()| None);
     }
     if !source.exists() {
         return Err(ExportError::Missing(format!(
@@ -81,14 +98,19 @@ pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(),
             source.display()
         )));
     }
-    let (trace, capture) = if source.is_dir() {
-        of_result(&ResultDir::open(source)?, wanted)?
-    } else {
-        let trace = Trace::open(source).map_err(|e| ExportError::Trace {
-            path: source.to_owned(),
-            source: e,
-        })?;
-        (trace, None)
+    let dir = match source.is_dir() {
+        true => Some(ResultDir::open(source)?),
+        false => None,
+    };
+    let (trace, run) = match &dir {
+        Some(dir) => of_result(dir, wanted).map(|(trace, run)| (trace, Some((dir, run))))?,
+        None => {
+            let wrong = |e| ExportError::Trace {
+                path: source.to_owned(),
+                source: e,
+            };
+            (Trace::open(source).map_err(wrong)?, None)
+        }
     };
     let names: Vec<&str> = trace.meta.flows.iter().map(|f| f.name.as_str()).collect();
     let all: Vec<usize> = (0..names.len()).collect();
@@ -111,13 +133,38 @@ pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(),
     };
     match wanted.form {
         Form::Csv => csv::write(out, &trace, &flows, wanted.every)?,
-        Form::Qlog => qlog::write_trace(out, &trace, one()?, wanted.every)?,
+        Form::Qlog => {
+            let flow = one()?;
+            let stored = match run {
+                Some((dir, run)) => Stored::of(dir, run, (flow, names[flow]))?,
+                None => Stored::Nothing,
+            };
+            match (stored, wanted.every) {
+                (Stored::Log(log), None) => out.write_all(&log)?,
+                (Stored::Packets(senders, receivers), None) => {
+                    let mss = trace.meta.flows[flow].mss;
+                    let packets = qlog::packets((&senders, &receivers), flow, mss)?;
+                    qlog::write_captured(out, &trace, flow, &packets)?;
+                }
+                (stored, every) => {
+                    qlog::write_trace(out, &trace, flow, every)?;
+                    return Ok(Some(match stored {
+                        Stored::Nothing => Lack::Packets,
+                        _ => Lack::Thinned,
+                    }));
+                }
+            }
+        }
         Form::Xplot => {
             let flow = one()?;
+            let capture = match run {
+                Some((dir, run)) => dir.capture(run.case, run.seed, Host::Sender)?,
+                None => None,
+            };
             match capture {
                 Some(capture) => {
                     let about = &trace.meta.flows[flow];
-                    let rows = read(&capture, flow, about.mss)?;
+                    let rows = read(&capture, flow, about.mss, Host::Sender)?;
                     let title = format!("{} of {}", about.name, trace.meta.scenario);
                     xplot::write_capture(out, &title, flow as u32, &rows)?;
                 }
@@ -125,7 +172,7 @@ pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(),
             }
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// See [`Wanted::tcp_info`].
@@ -199,8 +246,32 @@ fn run_of<'a>(dir: &'a ResultDir, wanted: &Wanted) -> Result<&'a ManifestRun, Ex
     })
 }
 
-/// The densest trace of a run, and its capture if it has one and the form can use it.
-fn of_result(dir: &ResultDir, wanted: &Wanted) -> Result<(Trace, Option<Vec<u8>>), ExportError> {
+/// What a run has of a flow's packets.
+enum Stored {
+    /// Its events, as they were captured.
+    Log(Vec<u8>),
+    /// The packets at senders and receivers.
+    Packets(Vec<u8>, Vec<u8>),
+    Nothing,
+}
+
+impl Stored {
+    fn of(dir: &ResultDir, run: &ManifestRun, flow: (usize, &str)) -> Result<Stored, StoreError> {
+        let (case, seed) = (run.case, run.seed);
+        if let Some(log) = dir.qlog(case, seed, flow)? {
+            return Ok(Stored::Log(log));
+        }
+        let senders = dir.capture(case, seed, Host::Sender)?;
+        let both = senders.zip(dir.capture(case, seed, Host::Receiver)?);
+        Ok(both.map_or(Stored::Nothing, |(s, r)| Stored::Packets(s, r)))
+    }
+}
+
+/// The run that is meant, and its densest trace.
+fn of_result<'a>(
+    dir: &'a ResultDir,
+    wanted: &Wanted,
+) -> Result<(Trace, &'a ManifestRun), ExportError> {
     let run = run_of(dir, wanted)?;
     let (path, bytes) = dir.trace(run.case, run.seed)?.ok_or_else(|| {
         ExportError::Missing(format!(
@@ -209,9 +280,5 @@ fn of_result(dir: &ResultDir, wanted: &Wanted) -> Result<(Trace, Option<Vec<u8>>
         ))
     })?;
     let trace = Trace::parse(bytes).map_err(|source| ExportError::Trace { path, source })?;
-    let capture = match wanted.form {
-        Form::Xplot => dir.capture(run.case, run.seed)?,
-        _ => None,
-    };
-    Ok((trace, capture))
+    Ok((trace, run))
 }

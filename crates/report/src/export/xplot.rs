@@ -68,7 +68,7 @@ pub fn write_capture(
                     plot.text("atext", RED, (row.at, s.seq + 1), "R")?;
                 }
             }
-            CaptureEvent::AckReceived(a) => {
+            CaptureEvent::AckReceived(a) if !a.syn => {
                 if !acked.step(&mut plot, row.at, a.cum)? {
                     plot.tick(row.at, a.cum)?;
                 }

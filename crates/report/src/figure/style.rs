@@ -1,12 +1,16 @@
 //! How a picture is printed: width, font, colours.
 
+use super::font::Font;
+
 /// Size, letters and colours of a picture. The default is for a screen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Style {
     /// Width in millimetres, as a journal prescribes it; `None`: that of a screen.
     pub width_mm: Option<f64>,
-    /// Font family, or a file of one (`.ttf`, `.otf`); `None`: the bundled one.
-    pub font: Option<String>,
+    /// Height in millimetres, beside a width; `None`: what the drawing takes.
+    pub height_mm: Option<f64>,
+    /// Font of its letters; `None`: the bundled one.
+    pub font: Option<Font>,
     /// Size of its letters, points; on a screen headings are larger.
     pub size_pt: f64,
     /// Panels side by side; `None`: as many as the width has room for.
@@ -21,6 +25,7 @@ impl Default for Style {
     fn default() -> Self {
         Self {
             width_mm: None,
+            height_mm: None,
             font: None,
             size_pt: SCREEN_PT,
             columns: None,
@@ -37,6 +42,22 @@ impl Style {
         self.width_mm.map_or(screen, |mm| mm / self.unit_mm())
     }
 
+    /// Height in units of the drawing, where one is prescribed.
+    pub(super) fn height(&self) -> Option<f64> {
+        let on_paper = self.height_mm.filter(|_| self.is_paper());
+        on_paper.map(|mm| mm / self.unit_mm())
+    }
+
+    /// Height of a picture that was drawn for paper, millimetres. Axes become no lower than what
+    /// two of their numbers take: it may be more than what is prescribed.
+    pub fn height_of(&self, svg: &str) -> Option<f64> {
+        let (_, rest) = svg.split_once("viewBox=\"0 0 ")?;
+        let (size, _) = rest.split_once('"')?;
+        let (width, height) = size.split_once(' ')?;
+        let (width, height): (f64, f64) = (width.parse().ok()?, height.parse().ok()?);
+        Some(height / width * self.width_mm?)
+    }
+
     /// True if the picture is for paper: one size of letters, narrow margins.
     pub(super) fn is_paper(&self) -> bool {
         self.width_mm.is_some()
@@ -49,51 +70,15 @@ impl Style {
 
     /// The family and those of the same metrics, in the order in which they are looked for.
     pub(super) fn families(&self) -> Vec<String> {
-        let Some(font) = &self.font else {
-            return Vec::new();
-        };
-        let same = CLONES.iter().find(|names| {
-            let mut names = names.iter();
-            names.any(|name| name.eq_ignore_ascii_case(font))
-        });
-        let others = same.into_iter().flat_map(|names| names.iter());
-        let others = others.filter(|name| !name.eq_ignore_ascii_case(font));
-        std::iter::once(font.clone())
-            .chain(others.map(|name| (*name).to_owned()))
-            .collect()
+        let font = self.font.as_ref();
+        font.map_or_else(Vec::new, |font| font.families().to_vec())
     }
 
-    /// True if the font is a file.
+    /// The file of the font, if it comes from one.
     pub(super) fn font_file(&self) -> Option<&str> {
-        let is_file = |f: &&str| [".ttf", ".otf", ".ttc"].iter().any(|e| f.ends_with(e));
-        self.font.as_deref().filter(is_file)
+        self.font.as_ref()?.file()
     }
 }
-
-/// Families with the metrics of the fonts that journals ask for.
-const CLONES: [&[&str]; 3] = [
-    &[
-        "Times",
-        "Times New Roman",
-        "Nimbus Roman",
-        "TeX Gyre Termes",
-        "Liberation Serif",
-    ],
-    &[
-        "Helvetica",
-        "Arial",
-        "Nimbus Sans",
-        "TeX Gyre Heros",
-        "Liberation Sans",
-    ],
-    &[
-        "Courier",
-        "Courier New",
-        "Nimbus Mono PS",
-        "TeX Gyre Cursor",
-        "Liberation Mono",
-    ],
-];
 
 /// Letters of an axis on a screen, points.
 const SCREEN_PT: f64 = 9.0;
@@ -114,20 +99,5 @@ mod tests {
         // 84 mm are 238.1 points, 29.76 letters of 8 points.
         assert!((style.width(960.0) / 12.0 - 29.76).abs() < 0.01);
         assert_eq!(Style::default().width(960.0), 960.0);
-    }
-
-    #[test]
-    fn a_family_is_followed_by_its_equals() {
-        let families = |font: &str| {
-            let font = Some(font.to_owned());
-            let style = Style {
-                font,
-                ..Style::default()
-            };
-            style.families()
-        };
-        assert_eq!(families("times")[..2], ["times", "Times New Roman"]);
-        assert_eq!(families("Arial")[..2], ["Arial", "Helvetica"]);
-        assert_eq!(families("Garamond"), ["Garamond"]);
     }
 }

@@ -212,7 +212,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         about: file.about,
         origin: manifest.origin.clone(),
         text: manifest.scenario_text.clone(),
-        text_sha256: manifest.scenario_sha256.clone(),
+        text_sha256: manifest.scenario_sha256.to_string(),
         ground: ground(
             &result.ground,
             result.kernel.as_deref(),
@@ -233,7 +233,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         falsification: falsification::beside(
             dir.path(),
             &result.scenario,
-            &manifest.scenario_sha256,
+            &manifest.scenario_sha256.to_string(),
         ),
         figures: file.report,
         layouts,

@@ -1,8 +1,8 @@
 //! Latency under load: the goodput of every flow and the pings beside them, one below the other.
 
-use super::over_time::{GOODPUT, PING, lines, sender_names};
+use super::over_time::{GOODPUT, PING, lines, nothing, sender_names};
 use super::view::View;
-use super::window::{no_series, resolved, warmup};
+use super::window::{resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
@@ -56,7 +56,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         }
     }
     let Some(last) = panels.last_mut() else {
-        return Err(no_series("goodput"));
+        return Err(nothing(view, asked, &[&GOODPUT, &PING])?);
     };
     last.x.label = "time (s)".to_owned();
     Ok(Drawn {

@@ -14,6 +14,8 @@ pub(super) struct Quantity {
     kind: SeriesKind,
     /// As the page's curves call it.
     what: &'static str,
+    /// The same of traffic, which is drawn where it is asked for by its name.
+    of_traffic: Option<&'static str>,
     name: &'static str,
     pub label: &'static str,
 }
@@ -21,24 +23,28 @@ pub(super) struct Quantity {
 pub(super) const GOODPUT: Quantity = Quantity {
     kind: SeriesKind::Samples,
     what: "goodput",
+    of_traffic: Some("rate"),
     name: "goodput",
     label: "goodput (Mbit/s)",
 };
 pub(super) const RTT: Quantity = Quantity {
     kind: SeriesKind::Flows,
     what: "rtt",
+    of_traffic: None,
     name: "round-trip times",
     label: "round-trip time (ms)",
 };
 pub(super) const PING: Quantity = Quantity {
     kind: SeriesKind::Pings,
     what: "ping",
+    of_traffic: None,
     name: "pings",
     label: "ping (ms)",
 };
 pub(super) const QUEUE: Quantity = Quantity {
     kind: SeriesKind::Links,
     what: "queue",
+    of_traffic: None,
     name: "queue lengths",
     label: "queue (packets)",
 };
@@ -101,7 +107,7 @@ pub(super) fn draw(
         panels.push(panel);
     }
     if panels.iter().all(|p| p.lines.is_empty()) {
-        return Err(no_series(quantity.name));
+        return Err(nothing(view, asked, &[quantity])?);
     }
     Ok(Drawn {
         drawing: Drawing::Chart(Chart {
@@ -126,6 +132,34 @@ pub(super) fn sender_names(case: &CaseResult) -> Vec<String> {
     flow_names(case).into_iter().chain(traffic).collect()
 }
 
+/// Why there is not one line: the result holds none, or none of what is asked for.
+pub(super) fn nothing(
+    view: &View<'_>,
+    asked: &Asked,
+    quantities: &[&Quantity],
+) -> Result<AskedError, AskedError> {
+    let all: Vec<&str> = quantities.iter().map(|quantity| quantity.name).collect();
+    let what = all.join(" or ");
+    let mut having: Vec<String> = Vec::new();
+    for (quantity, &case) in quantities
+        .iter()
+        .flat_map(|q| view.cases.iter().map(move |case| (q, case)))
+    {
+        for (_, (of, _)) in every_line(view, asked, quantity, case)? {
+            if !having.contains(&of) {
+                having.push(of);
+            }
+        }
+    }
+    Ok(match &asked.of {
+        Some(of) if !having.is_empty() => AskedError::Nothing {
+            what: format!("the result holds no {what} of `{of}` over time"),
+            hint: format!("there are those of `{}`", having.join("`, `")),
+        },
+        _ => no_series(&what),
+    })
+}
+
 /// A name and its points, extremes kept.
 type Named = (String, Vec<(f64, f64)>);
 
@@ -136,6 +170,22 @@ pub(super) fn lines(
     quantity: &Quantity,
     index: usize,
 ) -> Result<Vec<Named>, AskedError> {
+    let all = every_line(view, asked, quantity, index)?.into_iter();
+    let wanted = |what: &str, name: &str| match &asked.of {
+        Some(of) => of == name,
+        None => what == quantity.what,
+    };
+    let lines = all.filter(|(what, (name, _))| wanted(what, name));
+    Ok(lines.map(|(_, named)| named).collect())
+}
+
+/// The same of everyone, as the page's curves call it.
+fn every_line(
+    view: &View<'_>,
+    asked: &Asked,
+    quantity: &Quantity,
+    index: usize,
+) -> Result<Vec<(&'static str, Named)>, AskedError> {
     let case = view.case(index);
     let seed = asked.seed.or(case.seeds.first().copied());
     let series = match seed {
@@ -152,22 +202,21 @@ pub(super) fn lines(
         SeriesKind::Pings => curves::pings(grid, &series),
         _ => curves::flows(grid, &series),
     };
-    let wanted = |of: &str| asked.of.as_deref().is_none_or(|name| name == of);
-    let mut out: Vec<Named> = Vec::new();
+    let mut out: Vec<(&'static str, Named)> = Vec::new();
     for (head, values) in drawn {
-        if head.what != quantity.what || !wanted(&head.of) {
+        if head.what != quantity.what && Some(head.what) != quantity.of_traffic {
             continue;
         }
         let points = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
         let points = points.map(|(row, v)| ((row as f64 + 0.5) * grid.step, *v));
-        match out.iter_mut().find(|(of, _)| *of == head.of) {
+        match out.iter_mut().find(|(_, (of, _))| *of == head.of) {
             // The largest value of a row stands beside the smallest.
-            Some((_, known)) => {
+            Some((_, (_, known))) => {
                 known.extend(points);
                 known.sort_by(|a, b| a.0.total_cmp(&b.0));
                 known.dedup();
             }
-            None => out.push((head.of, points.collect())),
+            None => out.push((head.what, (head.of, points.collect()))),
         }
     }
     Ok(out)

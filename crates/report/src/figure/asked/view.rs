@@ -295,10 +295,13 @@ impl<'a> View<'a> {
             let values = self.of_seeds(case, metric, of).ok()?;
             return Some(Estimate::of(&values)).filter(|e| e.mean.is_some());
         }
-        let case = self.case(case);
-        let flow = of.filter(|name| case.flow(name).is_some() || case.traffic(name).is_some());
-        let link = of.filter(|name| case.link(name).is_some());
-        let estimate = case.estimate(metric, flow, link)?;
+        // A case without what is asked for has no value: another's must not stand in its place.
+        let (flow, link) = match metrics::scope_of(metric)? {
+            Scope::Case => (None, None),
+            Scope::Flow | Scope::Traffic => (of, None),
+            Scope::Link => (None, of),
+        };
+        let estimate = self.case(case).estimate(metric, flow, link)?;
         estimate.mean.is_some().then_some(estimate)
     }
 
@@ -391,10 +394,14 @@ impl<'a> View<'a> {
             let taken = taken.filter(|t| !t.others.is_empty());
             return Ok(Subject { metric, of, taken });
         }
-        match having().as_slice() {
-            [] => Err(AskedError::Nothing {
+        match (having().as_slice(), &asked.of) {
+            ([], _) => Err(AskedError::Nothing {
                 what: format!("no case has a value of `{metric}`"),
                 hint: "`fullpipe list metrics` says what each is taken of".to_owned(),
+            }),
+            (having, Some(of)) => Err(AskedError::Nothing {
+                what: format!("no case has a value of `{metric}` of `{of}`"),
+                hint: format!("these have one: {}", having.join(", ")),
             }),
             _ => Err(AskedError::Several {
                 of: having().join(", "),
@@ -647,7 +654,7 @@ mod tests {
         for value in [
             r#"{kind="codel",target="5ms",ecn=true}"#,
             r#"{kind="codel",ecn=true,target="0.005s"}"#,
-            "codel, ecn, target 5ms",
+            "codel with ecn and target 5ms",
         ] {
             assert_eq!(only(value).unwrap(), [0], "{value}");
         }

@@ -76,6 +76,9 @@ impl Matrix {
         let cell_height = if tall { 34.0 } else { 22.0 };
         let top = if style.title { 30.0 } else { 8.0 };
         let body = top + 14.0 * lines + 8.0;
+        let rows = self.rows.len().max(1) as f64;
+        let asked = style.height().map(|height| (height - body - EDGE) / rows);
+        let cell_height = asked.map_or(cell_height, |asked| asked.max(cell_height));
         let height = body + cell_height * self.rows.len() as f64 + EDGE;
         let mut out = Svg::new(total, height, &self.title, style);
         if style.title {
@@ -118,8 +121,8 @@ impl Matrix {
                 if half.is_empty() {
                     out.text(centre, middle, "middle", LETTER, ink, value);
                 } else {
-                    out.text(centre, y + 14.5, "middle", LETTER, ink, value);
-                    out.text(centre, y + 28.5, "middle", LETTER, ink, half);
+                    out.text(centre, middle - 6.5, "middle", LETTER, ink, value);
+                    out.text(centre, middle + 7.5, "middle", LETTER, ink, half);
                 }
             }
         }
@@ -186,7 +189,7 @@ impl Matrix {
                 let h: f64 = half.parse().unwrap_or(0.0);
                 let least = 10_f64.powi(-(decimals as i32));
                 match h < least / 2.0 {
-                    true => format!("±< {least:.decimals$}"),
+                    true => format!("± < {least:.decimals$}"),
                     false => format!("± {h:.decimals$}"),
                 }
             });
@@ -288,7 +291,7 @@ mod tests {
         };
         let svg = matrix(3).svg(&paper).unwrap();
         assert!(
-            svg.contains("width=\"84.00mm\"") && svg.contains(">±&lt; 0.1<"),
+            svg.contains("width=\"84.00mm\"") && svg.contains(">± &lt; 0.1<"),
             "{svg}"
         );
         assert!(!svg.contains("goodput (Mbit/s)<"));
@@ -337,7 +340,7 @@ mod tests {
     fn what_is_missing_is_a_dash() {
         let printed = matrix(1).printed();
         assert_eq!(printed.heads, ["goodput (Mbit/s) by stack", "rtt 0ms"]);
-        assert_eq!(printed.rows[0], ["reno", "17.0 ±< 0.1"]);
+        assert_eq!(printed.rows[0], ["reno", "17.0 ± < 0.1"]);
         assert_eq!(printed.rows[1], ["cubic", "–"]);
     }
 }

@@ -3,9 +3,11 @@
 mod axes;
 mod chart;
 mod curve;
+mod layout;
 mod legend;
 mod matrix;
 mod overview;
+mod panel;
 #[cfg(feature = "pdf")]
 mod pdf;
 #[cfg(feature = "png")]
@@ -19,7 +21,7 @@ use super::{Range, Style};
 use axes::{Axes, Frame, axes, beside, numbers, overhang, room_left, times};
 use curve::{thinned, threshold_path, window_path};
 use legend::legend;
-use style::{Detail, GREY, INK, WARMUP, level_stroke};
+use style::{Detail, GREY, INK, LEAST_AXES, WARMUP, level_stroke};
 use svg::Svg;
 use text::{named, text_width, wrap};
 
@@ -46,9 +48,10 @@ impl Figure {
         // Drawn once for its lower end, on which the height of paper depends.
         let draft = &mut Svg::new(0.0, 0.0, "", style);
         let head = self.head(draft, width, &detail, style) + 6.0;
-        let height = match style.is_paper() {
-            true => head + PAPER_RATIO * width + MARGIN_BOTTOM,
-            false => HEIGHT,
+        let height = match (style.height(), style.is_paper()) {
+            (Some(height), _) => height.max(head + LEAST_AXES + MARGIN_BOTTOM),
+            (None, true) => head + PAPER_RATIO * width + MARGIN_BOTTOM,
+            (None, false) => HEIGHT,
         };
         let label = named(&self.title, &self.subtitle);
         let mut out = Svg::new(width, height, &label, style);

@@ -3,7 +3,7 @@
 use super::axes::{Axes, Frame, axes, beside, numbers, overhang, room_left, times};
 use super::headline;
 use super::legend::legend;
-use super::style::{Detail, GREY, INK};
+use super::style::{Detail, GREY, INK, LEAST_AXES};
 use super::svg::Svg;
 use super::text::wrap;
 use crate::figure::Style;
@@ -30,7 +30,11 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
     let (x, y) = shown.first().map_or(((0.0, x_end), (0.0, y_end)), ends);
     let (gap_x, foot) = (32.0, 10.0);
     let of_panels = |room: f64| (room - gap_x * (columns as f64 - 1.0)) / columns as f64;
-    let height_of = |width: f64| (width * 0.62).clamp(130.0, 300.0);
+    // Of a prescribed height the panels' share, with their names: near enough for the numbers.
+    let share = style
+        .height()
+        .map(|h| (h / rows as f64 - 60.0).max(LEAST_AXES));
+    let height_of = |width: f64| share.unwrap_or((width * 0.62).clamp(130.0, 300.0));
     let ticks_of = |width: f64| ((width / 70.0) as usize, (height_of(width) / 36.0) as usize);
     // The numbers beside the axes are known once these are nearly as large as they will be.
     let draft = of_panels(total - style.margin_left() - 24.0);
@@ -43,7 +47,6 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
         .map(|f| wrap(&f.subtitle, panel_width, 13.0, 2))
         .collect();
     let head = 17.0 + 17.0 * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
-    let panel_height = height_of(panel_width);
     let detail = Detail {
         budget: OVERVIEW_COLUMNS / shown.len().max(1) as f64,
         level_labels: false,
@@ -56,6 +59,10 @@ pub fn overview_svg((title, subtitle): (&str, &str), style: &Style, figures: &[F
     };
     // Drawn once for its height, which the document's own depends on.
     let top = heading(&mut Svg::new(0.0, 0.0, "", style)) + 6.0;
+    let panel_height = match style.height() {
+        Some(height) => ((height - top - 46.0) / rows as f64 - head - foot).max(LEAST_AXES),
+        None => height_of(panel_width),
+    };
     let height = top + rows as f64 * (head + panel_height + foot) + 46.0;
     let mut out = Svg::new(total, height, title, style);
     heading(&mut out);

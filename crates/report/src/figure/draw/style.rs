@@ -118,6 +118,8 @@ impl Style {
     }
 }
 
+/// Least height of axes whose picture has a prescribed one.
+pub(super) const LEAST_AXES: f64 = 60.0;
 pub(super) const MARGIN_LEFT: f64 = 84.0;
 /// Behind what is drawn and not measured.
 pub(super) const WARMUP: &str = "#f0f0ee";

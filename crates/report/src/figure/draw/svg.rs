@@ -287,7 +287,7 @@ fn tenths(text: &mut String, n: i64) {
 
 /// The style's families, and what stands in for them.
 fn families(style: &Style) -> String {
-    if style.font.is_none() || style.font_file().is_some() {
+    if style.font.is_none() {
         return "Ubuntu, 'Helvetica Neue', Arial, sans-serif".to_owned();
     }
     let named = style.families();

@@ -1,0 +1,344 @@
+//! A panel of a chart: its axes, and the lines and dots between them.
+
+use super::axes::{beside, overhang};
+use super::layout::{Layout, TICK};
+use super::style::{AXIS_STROKE, GREY, INK, WARMUP};
+use super::svg::{PathText, Svg};
+use super::text::{fit, is_cut, text_width, wrap};
+use crate::figure::chart::{Line, Panel, Scale};
+use crate::figure::{Ranges, Style};
+
+impl Panel {
+    /// Height of the heading.
+    fn head(&self) -> f64 {
+        if self.title.is_empty() { 6.0 } else { HEAD }
+    }
+
+    /// Height of the axes in a row.
+    fn height(&self, row: f64, style: &Style) -> f64 {
+        let foot = FOOT - if style.is_paper() { 12.0 } else { 0.0 };
+        row - self.head() - foot
+    }
+
+    /// The horizontal axis.
+    fn across(&self, width: f64) -> Layout {
+        let all = self.drawn().map(|p| p.0);
+        Layout::of(&self.x, all, width / TICK, self.ranges.x)
+    }
+
+    /// The vertical axis.
+    fn up(&self, height: f64) -> Layout {
+        // An interval of what is never negative ends at zero.
+        let least = match self.drawn().all(|p| p.1 >= 0.0) {
+            true => 0.0,
+            false => f64::NEG_INFINITY,
+        };
+        // Of a line that crosses a part in which it has no point, all of it counts.
+        let part = self.ranges.x;
+        let is_empty = !self.drawn().any(|p| part.has(p.0));
+        let seen = |x: f64| is_empty || part.has(x);
+        let intervals = self
+            .lines
+            .iter()
+            .flat_map(|l| l.points.iter().zip(&l.intervals));
+        let intervals = intervals.filter(|(p, _)| part.is_all() || seen(p.0));
+        let ends = intervals.filter_map(|(_, i)| *i).flatten();
+        let ends = ends.map(|end| end.max(least));
+        let all = self.drawn().filter(|p| seen(p.0)).map(|p| p.1).chain(ends);
+        Layout::of(&self.y, all, height / 36.0, self.ranges.y)
+    }
+
+    /// How far left of its axis the vertical label stands.
+    pub(super) fn beside(&self, row: f64, style: &Style) -> f64 {
+        let ticks = self.up(self.height(row, style)).ticks();
+        beside(ticks.into_iter().map(|t| t.1), style.label_beside())
+    }
+
+    /// Height that names below the axis take beyond two lines each: where one does not fit, all are
+    /// written aslant.
+    pub(super) fn more(&self, width: f64) -> f64 {
+        let Scale::Names(names) = &self.x.scale else {
+            return 0.0;
+        };
+        let room = width / names.len().max(1) as f64;
+        let fits = |name: &String| !is_cut(name, &wrap(name, room, 12.0, LINES_OF_A_NAME));
+        if names.iter().all(fits) {
+            return 0.0;
+        }
+        let widths = names.iter().map(|name| text_width(name, 12.0));
+        let widest = widths.fold(0.0, f64::max).min(rising_room(room));
+        (widest * SLOPE - 16.0).max(1.0)
+    }
+
+    /// How far the numbers below the axes reach beyond their right end; names have lines of their
+    /// own width.
+    pub(super) fn overhang(&self, width: f64) -> f64 {
+        let x = self.across(width);
+        let named = matches!(x, Layout::Names(_));
+        let ticks = x.ticks().into_iter().filter(|_| !named);
+        overhang(ticks.map(|(tick, text)| (x.part(tick), text)), width)
+    }
+
+    pub(super) fn draw(
+        &self,
+        out: &mut Svg,
+        (left, top): (f64, f64),
+        (width, row): (f64, f64),
+        (beside, more): (f64, f64),
+        style: &Style,
+    ) {
+        if !self.title.is_empty() {
+            let title = [fit(&self.title, width, 14.0)];
+            out.whole(&self.title, &title, |out| {
+                out.text(left, top + 12.0, "start", 14.0, INK, &title[0]);
+            });
+        }
+        let (top, height) = (top + self.head(), self.height(row, style));
+        let bottom = top + height;
+        let (x, y) = (self.across(width), self.up(height));
+        let place = |p: (f64, f64)| (left + width * x.part(p.0), bottom - height * y.part(p.1));
+        if self.warmup > 0.0 {
+            let part = x.part(self.warmup).clamp(0.0, 1.0);
+            out.rect(left, top, width * part, height, WARMUP);
+        }
+        for (tick, text) in y.ticks() {
+            let at = bottom - height * y.part(tick);
+            let light = "stroke=\"#e6e6e6\" stroke-width=\"1\"";
+            out.line(left, at, left + width, at, light);
+            out.text(left - 8.0, at + 4.0, "end", 12.0, GREY, &text);
+        }
+        let names = matches!(self.x.scale, Scale::Names(_));
+        let room = width / x.ticks().len().max(1) as f64;
+        for (tick, text) in x.ticks() {
+            let at = left + width * x.part(tick);
+            out.line(at, bottom, at, bottom + 5.0, AXIS_STROKE);
+            let lines = match names {
+                true if more > 0.0 => {
+                    let name = [fit(&text, rising_room(room), 12.0)];
+                    out.whole(&text, &name, |out| {
+                        out.rising(at + 4.0, bottom + 14.0, 12.0, GREY, &name[0]);
+                    });
+                    continue;
+                }
+                true => wrap(&text, room, 12.0, LINES_OF_A_NAME),
+                false => vec![text],
+            };
+            for (i, line) in lines.iter().enumerate() {
+                let y = bottom + 18.0 + 13.0 * i as f64;
+                out.text(at, y, "middle", 12.0, GREY, line);
+            }
+        }
+        out.line(left, bottom, left + width, bottom, AXIS_STROKE);
+        out.line(left, top, left, bottom, AXIS_STROKE);
+        let middle = left + width / 2.0;
+        let under = if names { 46.0 + more } else { 36.0 };
+        out.text(middle, bottom + under, "middle", 13.0, INK, &self.x.label);
+        let label = [fit(&self.y.label, height + 40.0, 13.0)];
+        out.whole(&self.y.label, &label, |out| {
+            out.rotated(left - beside, top + height / 2.0, 13.0, INK, &label[0]);
+        });
+        let closer = self.closer(&x, width);
+        for line in &self.lines {
+            let place = |p| {
+                let (px, py) = place(p);
+                (px + closer * line.shift, py)
+            };
+            // Whole axes have room for all of it.
+            let is_part = self.ranges != Ranges::default();
+            if is_part {
+                out.open_clip((left, top), (width, height));
+            }
+            self.draw_line(out, line, (&x, &y), &place);
+            if is_part {
+                out.close_group();
+            }
+            self.draw_dots(out, line, (&x, &y), &place);
+        }
+    }
+
+    /// Part of their shifts by which lines are drawn apart, so that what belongs to one value stays
+    /// nearer to it than to the next one.
+    fn closer(&self, x: &Layout, width: f64) -> f64 {
+        let most = self.lines.iter().map(|l| l.shift.abs()).fold(0.0, f64::max);
+        let mut at: Vec<f64> = self.drawn().map(|p| width * x.part(p.0)).collect();
+        at.sort_by(f64::total_cmp);
+        at.dedup_by(|a, b| (*a - *b).abs() < APART);
+        let between = at.windows(2).map(|pair| 0.4 * (pair[1] - pair[0]));
+        let room = between.fold(f64::INFINITY, f64::min);
+        if most > room { room / most } else { 1.0 }
+    }
+
+    fn draw_line(
+        &self,
+        out: &mut Svg,
+        line: &Line,
+        (x, y): (&Layout, &Layout),
+        place: &dyn Fn((f64, f64)) -> (f64, f64),
+    ) {
+        let look = out.look(line.group);
+        let drawn = |p: &(f64, f64)| x.shows(p.0) && y.shows(p.1);
+        let mut path = PathText::default();
+        for (px, py) in apart(line.points.iter().filter(|p| drawn(p)).map(|p| place(*p))) {
+            path.to(px, py);
+        }
+        if !path.text.is_empty() && !line.loose {
+            out.path(&path.text, look.colour, &look.line(false, 1.8));
+        }
+        let stroke = format!("stroke=\"{}\" stroke-width=\"1.2\"", look.colour);
+        for (p, interval) in line.points.iter().zip(&line.intervals) {
+            let Some([low, high]) = interval.filter(|i| drawn(p) && i.iter().all(|v| y.shows(*v)))
+            else {
+                continue;
+            };
+            // What goes on below the axis has no end there.
+            let lowest = y.lowest();
+            let ((at, from), (_, to)) = (place((p.0, low.max(lowest))), place((p.0, high)));
+            out.line(at, from, at, to, &stroke);
+            if low >= lowest {
+                out.line(at - 3.0, from, at + 3.0, from, &stroke);
+            }
+            out.line(at - 3.0, to, at + 3.0, to, &stroke);
+        }
+    }
+
+    /// Points that lie between the ends of the axes, whole.
+    fn draw_dots(
+        &self,
+        out: &mut Svg,
+        line: &Line,
+        (x, y): (&Layout, &Layout),
+        place: &dyn Fn((f64, f64)) -> (f64, f64),
+    ) {
+        let Ranges { x: across, y: up } = self.ranges;
+        let seen = |p: &&(f64, f64)| x.shows(p.0) && y.shows(p.1) && across.has(p.0) && up.has(p.1);
+        for p in line.points.iter().filter(|p| line.dots && seen(p)) {
+            let (px, py) = place(*p);
+            out.dot(px, py, line.group);
+        }
+    }
+
+    /// Points that both axes can show.
+    fn drawn(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let shows = |scale: &Scale, v: f64| v.is_finite() && (v > 0.0 || *scale != Scale::Log);
+        let both = move |p: &(f64, f64)| shows(&self.x.scale, p.0) && shows(&self.y.scale, p.1);
+        let points = self.lines.iter().flat_map(|l| l.points.iter().copied());
+        points.filter(both)
+    }
+}
+
+/// The points of a line without those that would lie on the one before, as seen; the last stays.
+fn apart(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    let mut left_out = None;
+    for (x, y) in points {
+        let near = |(a, b): &(f64, f64)| (x - a).abs().max((y - b).abs()) < APART;
+        match kept.last().is_some_and(near) {
+            true => left_out = Some((x, y)),
+            false => {
+                kept.push((x, y));
+                left_out = None;
+            }
+        }
+    }
+    kept.extend(left_out);
+    kept
+}
+
+/// Units of the drawing below which two points are one.
+const APART: f64 = 0.2;
+
+/// Length of a name aslant that does not leave the picture on the left.
+fn rising_room(room: f64) -> f64 {
+    (room / 2.0 + 60.0) / SLOPE
+}
+
+/// Sine and cosine of the slope of names.
+const SLOPE: f64 = std::f64::consts::FRAC_1_SQRT_2;
+
+/// Height of a heading.
+pub(super) const HEAD: f64 = 22.0;
+/// Height of the labels below an axis.
+pub(super) const FOOT: f64 = 62.0;
+/// Of a name below the horizontal axis.
+const LINES_OF_A_NAME: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::chart::Axis;
+
+    #[test]
+    fn an_interval_of_what_is_never_negative_ends_at_zero() {
+        let mut panel = Panel {
+            lines: vec![Line {
+                points: vec![(1.0, 10.0), (2.0, 20.0)],
+                intervals: vec![Some([-30.0, 50.0]), None],
+                ..Line::default()
+            }],
+            ..Panel::default()
+        };
+        panel.y.scale = Scale::Linear;
+        assert_eq!(panel.up(300.0).lowest(), 0.0);
+        panel.lines[0].points[1].1 = -20.0;
+        assert!(panel.up(300.0).lowest() <= -30.0);
+    }
+
+    /// Nine lines over values that are near one another: those of one stay apart from the next's,
+    /// and none leaves the axes.
+    #[test]
+    fn many_lines_stay_beside_their_value() {
+        let line = |i: f64| Line {
+            shift: 7.0 * (i - 4.0),
+            loose: true,
+            dots: true,
+            ..Line::default()
+        };
+        let marks: Vec<(f64, String)> =
+            [0.2, 0.5, 1.0, 4.0].map(|v| (v, format!("{v} BDP"))).into();
+        let axis = Axis {
+            label: String::new(),
+            scale: Scale::Values {
+                marks: marks.clone(),
+                log: true,
+            },
+        };
+        let points: Vec<_> = marks.iter().map(|m| (m.0, 1.0)).collect();
+        let panel = Panel {
+            lines: (0..9)
+                .map(|i| Line {
+                    points: points.clone(),
+                    ..line(f64::from(i))
+                })
+                .collect(),
+            x: axis,
+            ..Panel::default()
+        };
+        for width in [110.0, 400.0] {
+            let x = panel.across(width);
+            let most = 28.0 * panel.closer(&x, width);
+            let at: Vec<f64> = marks.iter().map(|m| width * x.part(m.0)).collect();
+            assert!(at[0] - most > 0.0 && at[3] + most < width, "{at:?} {most}");
+            assert!(
+                at.windows(2).all(|p| p[0] + most < p[1] - most),
+                "{at:?} {most}"
+            );
+        }
+        let named = panel
+            .across(320.0)
+            .ticks()
+            .into_iter()
+            .filter(|t| !t.1.is_empty());
+        assert_eq!(named.count(), 4);
+    }
+
+    /// What is thinned for one part of the axis would be missing in another.
+    #[test]
+    fn points_are_left_out_by_what_can_be_seen() {
+        let many = (0..100_000).map(|i| (f64::from(i), f64::from(i)));
+        let at = |(x, y): (f64, f64), scale: f64| (x * scale, y * scale);
+        let whole = apart(many.clone().map(|p| at(p, 0.001)));
+        assert!(whole.len() < 1000 && whole.last() == Some(&(99.999, 99.999)));
+        let part = apart(many.skip(99_000).map(|p| at(p, 1.0)));
+        assert_eq!(part.len(), 1000);
+    }
+}
