@@ -44,6 +44,8 @@ and of `metric = ...` in an `[[expect]]`; a dot leads into a JSON object (`rtt_m
 Values over several seeds are means, with the 95 % Student interval beside them as `<name>_ci95`. A metric that is
 undefined (no loss, never recovered, one sample only) is `null`; when it is undefined in some of the seeds the mean is
 `null` too and `<name>_undefined` says in how many. An expectation on an undefined metric fails.
+The baseline case (`[measure] baseline`) has no `gain`, `loss` and `harm.*`, and an expectation about them does not judge
+it.
 
 Where a metric is named, in `[[expect]]`, `compare --metric` and the `--metric` of the figures `matrix`, `bars` and
 `distribution` (tables have columns of metrics alone), an expression may stand:

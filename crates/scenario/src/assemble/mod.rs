@@ -169,10 +169,18 @@ pub(super) fn scenario(
         let known = Known {
             names: &names,
             axes,
-            cases: &cases,
+            cases: &[],
             quick: overrides.quick,
         };
-        let baselines = expect::baselines(&mut reader, &config.measure, &known);
+        let count = cases.len();
+        let baselines = expect::baselines(&mut reader, &config.measure, &known, count);
+        for (case, baseline) in cases.iter_mut().zip(baselines) {
+            case.baseline = baseline;
+        }
+        let known = Known {
+            cases: &cases,
+            ..known
+        };
         let precision = expect::precision(&mut reader, &config.measure, &known);
         let agreement = expect::agreement(&mut reader, &config.measure, &known);
         let expectations = expect::expectations(&mut reader, &expect, &known);
@@ -183,9 +191,6 @@ pub(super) fn scenario(
         if reader.findings.faults.is_empty() {
             warnings.append(&mut reader.findings.warnings);
             warnings.sort_by_key(|warning| warning.at);
-            for (case, baseline) in cases.iter_mut().zip(baselines) {
-                case.baseline = baseline;
-            }
             let mut warnings: Vec<Diagnostic> = warnings
                 .into_iter()
                 .map(|fault| sources.diagnostic(fault))

@@ -10,8 +10,10 @@ mod subject;
 mod table;
 
 use super::keys::Expect;
+use super::matrix::Axis;
 use super::scenario::{Against, Expectation, HoldsFor};
 use super::value::{At, Reader, Record};
+use fullpipe_metrics::needs_baseline;
 use pick::{Choice, Pick, Picked};
 use table::Referring;
 
@@ -73,16 +75,37 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
     let (Picked::Values(picked), Picked::Values(peer)) = (picked, peer) else {
         return None;
     };
-    let cases: Vec<usize> = (0..known.cases.len())
+    let mut cases: Vec<usize> = (0..known.cases.len())
         .filter(|case| picked.holds(*case, known.axes))
         .collect();
-    subject::check(reader, table, &cases, link.as_deref(), &metric);
+    let against_baseline = subject::parts(&metric).iter().any(|m| needs_baseline(m));
+    // The baseline itself has no such value, and is not judged by one.
+    let is_judged = |case: &usize| !against_baseline || known.cases[*case].baseline.is_some();
+    let has_cases = !cases.is_empty();
+    cases.retain(is_judged);
+    if has_cases && cases.is_empty() {
+        let narrowed = |axis: &Axis| {
+            !axis.replaced.is_empty() || axis.values.iter().any(|value| value.overruled)
+        };
+        if !known.axes.iter().any(narrowed) {
+            let (message, hint) = subject::without_baseline(known);
+            table.refuse(reader, &Expect::metric, message, hint);
+        }
+        return None;
+    }
+    subject::check(
+        reader,
+        table,
+        &cases,
+        (flow.as_deref(), link.as_deref()),
+        &metric,
+    );
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     if let Some(choice) = choice.filter(|_| !peer.is_empty()) {
         let with_peer = cases
             .iter()
             .map(|&case| (case, peer.moved(case, known.axes)));
-        pairs.extend(with_peer.filter(|(case, peer)| case != peer));
+        pairs.extend(with_peer.filter(|(case, peer)| case != peer && is_judged(peer)));
         if pairs.is_empty() && peer.is_narrowed(known.axes) {
             return None;
         }

@@ -104,15 +104,16 @@ impl Pick {
     }
 }
 
-/// The case that each one is held against by `measure.baseline`.
+/// The case that each of `count` is held against by `measure.baseline`.
 pub(crate) fn baselines(
     reader: &mut Reader<'_>,
     measure: &Record,
     known: &Known<'_>,
+    count: usize,
 ) -> Vec<Option<usize>> {
     let at = At::<Measures>::new(measure, "measure");
     let table = Referring { at, known };
-    let cases = 0..known.cases.len();
+    let cases = 0..count;
     match table.picked(Choice::Baseline, reader) {
         Some(Picked::Values(pick)) if !pick.is_empty() => {
             let of = |case| Some(pick.moved(case, known.axes)).filter(|base| *base != case);

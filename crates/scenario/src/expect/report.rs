@@ -45,7 +45,10 @@ impl Shape {
     fn needs(self) -> &'static [(Key, &'static str)] {
         match self {
             Shape::Curves => &[],
-            Shape::Metric => &[(Figures::y, r#"y = "goodput_mbps""#)],
+            Shape::Metric => &[
+                (Figures::x, r#"x = "path.rtt""#),
+                (Figures::y, r#"y = "goodput_mbps""#),
+            ],
             Shape::Matrix => &[
                 (Figures::x, r#"x = "flow.a.stack""#),
                 (Figures::y, r#"y = "flow.b.stack""#),
@@ -93,7 +96,16 @@ fn report(reader: &mut Reader<'_>, table: &Referring<'_, Figures>) -> Option<Rep
     let shape = Shape::of(figure);
     for (key, line) in shape.needs() {
         if !table.is_attempted(key) {
-            let hint = format!("write for example {line}");
+            let hint = match (shape, table.known.axes.first()) {
+                // One of those that there are.
+                (Shape::Metric, Some(axis)) if key.name == Figures::x.name => {
+                    format!("write for example x = \"{}\"", axis.key)
+                }
+                (Shape::Metric, None) if key.name == Figures::x.name => {
+                    format!("write for example {line}, and its values in [matrix]")
+                }
+                _ => format!("write for example {line}"),
+            };
             table.lacks(reader, key, "this key is missing", hint);
         }
     }

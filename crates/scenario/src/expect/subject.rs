@@ -1,13 +1,18 @@
 //! Of what an expectation's metric is taken: a flow, traffic, a link or the whole case.
 
-use super::table::Referring;
+use super::table::{Known, Referring};
+use crate::case::Case;
 use crate::document::shorten;
 use crate::keys::Expect;
 use crate::value::{Reader, did_you_mean};
+use fullpipe_cc::{Controller as _, Setup};
 use fullpipe_metrics::{Expression, Metric, Scope, scope_of};
 
 const ASYMMETRY: &Metric = Metric::case("asymmetry");
 const JAIN: &Metric = Metric::case("jain");
+const COMPLETION: &Metric = Metric::flow("completion_time_s");
+/// The stack that `--kernel-module` stands for.
+const OWN_MODULE: &str = "own-linux";
 
 /// The flow or the link that is meant.
 pub(super) fn subject(
@@ -70,9 +75,10 @@ pub(super) fn check(
     reader: &mut Reader<'_>,
     table: &Referring<'_, Expect>,
     cases: &[usize],
-    link: Option<&str>,
+    (flow, link): (Option<&str>, Option<&str>),
     metric: &str,
 ) {
+    let parts = parts(metric);
     for case in cases.iter().map(|&i| &table.known.cases[i]) {
         if let Some(link) = link {
             let links = || case.spec.links().map(|link| link.name.as_str());
@@ -94,7 +100,77 @@ pub(super) fn check(
             table.refuse(reader, &Expect::metric, message, hint);
             return;
         }
+        let never = flow.and_then(|flow| parts.iter().find_map(|part| never(case, flow, part)));
+        if let Some((message, hint)) = never {
+            table.refuse(reader, &Expect::metric, message, hint);
+            return;
+        }
     }
+}
+
+/// The metrics that a metric or an expression is made of.
+pub(super) fn parts(metric: &str) -> Vec<String> {
+    let parsed = Expression::parse(metric);
+    let names = parsed.iter().flat_map(|e| e.metrics());
+    names.map(str::to_owned).collect()
+}
+
+/// Why a flow never has a metric, and the remedy.
+fn never(case: &Case, flow: &str, metric: &str) -> Option<(String, String)> {
+    let group = case.flows.iter().find(|group| group.name == flow)?;
+    let members = || {
+        let all = case.spec.flows();
+        all.skip(group.members.start).take(group.members.len())
+    };
+    if metric == COMPLETION.name && members().any(|f| f.sender.transfer.is_none()) {
+        let message = format!("`{flow}` has no end, so no completion time");
+        return Some((message, "give it a `size`".to_owned()));
+    }
+    let (variable, _) = metric.strip_prefix("var.")?.rsplit_once('.')?;
+    let mut known: Vec<&str> = Vec::new();
+    for member in members() {
+        // What comes later, or from a module of the kernel, has variables of its own.
+        if !member.changes.is_empty() || member.stack.law_name() == OWN_MODULE {
+            return None;
+        }
+        let stack = member.stack.controller(Setup::default());
+        stack.report(&mut |name, _| known.push(name));
+    }
+    if known.contains(&variable) {
+        return None;
+    }
+    known.sort_unstable();
+    known.dedup();
+    let stack = members().next().map(|f| f.stack.to_string());
+    let stack = stack.unwrap_or_default();
+    let message = format!("`{stack}` has no variable `{}`", shorten(variable));
+    let hint = match known.as_slice() {
+        [] => "it reports none".to_owned(),
+        _ => format!("it has {}", known.join(", ")),
+    };
+    Some((message, hint))
+}
+
+/// What is wrong, and the remedy, where a metric against a baseline finds nothing to be held
+/// against.
+pub(super) fn without_baseline(known: &Known<'_>) -> (&'static str, String) {
+    if known.cases.iter().any(|case| case.baseline.is_some()) {
+        return (
+            "this is a metric against the baseline, which is not held against itself",
+            "name other cases in `where`, or leave it out".to_owned(),
+        );
+    }
+    let example = known.axes.first().map_or_else(String::new, |axis| {
+        let value = axis.values.first().map_or("", |v| v.plain.as_str());
+        format!(
+            ", for example `baseline = {{ \"{}\" = {value} }}`",
+            axis.key
+        )
+    });
+    (
+        "this is a metric against a baseline, and no case has one",
+        format!("name it in [measure] by keys and values of [matrix]{example}"),
+    )
 }
 
 /// True if a fault is in what the links are made of: then they are missing for that reason.

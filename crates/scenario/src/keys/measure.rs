@@ -28,7 +28,7 @@ keys! {
             "no more seeds than this, precise or not";
         @fixed baseline: free, { "flow.main.stack" = "reno" },
             "keys of [matrix] and values: harm and gain of every case are against the same case \
-             with these values";
+             with these values, which has none itself";
         @fixed agreement: free, { goodput_mbps = "3%", loss_events = "20%" },
             "metrics, and distances as `cwnd_area` or `loss_time_rtt`, and how far two grounds may \
              be apart in them for `fullpipe agree`; the other metrics that are judged have 5 %";
@@ -116,7 +116,7 @@ keys! {
         @fixed figure: word(Figure) [= Figure::Cwnd], "cwnd", "what is drawn";
         @fixed flow: text [or "all"], "main", "flow that is drawn";
         @fixed x: text ~ r#""flow.a.stack""#, "path.mtu",
-            "`metric`, `matrix`: key of [matrix] along the horizontal axis";
+            "`metric`, `matrix`, which need it: key of [matrix] along the horizontal axis";
         @fixed y: text, "recovery_time_s",
             "`metric`: the metric; `matrix`: key of [matrix] along the vertical axis";
         @fixed metric: text, "asymmetry", "`matrix`: the metric";

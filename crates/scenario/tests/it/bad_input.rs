@@ -491,6 +491,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "matrix",
         "[[expect]]\nmetric = \"drops\"\nwhere = { \"flow.main.stack\" = \"highspeed(low_window=31)\" }\nat_most = 1",
     ),
+    (
+        "a metric over nothing",
+        "matrix",
+        "[[report]]\nfigure = \"metric\"\ny = \"goodput_mbps\"",
+    ),
+    (
+        "a metric over nothing, without a matrix",
+        "end",
+        "[[report]]\nfigure = \"metric\"\ny = \"goodput_mbps\"",
+    ),
     ("an unknown figure", "end", "[[report]]\nfigure = \"cwdn\""),
     (
         "more in flight than a machine holds",

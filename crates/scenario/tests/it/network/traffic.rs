@@ -1,6 +1,6 @@
 //! Datagrams, blasts, probes and short flows.
 
-use super::{HEAD, mbit, ms, read, way};
+use super::{HEAD, mbit, ms, read, spec, way};
 use fullpipe_run::{Arrivals, Departures, RunSpec, SizeLaw, Spacing, Waveform};
 use fullpipe_scenario::{Scenario, TrafficKind};
 use fullpipe_units::{Span, Time};

@@ -1,6 +1,8 @@
 //! Expectations: bounds, several values of a key, ratios of cases.
 
-use super::{read, small};
+use fullpipe_scenario::{Overrides, Scenario};
+
+use super::{SMALL, parse, read, small};
 use crate::ratios::RATIOS;
 
 #[test]
@@ -52,4 +54,73 @@ fn an_expectation_may_be_a_ratio_of_two_cases() {
     );
     let scenario = read(&text);
     assert_eq!(scenario.expectations[0].pairs, [(1, 0), (3, 2), (5, 4)]);
+}
+
+/// The baseline case has no gain, loss or harm: it is not judged by them, and where nothing else
+/// would be judged the file is wrong.
+#[test]
+fn the_baseline_is_not_judged_by_what_is_held_against_it() {
+    let two = "[[flow]]\nname = \"b\"\nstack = \"reno\"\n[matrix]\n\
+               \"flow.b.stack\" = [\"reno\", \"cubic\"]\n\"path.rtt\" = [\"20ms\", \"40ms\"]\n";
+    let measure = "[measure]\nbaseline = { \"flow.b.stack\" = \"reno\" }\n";
+    let text = |measure: &str, lines: &str| {
+        let first = SMALL.replace("[[flow]]", "[[flow]]\nname = \"a\"");
+        format!("{first}{two}{measure}[[expect]]\n{lines}\nat_least = 0.1\n")
+    };
+    for metric in ["gain", "harm.goodput", "gain - loss", "jain * gain"] {
+        let lines = format!("metric = \"{metric}\"");
+        let scenario = read(&text(measure, &lines));
+        assert_eq!(scenario.expectations[0].cases, [2, 3], "{metric}");
+        for (measure, lines, message) in [
+            ("", lines.clone(), "no case has one"),
+            (
+                measure,
+                format!("{lines}\nwhere = {{ \"flow.b.stack\" = \"reno\" }}"),
+                "not held against itself",
+            ),
+        ] {
+            let said = refused(&text(measure, &lines));
+            assert!(said.contains(message), "{metric}: {said}");
+        }
+    }
+    let scenario = read(&text(measure, "metric = \"jain\""));
+    assert_eq!(scenario.expectations[0].cases, [0, 1, 2, 3]);
+    // Nobody has to take the expectation out where `--set` leaves the baseline alone.
+    let set = [("flow.b.stack", "reno")];
+    assert!(
+        parse(&text(measure, "metric = \"gain\""), &set)
+            .expectations
+            .is_empty()
+    );
+}
+
+/// What is undefined whatever happens could only fail.
+#[test]
+fn what_a_flow_never_has_is_found_before_the_run() {
+    let expect = |metric: &str| format!("[[expect]]\nmetric = \"{metric}\"\nat_most = 5\n");
+    for (flow, metric, message) in [
+        ("", "completion_time_s", "`main` has no end"),
+        ("", "completion_time_s / 2", "`main` has no end"),
+        ("", "var.w_max.last", "`reno` has no variable `w_max`"),
+        ("", "var.w_max.max - 1", "`reno` has no variable `w_max`"),
+    ] {
+        let said = refused(&small(&format!("{flow}{}", expect(metric))));
+        assert!(said.contains(message), "{metric}: {said}");
+    }
+    for (flow, metric) in [
+        ("size = \"1MB\"\n", "completion_time_s"),
+        ("", "goodput_mbps"),
+    ] {
+        read(&small(&format!("{flow}{}", expect(metric))));
+    }
+    let cubic = small(&expect("var.w_max.last")).replace("\"reno\"", "\"cubic\"");
+    read(&cubic);
+    // A law that comes later may have it.
+    let change = "[[flow.change]]\nat = \"9s\"\nstack = \"cubic\"\n";
+    read(&small(&format!("{change}{}", expect("var.w_max.last"))));
+}
+
+fn refused(text: &str) -> String {
+    let read = Scenario::parse(text, "test.toml", &Overrides::default());
+    read.expect_err("it is wrong").to_string()
 }
