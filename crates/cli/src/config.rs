@@ -163,7 +163,7 @@ struct Placed<'a> {
     command: &'a Command,
     arg: &'a Arg,
     matches: &'a ArgMatches,
-    /// It switches something on.
+    /// A switch that is off excludes nothing.
     is_on: bool,
 }
 

@@ -83,7 +83,18 @@ impl Picture {
     }
 
     /// Writes the picture in its form, with what it was made from.
+    ///
+    /// # Errors
+    /// If it did not fit into the height of the style, too.
     pub fn draw(&self, svg: &str, style: &Style, origin: &str) -> Result<(), Failure> {
+        if let (Some(asked), Some(height)) = (style.height_mm, style.height_of(svg))
+            && height > asked + ROUNDING_MM
+        {
+            let message = format!("--height: the picture is {height:.0} mm tall at least");
+            let hint = "write a larger height, smaller letters (`--font-size`), `--no-title`, or \
+                        fewer panels: `--where KEY=VALUE`, `--columns N`";
+            return Err(Failure::new(Exit::Usage, message).hint(hint));
+        }
         let origin = format!("{origin}; drawn by fullpipe {}", env!("CARGO_PKG_VERSION"));
         let svg = &figure::described(svg, &origin);
         let bytes = match self.form {
@@ -116,6 +127,9 @@ fn refused(error: &RasterError) -> Failure {
         RasterError::Font(FontError::Unusable(_)) => Failure::new(Exit::Usage, message),
     }
 }
+
+/// The size of a picture is written with few digits.
+const ROUNDING_MM: f64 = 0.2;
 
 /// Pixels of a PNG per unit of its SVG, 96 to the inch: 300 dots per inch on paper.
 #[cfg(feature = "png")]

@@ -419,7 +419,7 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
     }
     let arguments: Vec<&clap::Arg> = command
         .get_arguments()
-        .filter(|a| !matches!(a.get_id().as_str(), "help" | "version"))
+        .filter(|a| !is_everywhere(a))
         .collect();
     if !arguments.is_empty() {
         let _ = write!(out, "\n| argument | |\n|---|---|\n");
@@ -448,6 +448,12 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
             .collect();
         let _ = write!(out, "\n{head}\n\n```text\n{}\n```\n", body.join("\n"));
     }
+}
+
+/// True of the arguments that clap gives to commands: an own `--version` takes a value.
+fn is_everywhere(argument: &clap::Arg) -> bool {
+    use clap::ArgAction::{Help, HelpLong, HelpShort, Version};
+    matches!(argument.get_action(), Help | HelpShort | HelpLong | Version)
 }
 
 fn spelling(argument: &clap::Arg) -> String {

@@ -162,22 +162,22 @@ pub fn number(x: f64, digits: usize) -> String {
     grouped(&format!("{x:.decimals$}"))
 }
 
-/// `85.2 ±1.3`: the mean stops where its interval begins, which has two digits. Without an
+/// `85.2 ± 1.3`: the mean stops where its interval begins, which has two digits. Without an
 /// interval, or with one below a millionth of the mean, the mean alone with about `digits`
 /// significant digits.
 pub fn number_with(mean: f64, half: Option<f64>, digits: usize) -> String {
     match half.and_then(|half| digits::with_interval(mean, half)) {
-        Some([mean, half]) => format!("{} ±{}", grouped(&mean), grouped(&half)),
+        Some([mean, half]) => format!("{} ± {}", grouped(&mean), grouped(&half)),
         None => number(mean, digits),
     }
 }
 
-/// Groups the whole part of a decimal number in threes.
+/// Groups the whole part of a number in threes; what follows its digits, decimals or an exponent,
+/// stays.
 fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |r| ("-", r));
-    let (whole, fraction) = rest
-        .split_once('.')
-        .map_or((rest, None), |(w, f)| (w, Some(f)));
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    let (whole, rest) = rest.split_at(end.unwrap_or(rest.len()));
     let mut out = sign.to_owned();
     for (i, digit) in whole.chars().enumerate() {
         if i > 0 && (whole.len() - i).is_multiple_of(3) {
@@ -185,11 +185,7 @@ fn grouped(text: &str) -> String {
         }
         out.push(digit);
     }
-    if let Some(fraction) = fraction {
-        out.push('.');
-        out.push_str(fraction);
-    }
-    out
+    out + rest
 }
 
 #[cfg(test)]
@@ -225,10 +221,10 @@ mod tests {
     #[test]
     fn a_mean_stops_where_its_interval_begins() {
         for (mean, half, text) in [
-            (10_730.8, Some(23.4), "10,731 ±23"),
+            (10_730.8, Some(23.4), "10,731 ± 23"),
             (100.1, Some(6.8e-7), "100.1"),
-            (3_573.7, Some(15_301.0), "3,574 ±15,000"),
-            (0.2907, Some(0.012), "0.291 ±0.012"),
+            (3_573.7, Some(15_301.0), "3,574 ± 15,000"),
+            (0.2907, Some(0.012), "0.291 ± 0.012"),
             (0.3, None, "0.3000"),
         ] {
             assert_eq!(number_with(mean, half, 4), text);
@@ -248,6 +244,44 @@ mod tests {
             (f64::INFINITY, "inf"),
         ] {
             assert_eq!(number(x, 3), text, "{x}");
+        }
+    }
+
+    /// Of every size, and of both notations: the number is what it was, and commas stand between
+    /// threes of its whole part only.
+    #[test]
+    fn a_number_of_any_size_reads_as_itself() {
+        for (mean, half, text) in [
+            (4e-17, 1.6e-16, "4e-17 ±1.6e-16"),
+            (-2.1e-17, 2.1e-16, "-2e-17 ±2.1e-16"),
+        ] {
+            assert_eq!(number_with(mean, Some(half), 3), text);
+        }
+        for exponent in -300..=300 {
+            for (digits, sign) in [(1.0, 1.0), (1.234_567, -1.0), (9.996, 1.0)] {
+                let x: f64 = sign * digits * 10f64.powi(exponent);
+                for half in [None, Some(x.abs() * 0.3), Some(x.abs() * 1e-3)] {
+                    let text = number_with(x, half, 4);
+                    let mean = text.split(" ±").next().unwrap();
+                    let back: f64 = mean.replace(',', "").parse().unwrap();
+                    let near = half.unwrap_or(0.0).max(x.abs() * 1e-3);
+                    assert!((back - x).abs() <= near, "{x:e}: {text}");
+                    for number in text.split(" ±") {
+                        let mut threes = number.trim_start_matches('-').split(',');
+                        let first = threes.next().unwrap();
+                        let plain = |part: &str| part.chars().all(|c| c.is_ascii_digit());
+                        let threes: Vec<&str> = threes.collect();
+                        let Some((last, inner)) = threes.split_last() else {
+                            continue;
+                        };
+                        let whole = last.split('.').next().unwrap();
+                        assert!(plain(first) && (1..=3).contains(&first.len()), "{text}");
+                        let all = inner.iter().chain([&whole]);
+                        let all: Vec<_> = all.filter(|p| !plain(p) || p.len() != 3).collect();
+                        assert!(all.is_empty(), "{text}");
+                    }
+                }
+            }
         }
     }
 }

@@ -206,7 +206,8 @@ mod tests {
         );
         // 67,108,864 * 1448 / 2216.
         assert!(
-            wmem.found.starts_with("up to 67.1 MB: at least 3508 Mbit/s"),
+            wmem.found
+                .starts_with("up to 67.1 MB: at least 3508 Mbit/s"),
             "{wmem:?}"
         );
         let remedy = rmem.remedy.as_deref().unwrap_or_default();

@@ -211,7 +211,8 @@ mod tests {
         assert_eq!(with(&gone), Some(Limit::Pacing));
     }
 
-    /// BBR behind a window of 171 segments, with a `cwnd` of 406 and 43 % of its life at the window.
+    /// BBR behind a window of 171 segments, with a `cwnd` of 406 and 43 % of its life at that
+    /// window.
     #[test]
     fn pacing_that_a_buffer_holds_down_is_the_buffers() {
         let of = |field: Field, us| {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_report::figure::asked::Kind;
-use fullpipe_report::figure::{Range, Ranges, Style};
+use fullpipe_report::figure::{Font, Range, Ranges, Style};
 
 use super::parse::{at_least_one, key_value, millimetres};
 
@@ -80,10 +80,14 @@ pub struct Print {
     #[arg(long, value_name = "WIDTH", value_parser = millimetres)]
     pub width: Option<f64>,
 
+    /// Height on paper, beside `--width` [default: what the picture takes]
+    #[arg(long, value_name = "HEIGHT", value_parser = millimetres, requires = "width")]
+    pub height: Option<f64>,
+
     /// Font: a family such as Times or Helvetica, one of its metrics taking its place, or a file
     /// [default: the bundled Ubuntu]
-    #[arg(long, value_name = "FAMILY|FILE")]
-    pub font: Option<String>,
+    #[arg(long, value_name = "FAMILY|FILE", value_parser = Font::parse)]
+    pub font: Option<Font>,
 
     /// Size of the letters on paper of this `--width`, points
     #[arg(long, value_name = "POINTS", default_value_t = 9.0, value_parser = points)]
@@ -104,6 +108,7 @@ impl Print {
     pub fn style(&self) -> Style {
         Style {
             width_mm: self.width,
+            height_mm: self.height,
             font: self.font.clone(),
             size_pt: self.font_size,
             columns: None,
@@ -205,7 +210,7 @@ Examples:
   fullpipe figure results window --x-range 10:20 --y-range 0:800
 
 For a column of a paper, 84 mm wide, in Times of 8 points
-  fullpipe figure results window --width 84mm --font Times --font-size 8 --no-title --out window.pdf
+  fullpipe figure results window --width 84mm --height 60mm --font Times --font-size 8 --no-title --out window.pdf
   fullpipe figure results matrix --width 84mm --font Times --font-size 8 --no-title --out matrix.pdf
   fullpipe figure results distribution --width 84mm --font Times --font-size 8 --no-title --grey --out times.pdf
   fullpipe figure results response --width 84mm --font Times --font-size 8 --no-title --out response.pdf";

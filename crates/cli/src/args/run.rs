@@ -181,7 +181,7 @@ With it the directory holds manifest.json, runs.parquet, series/ (time series), 
 window over time, SVG and PNG, one per case and an overview), and captures/ if `--pcap` or `--qlog` \
 ask for them, which is meant for short runs. Several scenarios, and those of a study, get a \
 subdirectory each. In the table a number has four digits, and a mean over seeds ends where its 95 % \
-interval begins: `85.2 ±1.3`; `-` is no value, as the recovery of a flow that lost nothing. An \
+interval begins: `85.2 ± 1.3`; `-` is no value, as the recovery of a flow that lost nothing. An \
 interrupted run (Ctrl-C) prints and keeps what is finished, and `--resume` continues it. \
 Runs that were not valid are made again by `--resume` and `--replace`. \
 The exit code is 1 when an expectation of the scenario failed, and 5 when a run does not count \

@@ -340,12 +340,16 @@ mod tests {
         assert_eq!(finding.remedy.as_deref(), Some("fullpipe linux build"));
         let late = "NOT VALID doctor: 1 of 1 cases do not count; worst: late by 9 ms; do this\n";
         assert_eq!(judge("udp", Some(5), late).found, "late by 9 ms");
-        let brackets = "NOT VALID doctor: worst: packets left 9 ms late (p99; bound 1 ms); do this\n";
+        let brackets =
+            "NOT VALID doctor: worst: packets left 9 ms late (p99; bound 1 ms); do this\n";
         let found = judge("udp", Some(5), brackets).found;
         assert_eq!(found, "packets left 9 ms late (p99; bound 1 ms)");
         let long = "a round trip of some milliseconds ".repeat(4);
         let shown = short(&long);
-        assert!(shown.chars().count() <= 102 && shown.ends_with("trip …"), "{shown}");
+        assert!(
+            shown.chars().count() <= 102 && shown.ends_with("trip …"),
+            "{shown}"
+        );
         assert_eq!(short("ran"), "ran");
         assert_eq!(judge("sim", Some(0), "").state, State::Yes);
         assert_eq!(judge("sim", None, "").found, "ended with None");

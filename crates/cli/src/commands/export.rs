@@ -24,10 +24,13 @@ pub fn export(args: &Export) -> Result<Exit, Failure> {
         tcp_info: args.tcp_info,
     };
     let mut bytes = Vec::new();
-    write(&args.source, &wanted, &mut bytes).map_err(|error| match error {
+    let lack = write(&args.source, &wanted, &mut bytes).map_err(|error| match error {
         ExportError::Store(error @ StoreError::NoResult { .. }) => error.into(),
         error => Failure::new(Exit::Usage, error.to_string()),
     })?;
+    if let Some(lack) = lack {
+        output::say(&lack.to_string());
+    }
     match &args.out {
         None => output::bytes(&bytes)?,
         Some(path) => {

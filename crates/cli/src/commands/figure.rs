@@ -84,22 +84,14 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
         ..args.print.style()
     };
     let svg = drawn.svg(&style).map_err(refused)?;
-    if let Some(height) = height_mm(&svg, &style).filter(|height| *height > PAGE_MM) {
+    let height = style.height_of(&svg).filter(|_| style.height_mm.is_none());
+    if let Some(height) = height.filter(|height| *height > PAGE_MM) {
         output::warning(&format!(
             "the picture is {height:.0} mm tall: `--columns N` puts more panels side by side, \
              `--where KEY=VALUE` chooses among them"
         ));
     }
     picture.draw(&svg, &style, &origin(dir.manifest()))
-}
-
-/// Height on paper, where a width is prescribed.
-fn height_mm(svg: &str, style: &Style) -> Option<f64> {
-    let (_, rest) = svg.split_once("viewBox=\"0 0 ")?;
-    let (size, _) = rest.split_once('"')?;
-    let (width, height) = size.split_once(' ')?;
-    let (width, height): (f64, f64) = (width.parse().ok()?, height.parse().ok()?);
-    Some(height / width * style.width_mm?)
 }
 
 /// What a page of A4 has room for.

@@ -141,7 +141,10 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
             out += &verdicts(of_kind()).text();
             if of_kind().any(|j| j.verdict != Verdict::TooFew) {
                 let small = number(100.0 * SMALL, 2);
-                let _ = writeln!(out, "as before: in the range, or within {small} % of the mean");
+                let _ = writeln!(
+                    out,
+                    "as before: in the range, or within {small} % of the mean"
+                );
             }
         }
     }

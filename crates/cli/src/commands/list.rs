@@ -183,15 +183,19 @@ fn scenarios(name: Option<&str>, format: ShortFormat) -> Result<String, Failure>
     Ok(table.text() + "\n`fullpipe list scenarios NAME` prints the file of one.\n")
 }
 
-/// The lines of a text up to the first that ends a sentence.
+/// The lines of a text up to the first that ends with a sentence; within brackets none ends, as at
+/// `(e.g.`.
 fn opening(about: &str) -> String {
-    let mut lines = about.lines().take_while(|line| !line.is_empty());
-    let mut opening = lines.next().unwrap_or_default().to_owned();
-    for line in lines {
-        if opening.ends_with(['.', '?', '!', ')']) {
+    let mut opening = String::new();
+    for line in about.lines().take_while(|line| !line.is_empty()) {
+        if !opening.is_empty() {
+            opening.push(' ');
+        }
+        opening.push_str(line);
+        let open = opening.matches('(').count() > opening.matches(')').count();
+        if !open && opening.ends_with(['.', '?', '!', ')']) {
             break;
         }
-        opening = opening + " " + line;
     }
     opening
 }
@@ -326,6 +330,9 @@ mod tests {
         let text = "Two flows share\na path. And more.\n\nThe rest.";
         assert_eq!(opening(text), "Two flows share a path. And more.");
         assert_eq!(opening("One.\nTwo."), "One.");
+        let text = "No transports (e.g.\nSABUL, UDT) at the\nmoment (2003).\nUDT sets a rate.";
+        let first = "No transports (e.g. SABUL, UDT) at the moment (2003).";
+        assert_eq!(opening(text), first);
         assert_eq!(opening("without a stop\n\nThe rest."), "without a stop");
         assert_eq!(opening(""), "");
     }

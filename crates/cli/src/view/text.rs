@@ -4,7 +4,7 @@ use fullpipe_results::result::Estimate;
 
 use crate::table::number_with;
 
-/// `85.2 ±1.3`, `85.2` where (nearly) every seed has that value, or `-` where it is undefined.
+/// `85.2 ± 1.3`, `85.2` where (nearly) every seed has that value, or `-` where it is undefined.
 pub(super) fn estimate_text(estimate: Estimate, digits: usize) -> String {
     let Some(mean) = estimate.mean else {
         return "-".to_owned();

@@ -93,6 +93,61 @@ fn a_run_leaves_in_every_form() {
     assert!(!lines.stdout.contains("darrow") && lines.stdout.contains("\nyellow\n"));
 }
 
+/// Packets and states in one file, where a capture of either kind has the packets; elsewhere it is
+/// said what stores them.
+#[test]
+fn a_qlog_has_the_packets_that_were_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "lossy.toml", LOSSY);
+    for (out, captures) in [
+        ("none", &[][..]),
+        ("pcap", &["--pcap"]),
+        ("qlog", &["--qlog"]),
+    ] {
+        let args = [&["run", "lossy.toml", "--out", out, "--quiet"], captures].concat();
+        let run = fullpipe(dir.path(), &args);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    let export = |from: &str, more: &[&str]| {
+        let args = [&["export", from, "--to", "qlog", "--flow", "second"], more].concat();
+        let done = fullpipe(dir.path(), &args);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        (done.stdout, done.stderr)
+    };
+    let of = |log: &str, name: &str| -> Vec<serde_json::Value> {
+        let records = log.split('\u{1e}').skip(1);
+        let records = records.map(|r| serde_json::from_str::<serde_json::Value>(r).unwrap());
+        let named = |r: &serde_json::Value| r["name"].as_str().is_some_and(|n| n.starts_with(name));
+        records.filter(named).collect()
+    };
+    let states = "recovery:congestion_state_updated";
+
+    let (stored, said) = export("qlog", &[]);
+    let file = dir
+        .path()
+        .join("qlog/captures/case-0000-seed1-flow1-second.sqlog");
+    assert_eq!(
+        (&stored, said.as_str()),
+        (&fs::read_to_string(file).unwrap(), "")
+    );
+    let (made, said) = export("pcap", &[]);
+    assert_eq!(said, "");
+    let packets = of(&stored, "transport:");
+    assert!(packets.len() > 1000 && of(&stored, states).len() > 2);
+    assert_eq!(of(&made, "transport:"), packets);
+    assert_eq!(of(&made, states), of(&stored, states));
+
+    let (plain, said) = export("none", &[]);
+    assert_eq!(of(&plain, "transport:").len(), 0);
+    assert_eq!(of(&plain, states), of(&stored, states));
+    assert_eq!(
+        said,
+        "states without packets, which were not stored: `run --qlog` stores them\n"
+    );
+    let (_, said) = export("qlog", &["--every", "100ms"]);
+    assert_eq!(said, "states without packets: `--every` leaves them out\n");
+}
+
 /// A number of the kernel's and one that it has not, ten times a second.
 #[test]
 fn what_a_kernel_showed_leaves_as_a_table() {

@@ -238,6 +238,43 @@ fn a_column_of_a_paper_is_as_wide_as_it_says() {
     assert!(coloured(&svg) && !coloured(&grey));
 }
 
+/// Every kind of picture takes the height that it is given, and says what it needs where that is
+/// too little.
+#[test]
+fn a_picture_is_as_tall_as_it_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    let one = ["window", "--where", "rtt=20ms"];
+    let kinds = [&one[..], &["window"], &["goodput"], &["matrix"], &["bars"]];
+    for kind in kinds {
+        let sized =
+            |height: &'static str| [kind, &["--width", "174mm", "--height", height]].concat();
+        for height in ["120mm", "190mm"] {
+            let svg = drawn(dir, &sized(height), "h.svg");
+            let written = format!(" height=\"{}.00mm\"", height.trim_end_matches("mm"));
+            assert!(svg.contains(&written), "{kind:?} {height}: {}", &svg[..300]);
+            // Nothing stands below the lower edge.
+            let (_, rest) = svg.split_once("viewBox=\"0 0 ").unwrap();
+            let size = rest.split('"').next().unwrap();
+            let tall: f64 = size.split(' ').nth(1).unwrap().parse().unwrap();
+            let places = svg.split("<text x=\"").skip(1);
+            let lowest =
+                places.filter_map(|t| t.split(" y=\"").nth(1)?.split('"').next()?.parse().ok());
+            let lowest = lowest.fold(0.0, f64::max);
+            assert!(
+                0.8 * tall < lowest && lowest < tall,
+                "{kind:?} {height}: {lowest} of {tall}"
+            );
+        }
+        let ended = figure(dir, &[&sized("20mm")[..], &["--out", "low.svg"]].concat());
+        assert_eq!(ended.code, 2, "{kind:?}");
+        let words = "--height: the picture is ";
+        assert!(ended.stderr.contains(words) && ended.stderr.contains("mm tall at least"));
+        assert!(!dir.join("low.svg").exists());
+    }
+}
+
 #[cfg(feature = "pdf")]
 #[test]
 fn a_pdf_has_text_and_its_font() {
@@ -334,14 +371,14 @@ fn queues_that_compete_have_short_names_and_a_table_of_links() {
     write(dir, "study.toml", &queues);
     let run = fullpipe(dir, &["run", "study.toml", "--out", "r", "--quiet"]);
     assert!(
-        run.stdout.contains("codel, ecn, target 5ms"),
+        run.stdout.contains("codel with ecn and target 5ms"),
         "{}",
         run.stdout
     );
     assert!(run.stdout.contains("wait mean"), "{}", run.stdout);
     for queue in [
         "{target=\"5ms\",kind=\"codel\",ecn=true}",
-        "codel, ecn, target 5ms",
+        "codel with ecn and target 5ms",
     ] {
         let only = format!("queue={queue}");
         let table = figure(dir, &["table", "--where", &only]);
@@ -352,7 +389,7 @@ fn queues_that_compete_have_short_names_and_a_table_of_links() {
     }
     let bars = drawn(dir, &["bars"], "b.svg");
     assert!(
-        bars.contains("codel, ecn") && !bars.contains("{&quot;"),
+        bars.contains("codel with ecn") && !bars.contains("{&quot;"),
         "{bars}"
     );
 }
@@ -584,6 +621,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
         ),
         (&["matrix", "--width", "84"], "as `84mm`"),
         (&["matrix", "--font-size", "40"], "--width"),
+        (&["matrix", "--height", "60mm"], "--width"),
         (
             &["matrix", "--width", "20mm", "--font-size", "12"],
             "--width",

@@ -156,6 +156,39 @@ fn memory_of_many_cases_is_small() {
     assert!(each < 3000, "{few} bytes, then {many}: {each} a case");
 }
 
+/// A run of a result takes its key, its seed and its place: a million are to fit into 300 MB.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_of_many_runs_with_a_directory_is_small() {
+    // Each run is flushed to the disk, which takes longer than all the rest.
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("skipped: no /dev/shm");
+        return;
+    };
+    let small = MANY.split("[matrix]").next().unwrap();
+    write(dir.path(), "one.toml", small);
+    let peak = |runs: usize| {
+        let out = runs.to_string();
+        let args = [
+            "run", "one.toml", "--repeat", &out, "--out", &out, "--quiet",
+        ];
+        let mut command = command(dir.path(), &args);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        let mut peak = 0;
+        while child.try_wait().unwrap().is_none() {
+            peak = high_water(&child).unwrap_or(peak);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert!(child.wait().unwrap().success());
+        std::fs::remove_dir_all(dir.path().join(&out)).unwrap();
+        peak
+    };
+    // Both have as many series as a result has at most.
+    let (few, many) = (peak(600), peak(10_600));
+    let each = many.saturating_sub(few) / 10_000;
+    assert!(each < 350, "{few} bytes, then {many}: {each} a run");
+}
+
 /// Most memory that a process has had, bytes; `None` when it is over.
 #[cfg(target_os = "linux")]
 fn high_water(child: &Child) -> Option<usize> {

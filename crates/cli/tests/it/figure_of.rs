@@ -1,0 +1,129 @@
+//! `fullpipe figure`: whose numbers are drawn, and where they go.
+
+use std::fs;
+use std::path::Path;
+
+use crate::process::{Finished, fullpipe, write};
+
+/// `late` is in one of two cases; datagrams and pings beside.
+const SOMETIMES: &str = r#"name = "sometimes"
+duration = "3s"
+
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+
+[[flow]]
+name = "main"
+stack = "reno"
+
+[[flow]]
+name = "late"
+stack = "cubic"
+
+[[traffic]]
+name = "cbr"
+kind = "udp-on-off"
+rate = "1Mbit/s"
+on = "500ms"
+off = "500ms"
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+every = "100ms"
+
+[matrix]
+"flow.late.enabled" = [true, false]
+"#;
+
+fn result(dir: &Path) {
+    write(dir, "sometimes.toml", SOMETIMES);
+    let run = fullpipe(dir, &["run", "sometimes.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+fn figure(dir: &Path, args: &[&str]) -> Finished {
+    fullpipe(dir, &[&["figure", "r"], args].concat())
+}
+
+/// Where a flow does not exist another's number must not stand in its place.
+#[test]
+fn a_case_without_the_flow_has_no_number_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    result(dir);
+    for metric in ["goodput_mbps", "rtt_ms.p95", "goodput_mbps / 50"] {
+        for kind in ["matrix", "bars"] {
+            let of = ["--metric", metric, "--of", "late", "--out", "f.csv"];
+            let ended = figure(dir, &[&[kind][..], &of[..]].concat());
+            assert_eq!(ended.code, 0, "{metric} {kind}: {}", ended.stderr);
+            let csv = fs::read_to_string(dir.join("f.csv")).unwrap();
+            assert_eq!(csv.lines().count(), 2, "{metric} {kind}: {csv}");
+            assert!(csv.contains("true") && !csv.contains("false"), "{csv}");
+        }
+        let of = [
+            "--metric",
+            metric,
+            "--of",
+            "late",
+            "--where",
+            "enabled=false",
+        ];
+        let ended = figure(dir, &[&["bars"][..], &of[..]].concat());
+        assert_eq!(ended.code, 2, "{metric}: {}", ended.stderr);
+    }
+    // Nor that of a flow in the place of a link's, nor the other way round.
+    for (metric, of) in [("rtt_ms.p95", "bottleneck"), ("utilization", "main")] {
+        let ended = figure(dir, &["matrix", "--metric", metric, "--of", of]);
+        assert_eq!(ended.code, 2, "{metric} {of}");
+        let said = format!("no case has a value of `{metric}` of `{of}`");
+        assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+    }
+}
+
+/// Rates of datagrams are there for whoever asks for them; of pings there are none.
+#[test]
+fn traffic_is_drawn_over_time_where_it_has_a_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    result(dir);
+    for kind in ["goodput", "load"] {
+        let ended = figure(
+            dir,
+            &[
+                kind,
+                "--of",
+                "cbr",
+                "--where",
+                "enabled=true",
+                "--out",
+                "f.csv",
+            ],
+        );
+        assert_eq!(ended.code, 0, "{kind}: {}", ended.stderr);
+        let csv = fs::read_to_string(dir.join("f.csv")).unwrap();
+        let rate = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap();
+        let rates: Vec<f64> = csv.lines().skip(1).map(rate).collect();
+        assert!(
+            rates.iter().any(|r| *r > 0.9) && rates.contains(&0.0),
+            "{csv}"
+        );
+        assert!(!csv.contains("main"), "{csv}");
+    }
+    // Nobody asked for them.
+    assert_eq!(figure(dir, &["goodput", "--out", "f.csv"]).code, 0);
+    assert!(
+        !fs::read_to_string(dir.join("f.csv"))
+            .unwrap()
+            .contains("cbr")
+    );
+    let ended = figure(dir, &["goodput", "--of", "ping"]);
+    assert_eq!(ended.code, 2);
+    for words in [
+        "the result holds no goodput of `ping` over time",
+        "there are those of `main`, `late`, `cbr`",
+    ] {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
