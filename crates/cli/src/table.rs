@@ -252,8 +252,8 @@ mod tests {
     #[test]
     fn a_number_of_any_size_reads_as_itself() {
         for (mean, half, text) in [
-            (4e-17, 1.6e-16, "4e-17 ±1.6e-16"),
-            (-2.1e-17, 2.1e-16, "-2e-17 ±2.1e-16"),
+            (4e-17, 1.6e-16, "4e-17 ± 1.6e-16"),
+            (-2.1e-17, 2.1e-16, "-2e-17 ± 2.1e-16"),
         ] {
             assert_eq!(number_with(mean, Some(half), 3), text);
         }
@@ -262,11 +262,11 @@ mod tests {
                 let x: f64 = sign * digits * 10f64.powi(exponent);
                 for half in [None, Some(x.abs() * 0.3), Some(x.abs() * 1e-3)] {
                     let text = number_with(x, half, 4);
-                    let mean = text.split(" ±").next().unwrap();
+                    let mean = text.split(" ± ").next().unwrap();
                     let back: f64 = mean.replace(',', "").parse().unwrap();
                     let near = half.unwrap_or(0.0).max(x.abs() * 1e-3);
                     assert!((back - x).abs() <= near, "{x:e}: {text}");
-                    for number in text.split(" ±") {
+                    for number in text.split(" ± ") {
                         let mut threes = number.trim_start_matches('-').split(',');
                         let first = threes.next().unwrap();
                         let plain = |part: &str| part.chars().all(|c| c.is_ascii_digit());

@@ -97,7 +97,7 @@ leaves it out, unless `--with-flagged`. All times are milliseconds. Where the bo
 | `rtt_ms` | smallest round-trip time of flows, short flows and probes; 0 if there is none | |
 | `late_p50_ms`, `late_p99_ms`, `late_max_ms` | how much later than computed packets left the path | p99: `late_bound_ms`, 1 % of `rtt_ms`, at least 0.1 |
 | `path_added_ms` | what that added to a mean round trip: the mean of each direction, added up | |
-| `near`, `far` | the hosts, see below: forward flows begin at the near one; absent on ground `kernel`, where nothing of them is measured | |
+| `near`, `far` | the hosts, see below: forward flows begin at the near one; absent on the running kernel, where nothing of them is measured | |
 | `added_ms` | the sum of the three parts of a mean round trip that an event in virtual time would not take: `path_added_ms`, and `added_ms` of either host | `added_bound_ms`, 1 % of `rtt_ms`, at least 0.2, but on a path of the scenario 5 % of `rtt_ms` at most |
 | `unplanned_drops` | packets lost that the specification does not lose: overflows of sockets | 0 |
 | `local_stalls` | batches that the operating system refused; made up for, and part of a real host | |

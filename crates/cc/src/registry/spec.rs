@@ -355,7 +355,7 @@ mod tests {
     /// Also where the nearest is another name (`bbr3`) of one that is listed.
     #[test]
     fn the_name_that_was_meant_is_among_the_known_ones() {
-        for (typed, meant) in [("bbr2", "bbr"), ("Cubic", "cubic")] {
+        for (typed, meant) in [("bbr4", "bbr"), ("Cubic", "cubic")] {
             let said = StackSpec::parse(typed).unwrap_err().hint().unwrap();
             let listed = format!(" {meant},");
             assert!(

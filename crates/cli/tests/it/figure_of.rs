@@ -31,7 +31,7 @@ off = "500ms"
 [[traffic]]
 name = "ping"
 kind = "ping"
-every = "100ms"
+interval = "100ms"
 
 [matrix]
 "flow.late.enabled" = [true, false]

@@ -358,5 +358,8 @@ fn a_path_to_a_server_is_measured() {
     );
     let text = probe(&[]);
     let heads: Vec<&str> = text.lines().map(|l| l.split(' ').next().unwrap()).collect();
-    assert_eq!(heads, ["rate", "rtt", "buffer", "bdp"]);
+    assert_eq!(heads[..4], ["rate", "rtt", "buffer", "bdp"]);
+    // On a busy machine hosts are late, and that is said.
+    assert!(matches!(heads[4..], [] | ["valid"]), "{heads:?}");
+    assert!(measured["valid"].is_boolean(), "{measured}");
 }

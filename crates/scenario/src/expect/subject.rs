@@ -161,7 +161,8 @@ pub(super) fn without_baseline(known: &Known<'_>) -> (&'static str, String) {
         );
     }
     let example = known.axes.first().map_or_else(String::new, |axis| {
-        let value = axis.values.first().map_or("", |v| v.plain.as_str());
+        let value = axis.values.first().map(|value| value.json.to_string());
+        let value = value.unwrap_or_default();
         format!(
             ", for example `baseline = {{ \"{}\" = {value} }}`",
             axis.key

@@ -262,6 +262,7 @@ mod tests {
             samples.record(Span::from_millis(1000));
             let late = HostLateness {
                 timers: Lateness::of(&samples),
+                departures: Lateness::of(&samples),
                 ..HostLateness::default()
             };
             let mut outcome = outcome.clone();

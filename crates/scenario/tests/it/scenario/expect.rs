@@ -72,7 +72,11 @@ fn the_baseline_is_not_judged_by_what_is_held_against_it() {
         let scenario = read(&text(measure, &lines));
         assert_eq!(scenario.expectations[0].cases, [2, 3], "{metric}");
         for (measure, lines, message) in [
-            ("", lines.clone(), "no case has one"),
+            (
+                "",
+                lines.clone(),
+                "`baseline = { \"flow.b.stack\" = \"reno\" }`",
+            ),
             (
                 measure,
                 format!("{lines}\nwhere = {{ \"flow.b.stack\" = \"reno\" }}"),
