@@ -67,7 +67,7 @@ fn the_baseline_is_not_judged_by_what_is_held_against_it() {
         let first = SMALL.replace("[[flow]]", "[[flow]]\nname = \"a\"");
         format!("{first}{two}{measure}[[expect]]\n{lines}\nat_least = 0.1\n")
     };
-    for metric in ["gain", "harm.goodput", "gain - loss", "jain * gain"] {
+    for metric in ["gain", "harm.throughput", "gain - loss", "jain * gain"] {
         let lines = format!("metric = \"{metric}\"");
         let scenario = read(&text(measure, &lines));
         assert_eq!(scenario.expectations[0].cases, [2, 3], "{metric}");
