@@ -7,7 +7,7 @@ use super::files;
 use super::layout::{
     LINKS_TABLE, MANIFEST, RESULT, RUNS_TABLE, SeriesKind, pcap_name, qlog_name, series_name,
 };
-use super::{FileHash, Hash, Manifest, StoreError, Table};
+use super::{FileHash, Hash, Manifest, ManifestRun, StoreError, Table};
 use crate::capture::pcap::Host;
 use crate::result::RunResult;
 
@@ -16,6 +16,8 @@ use crate::result::RunResult;
 pub struct ResultDir {
     dir: PathBuf,
     manifest: Manifest,
+    /// Places of the manifest's runs, by case and seed: a page asks for every run of a million.
+    order: Vec<u32>,
 }
 
 impl ResultDir {
@@ -35,9 +37,13 @@ impl ResultDir {
                 dir: dir.to_owned(),
             });
         }
+        let runs = &manifest.runs;
+        let mut order: Vec<u32> = (0..).take(runs.len()).collect();
+        order.sort_by_key(|place| place_of(&runs[*place as usize]));
         Ok(ResultDir {
             dir: dir.to_owned(),
             manifest,
+            order,
         })
     }
 
@@ -164,9 +170,12 @@ impl ResultDir {
 
     /// The bytes of a file of a run, if it has it.
     fn of_run(&self, case: usize, seed: u64, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut runs = self.manifest.runs.iter();
-        let run = runs.find(|r| r.case == case && r.seed == seed);
-        match run {
+        let runs = &self.manifest.runs;
+        let wanted = (case, seed);
+        let found = self
+            .order
+            .binary_search_by_key(&wanted, |place| place_of(&runs[*place as usize]));
+        match found.ok().map(|at| &runs[self.order[at] as usize]) {
             Some(run) if run.files.iter().any(|f| f.path == name) => {
                 self.verified(name, &run.files).map(Some)
             }
@@ -211,4 +220,9 @@ impl ResultDir {
             }),
         }
     }
+}
+
+/// Of all runs of a result no other has these.
+fn place_of(run: &ManifestRun) -> (usize, u64) {
+    (run.case, run.seed)
 }
