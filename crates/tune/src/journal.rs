@@ -247,6 +247,23 @@ impl Journal {
         if self.lines <= LONG + 2 * (self.entries.len() + self.returned.len()) {
             return Ok(());
         }
+        self.rewrite()
+    }
+
+    /// Forgets flows that are no more in the file too: nobody is to be told of them again.
+    ///
+    /// # Errors
+    /// The file could not be written anew.
+    pub fn strike(&mut self, alive: impl Fn(&Key) -> bool) -> Result<(), JournalError> {
+        let lines = self.lines;
+        self.retain(alive)?;
+        match self.lines == lines && lines > self.entries.len() + self.returned.len() {
+            true => self.rewrite(),
+            false => Ok(()),
+        }
+    }
+
+    fn rewrite(&mut self) -> Result<(), JournalError> {
         let entries = self.entries.iter().map(|(k, e)| self.line(*k, e));
         let returned = self.returned.iter().map(|(k, a)| self.line_returned(*k, a));
         let text: String = entries.chain(returned).collect();
@@ -405,6 +422,22 @@ mod tests {
         let read = Journal::open(&path).unwrap();
         let keys: Vec<Key> = read.entries().map(|(k, _)| *k).collect();
         assert_eq!(keys, [(1, 5), (1, 6)]);
+    }
+
+    #[test]
+    fn what_is_struck_is_not_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        let flows = (6..9).map(|k| ((1, k), entry("reno", "fp_aimd")));
+        journal.touch(flows).unwrap();
+        journal.returned([((1, 6), "reno".to_owned())]).unwrap();
+        journal.strike(|&(_, cookie)| cookie == 7).unwrap();
+        let read = Journal::open(&path).unwrap();
+        let keys: Vec<Key> = read.entries().map(|(k, _)| *k).collect();
+        assert_eq!((keys, read.returned), (vec![(1, 7)], BTreeMap::new()));
+        journal.strike(|_| false).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }
 
     #[test]

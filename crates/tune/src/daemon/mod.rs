@@ -1,0 +1,441 @@
+//! The daemon in the foreground: loads, applies, beats, answers, and takes everything back.
+
+mod answers;
+mod changes;
+mod revert;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use fullpipe_observe::tuner::SOCKET;
+use fullpipe_policy::{Compiled, Measurements, PathFacts, Policy, Source};
+use nix::fcntl::{Flock, FlockArg, OFlag};
+
+pub use self::changes::changed;
+pub(crate) use self::changes::make_due;
+pub use self::revert::{Reverted, revert};
+use crate::bpf::{Bpf, Load};
+use crate::control::Door;
+use crate::folder;
+use crate::guard::Guard;
+use crate::journal::{Journal, JournalError};
+use crate::kernel::{Kernel, KernelError};
+use crate::metrics;
+use crate::namespaces::Scope;
+use crate::probing::{Probed, Probing};
+use crate::service::Manager;
+use crate::spread::{self, Spreading};
+use crate::tuner::{PATIENCE, TuneError, Tuner};
+
+/// Files, control group and namespaces of a daemon.
+#[derive(Debug)]
+pub struct Config {
+    /// The policy's file.
+    pub policy: PathBuf,
+    /// Folder of socket, lock and journal; made if it is not there.
+    pub state: PathBuf,
+    /// Control group whose new flows get rules, with those below it; `None`: running flows only.
+    pub cgroup: Option<PathBuf>,
+    /// Network namespaces of running flows.
+    pub scope: Scope,
+    /// How names of algorithms begin.
+    pub prefix: String,
+    /// Starts the process that gives flows back where no program of the kernel side can
+    /// ([`crate::guard`]); `None`: there is none.
+    pub guard: Option<Command>,
+    /// Measures the path to a host, its last argument ([`crate::probing`]); `None`: paths are what
+    /// the policy says.
+    pub prober: Option<Command>,
+    /// Answers the probes of others as long as its input is open.
+    pub answerer: Option<Command>,
+    /// Where what it did is written every second, for Prometheus.
+    pub page: Option<Arc<Mutex<String>>>,
+}
+
+/// Why there is no daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// Everything that is wrong with the policy.
+    #[error("{0}")]
+    Policy(String),
+    /// Another one has the folder.
+    #[error("another tuner runs: it holds {}", .0.display())]
+    Second(PathBuf),
+    /// The kernel, the policy's size, the journal.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
+    /// The system.
+    #[error("{0}: {1}")]
+    Io(String, io::Error),
+}
+
+impl From<KernelError> for DaemonError {
+    fn from(error: KernelError) -> Self {
+        TuneError::from(error).into()
+    }
+}
+
+impl From<JournalError> for DaemonError {
+    fn from(error: JournalError) -> Self {
+        TuneError::from(error).into()
+    }
+}
+
+/// File of the folder: what flows were given and had before.
+pub const JOURNAL: &str = "journal";
+const LOCK: &str = "lock";
+/// Behind a measurement that is not valid.
+const LATE: &str = " (not valid, the hosts were late: too large, if anything; it is tried again)";
+/// The algorithms that the running kernel has.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// What was put on interfaces ([`crate::spread`]).
+const QUEUES: &str = "queues";
+/// What was measured of paths ([`crate::probing`]), readable by everybody.
+pub const MEASURED: &str = "measured";
+
+/// Between two beats; flows wait for three seconds ([`crate::tuner::PATIENCE`]).
+const BEAT: Duration = Duration::from_millis(100);
+/// The same while a client takes a long answer.
+const GLANCE: Duration = Duration::from_millis(2);
+/// Between two looks at running flows: those that began outside the control group.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Runs until `stop`; then flows have back what they had. Lines of the log go to `log`; the first
+/// is `ready`.
+///
+/// # Errors
+/// [`DaemonError`].
+pub fn run(
+    config: Config,
+    stop: &AtomicBool,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), DaemonError> {
+    let measured = config.state.join(MEASURED);
+    let probing = Probing::open(measured.clone(), config.prober.as_ref());
+    let probing = probing.map_err(|e| DaemonError::Io(measured.display().to_string(), e))?;
+    let sources = sources(&config.policy)?;
+    let policy = parse(&sources, probing.known())?;
+    let manager = Manager::of_environment();
+    let manager = manager.map_err(|e| DaemonError::Io("NOTIFY_SOCKET".to_owned(), e))?;
+    let _lock = lock(&config.state, GUARDED)?;
+    let socket = config.state.join(SOCKET);
+    let door = Door::open(&socket);
+    let door = door.map_err(|e| DaemonError::Io(socket.display().to_string(), e))?;
+    let journal = Journal::open(&config.state.join(JOURNAL))?;
+    let queues = config.state.join(QUEUES);
+    let failed = |e: io::Error| DaemonError::Io(queues.display().to_string(), e);
+    for line in spread::take_off(&queues, &config.scope).map_err(failed)? {
+        log(&line);
+    }
+    let scope = config.scope.try_clone().map_err(failed)?;
+    let bpf = Bpf::load(Load {
+        prefix: &config.prefix,
+        cgroup: config.cgroup.as_deref(),
+        scope: config.scope,
+        register: true,
+    })?;
+    let spreading = Spreading::new(bpf.classifiers()?, scope, &queues).map_err(failed)?;
+    let guard = config.guard.map(Guard::begin).transpose();
+    let mut daemon = Daemon {
+        tuner: Tuner::new(bpf, &config.prefix, journal),
+        spreading,
+        file: config.policy,
+        journal: config.state.join(JOURNAL),
+        policy,
+        sources,
+        probing,
+        _answerer: config
+            .answerer
+            .map(Answerer::begin)
+            .transpose()
+            .map_err(failed)?,
+        guard: guard.map_err(|e| DaemonError::Io("starting the guard".to_owned(), e))?,
+        since: Instant::now(),
+        applied: Instant::now(),
+        made: Duration::ZERO,
+        sets: Vec::new(),
+        manager,
+        page: config.page,
+    };
+    daemon.warnings().iter().for_each(|line| log(line));
+    // Whatever ends it, flows get back what they had.
+    let ended = daemon.live(door, stop, log);
+    daemon.tell(Manager::stopping);
+    daemon.tuner.finish()?;
+    daemon.tuner.take_log().iter().for_each(|line| log(line));
+    let taken_off = daemon.spreading.finish();
+    taken_off.map_err(failed)?.iter().for_each(|line| log(line));
+    ended?;
+    log("stopped: every flow has back what it had");
+    Ok(())
+}
+
+fn sources(file: &Path) -> Result<Vec<Source>, DaemonError> {
+    Source::all(file).map_err(|e| DaemonError::Policy(e.to_string()))
+}
+
+fn parse(sources: &[Source], known: &Measurements) -> Result<Policy, DaemonError> {
+    Policy::parse_with(sources, known).map_err(|e| DaemonError::Policy(e.to_string()))
+}
+
+/// The process that answers probes: it ends with the daemon, whatever ends that.
+struct Answerer(Child);
+
+impl Answerer {
+    fn begin(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command.spawn().map(Self)
+    }
+}
+
+impl Drop for Answerer {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// One daemon per folder, whatever became of the one before: the lock ends with its process.
+pub(crate) fn lock(state: &Path, patience: Duration) -> Result<Flock<File>, DaemonError> {
+    let failed = |e| DaemonError::Io(state.display().to_string(), e);
+    folder::own(state).map_err(failed)?;
+    let file = state.join(LOCK);
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600);
+    let open = options
+        .custom_flags(OFlag::O_NOFOLLOW.bits())
+        .open(&file)
+        .map_err(|e| DaemonError::Io(file.display().to_string(), e))?;
+    let begin = Instant::now();
+    let mut open = open;
+    loop {
+        open = match Flock::lock(open, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((open, _)) if begin.elapsed() < patience => open,
+            Err(_) => return Err(DaemonError::Second(file)),
+        };
+        thread::sleep(BEAT);
+    }
+}
+
+/// How long the guard of a daemon before may hold the lock.
+const GUARDED: Duration = Duration::from_secs(2);
+/// How long a daemon that was killed holds it: until the kernel has unloaded its programs, which
+/// takes a busy host seconds.
+pub(crate) const DYING: Duration = Duration::from_secs(20);
+
+struct Daemon {
+    tuner: Tuner<Bpf>,
+    spreading: Spreading,
+    file: PathBuf,
+    journal: PathBuf,
+    policy: Policy,
+    /// The texts that it is of.
+    sources: Vec<Source>,
+    probing: Probing,
+    _answerer: Option<Answerer>,
+    guard: Option<Guard>,
+    since: Instant,
+    /// The policy's `change` count from here.
+    applied: Instant,
+    /// Those up to here are made.
+    made: Duration,
+    /// Paths whose parameters were set since, and what was set.
+    sets: Vec<(String, Vec<(String, String)>)>,
+    manager: Option<Manager>,
+    page: Option<Arc<Mutex<String>>>,
+}
+
+impl Daemon {
+    /// Applies the policy, then beats, looks and answers until `stop`.
+    fn live(
+        &mut self,
+        mut door: Door,
+        stop: &AtomicBool,
+        log: &mut dyn FnMut(&str),
+    ) -> Result<(), DaemonError> {
+        let lines = self.put(self.policy.compiled.clone())?;
+        self.applied = Instant::now();
+        lines.iter().for_each(|line| log(line));
+        log("ready");
+        self.tell(Manager::ready);
+        let (mut looked, mut beat) = (Instant::now(), Instant::now());
+        while !stop.load(Ordering::Relaxed) {
+            if beat.elapsed() > PATIENCE {
+                let late = beat.elapsed().as_secs();
+                log(&format!(
+                    "{late} s without a sign of life: flows were standard meanwhile"
+                ));
+                self.tuner.resume(Journal::open(&self.journal)?)?;
+            }
+            beat = Instant::now();
+            if let Some(guard) = &mut self.guard {
+                guard.beat(self.tuner.keeps());
+            }
+            let wait = if door.is_sending() { GLANCE } else { BEAT };
+            self.tuner
+                .tick(self.until_change().map_or(wait, |t| t.min(wait)))?;
+            self.change()?.iter().for_each(|line| log(line));
+            self.tuner.take_watched();
+            if looked.elapsed() >= LOOK {
+                self.tuner.settle()?;
+                self.measure()?.iter().for_each(|line| log(line));
+                self.tell(Manager::alive);
+                self.show()?;
+                looked = Instant::now();
+            }
+            door.serve(|request, may_change| self.answer(request, may_change));
+            self.tuner.take_log().iter().for_each(|line| log(line));
+        }
+        Ok(())
+    }
+
+    /// Hosts that paths of the policy are measured to, each once.
+    fn probed(&self) -> impl Iterator<Item = &String> {
+        let Policy { paths, waiting, .. } = &self.policy;
+        let hosts = paths.iter().chain(waiting);
+        let hosts = hosts.filter_map(|facts| facts.probe.as_ref().map(|(host, _)| host));
+        hosts.collect::<BTreeSet<_>>().into_iter()
+    }
+
+    /// Has rules in force, and the queues that they take. Lines for the log.
+    fn put(&mut self, compiled: Compiled) -> Result<Vec<String>, DaemonError> {
+        self.tuner.apply(compiled)?;
+        self.spread()
+    }
+
+    /// Has the queues that the rules in force take. Lines for the log.
+    fn spread(&mut self) -> Result<Vec<String>, DaemonError> {
+        let (tuner, spreading) = (&self.tuner, &mut self.spreading);
+        let put = spreading.apply(tuner.rules(), |path| tuner.number(path));
+        put.map_err(|e| DaemonError::Io("spreading initial windows".to_owned(), e))
+    }
+
+    /// Looks after the probes of paths; what they found holds at once. Lines for the log.
+    fn measure(&mut self) -> Result<Vec<String>, DaemonError> {
+        let Policy { paths, waiting, .. } = &self.policy;
+        let paths: Vec<&PathFacts> = paths.iter().chain(waiting).collect();
+        let looked = self.probing.look(&paths);
+        let looked = looked.map_err(|e| DaemonError::Io(MEASURED.to_owned(), e))?;
+        match looked {
+            None => Ok(Vec::new()),
+            Some(Probed::Failed(host, why)) => Ok(vec![format!("probe of {host}: {why}")]),
+            Some(Probed::Measured(host, m)) => {
+                let mut lines = vec![format!(
+                    "probe of {host}: {}, RTT {}, buffer {}{}{}",
+                    m.rate,
+                    m.rtt,
+                    if m.lost { "" } else { "at least " },
+                    m.buffer,
+                    if m.valid { "" } else { LATE }
+                )];
+                match parse(&self.sources, self.probing.known()) {
+                    Ok(policy) => lines.extend(self.measured(policy)?),
+                    // What holds is not worse than it was.
+                    Err(e) => lines.push(format!("the policy stays as it is: {e}")),
+                }
+                Ok(lines)
+            }
+        }
+    }
+
+    /// Has the same policy in force, of paths that are known better: what was changed since it was
+    /// applied stays changed. Lines for the log.
+    fn measured(&mut self, mut policy: Policy) -> Result<Vec<String>, DaemonError> {
+        let before = self.tuner.rules();
+        let is_new = |path: &str| before.iter().all(|rule| rule.name != path);
+        let made = make_due(&mut policy, self.made);
+        let made = made.into_iter().filter(|(path, _)| is_new(path));
+        let mut lines: Vec<String> = made.map(|(_, line)| line).collect();
+        for (path, settings) in &self.sets {
+            let settings: Vec<(&str, &str)> = settings
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect();
+            if let Err(e) = changed(&mut policy, path, &settings) {
+                lines.push(format!("path {path}: as the policy has it again: {e}"));
+            }
+        }
+        lines.extend(self.put(policy.compiled.clone())?);
+        self.policy = policy;
+        Ok(lines)
+    }
+
+    /// Until the next `change` of the policy.
+    fn until_change(&self) -> Option<Duration> {
+        let changes = self.policy.paths.iter().flat_map(|p| &p.changes);
+        let at = changes.map(|c| Duration::from_nanos(c.at.as_nanos()));
+        let next = at.min()?;
+        Some(next.saturating_sub(self.applied.elapsed()))
+    }
+
+    /// Makes the changes that are due, each once. Lines for the log.
+    fn change(&mut self) -> Result<Vec<String>, DaemonError> {
+        self.made = self.applied.elapsed();
+        let made = make_due(&mut self.policy, self.made);
+        if made.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A change says what a path has, whatever was set before.
+        let is_made = |path: &String| made.iter().any(|(of, _)| of == path);
+        self.sets.retain(|(path, _)| !is_made(path));
+        // One write reaches all flows; those of another law are moved.
+        let queues = self.put(self.policy.compiled.clone())?;
+        let lines = made.into_iter().map(|(_, line)| line);
+        Ok(lines.chain(queues).collect())
+    }
+
+    /// Writes what was done for Prometheus.
+    fn show(&mut self) -> Result<(), DaemonError> {
+        if let Some(page) = &self.page {
+            let counters = self.tuner.counters()?;
+            let flows = self.tuner.flows()?;
+            let text = metrics::page(&counters, self.tuner.is_off(), &flows);
+            *page.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, what: impl Fn(&Manager)) {
+        self.manager.iter().for_each(what);
+    }
+
+    /// Of the policy, and of what this host cuts.
+    fn warnings(&self) -> Vec<String> {
+        let warnings = self.policy.compiled.warnings.iter();
+        let mut lines: Vec<String> = warnings.map(|w| format!("warning: {w}")).collect();
+        let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        let lacking = self.policy.compiled.lacking(&there).into_iter();
+        lines.extend(lacking.map(|w| format!("warning: {w}")));
+        let limit = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        for rule in &self.policy.compiled.rules {
+            let sizes = [
+                (rule.send_buffer, "send_buffer", "wmem_max"),
+                (rule.receive_buffer, "receive_buffer", "rmem_max"),
+            ];
+            for (bytes, key, sysctl) in sizes {
+                if let (Some(bytes), Some(most)) = (bytes, limit(sysctl))
+                    && bytes > most
+                {
+                    lines.push(format!(
+                        "warning: `path.{}.{key}`: {bytes} B, of which the kernel gives {most} \
+                         (sysctl net.core.{sysctl})",
+                        rule.name
+                    ));
+                }
+            }
+        }
+        lines
+    }
+}
