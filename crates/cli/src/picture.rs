@@ -12,9 +12,13 @@ use crate::output;
 
 /// Such a file, checked before anything is computed.
 pub struct Picture {
-    dir: PathBuf,
-    name: String,
+    place: Place,
     pub form: Form,
+}
+
+enum Place {
+    File { dir: PathBuf, name: String },
+    Stdout,
 }
 
 /// Format of the file, told by the ending of its name.
@@ -76,10 +80,29 @@ impl Picture {
         let name = file.file_name().unwrap_or_default();
         let dir = file.parent().filter(|p| !p.as_os_str().is_empty());
         Ok(Self {
-            dir: dir.unwrap_or(Path::new(".")).to_owned(),
-            name: name.to_string_lossy().into_owned(),
+            place: Place::File {
+                dir: dir.unwrap_or(Path::new(".")).to_owned(),
+                name: name.to_string_lossy().into_owned(),
+            },
             form: *form,
         })
+    }
+
+    /// The same, where `-` is the standard output: of the first form that fits.
+    pub fn named_or_output(
+        flag: &str,
+        file: &Path,
+        example: &str,
+        fits: impl Fn(Form) -> bool,
+    ) -> Result<Self, Failure> {
+        let mut forms = Form::ALL.iter().filter(|(_, form)| fits(*form));
+        match forms.next() {
+            Some((_, form)) if file == Path::new("-") => Ok(Self {
+                place: Place::Stdout,
+                form: *form,
+            }),
+            _ => Self::named(flag, file, example, fits),
+        }
     }
 
     /// Writes the picture in its form, with what it was made from.
@@ -109,9 +132,14 @@ impl Picture {
 
     /// Writes what is there already.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = ResultDir::write_beside(&self.dir, &self.name, bytes)?;
-        output::say(&format!("written: {}", written.display()));
-        Ok(())
+        match &self.place {
+            Place::File { dir, name } => {
+                let written = ResultDir::write_beside(dir, name, bytes)?;
+                output::say(&format!("written: {}", written.display()));
+                Ok(())
+            }
+            Place::Stdout => output::bytes(bytes),
+        }
     }
 }
 

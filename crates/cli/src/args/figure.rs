@@ -41,7 +41,7 @@ pub struct Figure {
     pub seed: Option<u64>,
 
     /// File; its ending says the form: .svg, .pdf, .png, .csv, and of tables and matrices .tex and
-    /// .md [default: KIND.svg in DIR/figures, a table on stdout]
+    /// .md; `-` is stdout, an SVG or CSV [default: KIND.svg in DIR/figures, a table on stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 

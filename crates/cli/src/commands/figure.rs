@@ -54,7 +54,7 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
     let own = args.dir.join("figures").join(format!("{word}.svg"));
     let file = args.out.as_deref().unwrap_or(&own);
     let fits = |form: Form| matches!(form, Form::Csv) || !form.is_table() || kind == Kind::Matrix;
-    let picture = Picture::named("--out", file, &format!("{word}.svg"), fits)?;
+    let picture = Picture::named_or_output("--out", file, &format!("{word}.svg"), fits)?;
     if picture.form.is_table() {
         refuse_ranges(args, "the numbers are written whole")?;
     }
@@ -111,7 +111,7 @@ fn origin(manifest: &Manifest) -> String {
 
 fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
     let picture = match &args.out {
-        Some(file) => Some(Picture::named("--out", file, "table.tex", Form::is_table)?),
+        Some(file) => Some(Picture::named_or_output("--out", file, "table.tex", Form::is_table)?),
         None => None,
     };
     if args.of.is_some() || args.seed.is_some() {

@@ -254,7 +254,9 @@ fn existing_namespaces_are_left_as_they_were() {
     let hosts = ["--near-namespace", near, "--far-namespace", far];
     let path = ["--rate", "50Mbit/s", "--rtt", "20ms", "--no-check"];
     let args = [&hosts[..], &path].concat();
-    let Some(ended) = emulate(&args, "ping -c 1 -W 5 $FULLPIPE_FAR") else {
+    let serve = format!("{PROGRAM} serve --open");
+    let served = [&args[..], &["--far", &serve]].concat();
+    let Some(ended) = emulate(&served, &format!("{PROGRAM} ping $FULLPIPE_FAR -c 1")) else {
         return;
     };
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);

@@ -341,6 +341,12 @@ fn tables_are_printed_and_written() {
         "{tex}"
     );
     assert!(tex.contains("$\\pm$") && tex.ends_with("\\end{tabular}\n"));
+    for (what, form) in [("table", "csv"), ("matrix", "svg")] {
+        let file = drawn(dir, &[what], &format!("o.{form}"));
+        let piped = figure(dir, &[what, "--out", "-"]);
+        assert_eq!((piped.code, piped.stderr.as_str()), (0, ""), "{what}");
+        assert_eq!(piped.stdout, file, "{what}");
+    }
     let csv = drawn(dir, &["expectations"], "e.csv");
     assert!(csv.contains("own metric") && csv.contains("FAIL"), "{csv}");
     let matrix = drawn(dir, &["matrix", "--metric", "rtt_ms.p95"], "m.md");

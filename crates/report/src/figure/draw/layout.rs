@@ -172,6 +172,23 @@ impl Layout {
             Self::Values { marks, .. } => marks.clone(),
         }
     }
+
+    /// Values between the marks of an axis of logarithms, by which it is known as one: 2 to 9 times
+    /// each power of ten, where these are few enough to be told apart.
+    pub(super) fn minor(&self) -> Vec<f64> {
+        let (from, to) = match self {
+            Self::Decades { from, to } => (f64::from(*from), f64::from(*to)),
+            Self::Powers { from, to, .. } => (*from, *to),
+            _ => return Vec::new(),
+        };
+        if to - from > 6.0 {
+            return Vec::new();
+        }
+        let decades = from.floor() as i32..=to.ceil() as i32;
+        let between = |e: i32| (2..10).map(move |m| f64::from(m) * 10_f64.powi(e));
+        let within = |x: &f64| (from..=to).contains(&x.log10());
+        decades.flat_map(between).filter(within).collect()
+    }
 }
 
 /// Powers of ten between two, given by their logarithms; where there are fewer than three, twos and
@@ -236,10 +253,13 @@ mod tests {
         let at: Vec<f64> = axis.ticks().iter().map(|t| t.0).collect();
         assert_eq!(at, [10.0, 100.0, 1_000.0, 10_000.0]);
         assert!((axis.part(100.0) - 1.0 / 3.0).abs() < 1e-12);
+        let minor = axis.minor();
+        assert_eq!((minor.len(), minor[0], minor[23]), (24, 20.0, 9_000.0));
         // One value, a power of ten, has room.
         let one = Layout::decades([0.5].into_iter());
         assert_eq!(one.ticks().len(), 2);
         assert_eq!(Layout::decades([1e-12, 1.0].into_iter()).ticks().len(), 7);
+        assert!(Layout::decades([1e-12, 1.0].into_iter()).minor().is_empty());
     }
 
     #[test]

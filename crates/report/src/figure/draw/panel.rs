@@ -4,7 +4,7 @@ use super::axes::{beside, overhang};
 use super::layout::{Layout, TICK};
 use super::style::{AXIS_STROKE, GREY, INK, WARMUP};
 use super::svg::{PathText, Svg};
-use super::text::{fit, is_cut, text_width, wrap};
+use super::text::{fit, is_cut, shrunk, text_width, wrap};
 use crate::figure::chart::{Line, Panel, Scale};
 use crate::figure::{Ranges, Style};
 
@@ -88,9 +88,9 @@ impl Panel {
         style: &Style,
     ) {
         if !self.title.is_empty() {
-            let title = [fit(&self.title, width, 14.0)];
-            out.whole(&self.title, &title, |out| {
-                out.text(left, top + 12.0, "start", 14.0, INK, &title[0]);
+            let (size, title) = shrunk(&self.title, width, 14.0, 10.0);
+            out.whole(&self.title, std::slice::from_ref(&title), |out| {
+                out.text(left, top + 12.0, "start", size, INK, &title);
             });
         }
         let (top, height) = (top + self.head(), self.height(row, style));
@@ -106,6 +106,14 @@ impl Panel {
             let light = "stroke=\"#e6e6e6\" stroke-width=\"1\"";
             out.line(left, at, left + width, at, light);
             out.text(left - 8.0, at + 4.0, "end", 12.0, GREY, &text);
+        }
+        for tick in y.minor() {
+            let at = bottom - height * y.part(tick);
+            out.line(left - 3.0, at, left, at, AXIS_STROKE);
+        }
+        for tick in x.minor() {
+            let at = left + width * x.part(tick);
+            out.line(at, bottom, at, bottom + 3.0, AXIS_STROKE);
         }
         let names = matches!(self.x.scale, Scale::Names(_));
         let room = width / x.ticks().len().max(1) as f64;
@@ -132,10 +140,13 @@ impl Panel {
         out.line(left, top, left, bottom, AXIS_STROKE);
         let middle = left + width / 2.0;
         let under = if names { 46.0 + more } else { 36.0 };
-        out.text(middle, bottom + under, "middle", 13.0, INK, &self.x.label);
-        let label = [fit(&self.y.label, height + 40.0, 13.0)];
-        out.whole(&self.y.label, &label, |out| {
-            out.rotated(left - beside, top + height / 2.0, 13.0, INK, &label[0]);
+        let (size, label) = shrunk(&self.x.label, width + 20.0, 13.0, 9.0);
+        out.whole(&self.x.label, std::slice::from_ref(&label), |out| {
+            out.text(middle, bottom + under, "middle", size, INK, &label);
+        });
+        let (size, label) = shrunk(&self.y.label, height + 40.0, 13.0, 9.0);
+        out.whole(&self.y.label, std::slice::from_ref(&label), |out| {
+            out.rotated(left - beside, top + height / 2.0, size, INK, &label);
         });
         let closer = self.closer(&x, width);
         for line in &self.lines {

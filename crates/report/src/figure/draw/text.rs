@@ -31,6 +31,13 @@ pub(super) fn fit(text: &str, width: f64, size: f64) -> String {
     kept
 }
 
+/// `text` as large as a width allows, up to `size` and not below `least`; what does not fit then is
+/// cut.
+pub(super) fn shrunk(text: &str, width: f64, size: f64, least: f64) -> (f64, String) {
+    let size = size.min(width / text_width(text, 1.0)).max(least);
+    (size, fit(text, width * (1.0 + 1e-9), size))
+}
+
 /// `text` in at most so many lines of a width, broken at spaces, with an ellipsis where something
 /// is missing.
 pub(super) fn wrap(text: &str, width: f64, size: f64, most: usize) -> Vec<String> {
@@ -89,6 +96,18 @@ pub(super) fn is_cut(whole: &str, lines: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_wide_is_smaller_before_it_is_cut() {
+        let text = "goodput of the slowest (Mbit/s)";
+        let all = text_width(text, 13.0);
+        assert_eq!(shrunk(text, all, 13.0, 9.0), (13.0, text.to_owned()));
+        let (size, shown) = shrunk(text, 0.8 * all, 13.0, 9.0);
+        assert!((size - 10.4).abs() < 1e-9 && shown == text);
+        let (size, shown) = shrunk(text, 0.5 * all, 13.0, 9.0);
+        assert!(size == 9.0 && shown.ends_with('…'));
+        assert_eq!(shrunk("", 10.0, 13.0, 9.0), (13.0, String::new()));
+    }
 
     #[test]
     fn what_is_missing_leaves_an_ellipsis() {
