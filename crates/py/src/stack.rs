@@ -43,7 +43,7 @@ pub fn law(
     let conditions = Conditions { rtt, mss, hz };
     let flag = Flag::new();
     let cycles = py.detach(|| {
-        hosted(flag.get(), || {
+        hosted(flag.get(), &|_| None, || {
             let cycles = windows.iter().map(|w| cycle(&spec, *w, &conditions).ok());
             cycles.collect::<Vec<_>>()
         })

@@ -4,12 +4,14 @@ import concurrent.futures
 import functools
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import traceback
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -132,8 +134,65 @@ class Nonsense(fp.Controller):
 
 
 def test_a_window_that_is_no_number_is_an_error():
-    with pytest.raises(fp.FullpipeError, match="on_round left window = NaN"):
+    with pytest.raises(fp.FullpipeError, match="on_round left window = NaN") as caught:
         fp.run(HARD, set={"flow.main.stack": "nonsense"})
+    assert re.search(r"`nonsense` of flow `main`, \d+(\.\d+)? s: on_round", str(caught.value))
+
+
+def test_an_exception_has_a_note_of_its_place():
+    class Raises(fp.Controller):
+        name = "raises"
+
+        def on_congestion(self, event):
+            raise KeyError("what it looked for")
+
+    with pytest.raises(KeyError, match="what it looked for") as caught:
+        fp.run(HARD, set={"flow.main.stack": "raises"})
+    [note] = caught.value.__notes__
+    assert re.fullmatch(r"in `raises` of flow `main`, \d+(\.\d+)? s: on_congestion", note)
+
+
+def test_an_attribute_that_nothing_reads_is_named():
+    def hint(words):
+        return pytest.raises(fp.ScenarioError, match=re.escape(words))
+
+    with hint("`slip.cwdn`: nothing reads it\n  hint: did you mean `window`?"):
+
+        class Window(fp.Controller):
+            name = "slip"
+
+            def on_start(self, start):
+                self.cwdn = 4.0
+
+    with hint("`slip.paramters`: nothing reads it\n  hint: did you mean `parameters`?"):
+
+        class Table(fp.Controller):
+            name = "slip"
+            paramters: ClassVar = {"most": 5.0}
+
+    with hint("`slip.increase`: it is of an object, not of the class"):
+
+        class OfClass(fp.Controller):
+            name = "slip"
+            increase = 0.5
+
+    # What the class reads itself, shows, or may give is its own.
+    class Fine(fp.Controller):
+        name = "fine"
+        parameters: ClassVar = {"decreased": 0.5}
+        variables = ("windows",)
+
+        def on_start(self, start):
+            self.windows, self.increases, self.decreased = 1.0, 0, 0.5
+            self.window_s, self.windowed = 0.0, 0.0
+            self._window = self.window
+
+        def on_round(self, round):
+            self.increases += 1
+            by_name = getattr(self, "windowed")  # noqa: B009
+            self.window += (lambda: self.window_s)() + by_name
+
+    assert "fine" in fp.controllers.KNOWN
 
 
 @pytest.mark.parametrize("rate", [float("nan"), 0.0, -1.0, float("inf")])

@@ -96,6 +96,18 @@ class Controller(_native.Controller):
 #: What a parameter may be the start of.
 SETTABLE = {"window", "ssthresh", "increase", "decrease", "pacing_rate_mbps"}
 
+#: What a controller has, and a class that has it hides.
+_OF_OBJECTS = SETTABLE | {"initial_window", "max_window", "mss", "slow_start_limit", "seed"}
+
+#: What somebody may mean who sets something else in an object, by its name elsewhere too.
+_MEANT = {name: name for name in sorted(SETTABLE)} | {
+    "cwnd": "window",
+    "pacing_rate": "pacing_rate_mbps",
+}
+
+#: The same of what is set in a class.
+_MEANT_IN_CLASS = {n: n for n in ("name", "parameters", "variables", "owns_window", "reads_rate")}
+
 #: Classes by the names of their stacks.
 KNOWN: dict[str, type[Controller]] = {}
 
@@ -136,6 +148,7 @@ def _register(cls: type[Controller]) -> None:
     variables = [cls.variables] if isinstance(cls.variables, str) else [*cls.variables]
     if not all(isinstance(name, str) and name.isidentifier() for name in variables):
         raise _native.ScenarioError(f"error: variables = {variables!r}: names of attributes")
+    _refuse_slips(cls, {*cls.parameters, *variables})
     about = next(iter((cls.__doc__ or "").strip().splitlines()), "written in Python")
     _native.register(
         cls,
@@ -149,6 +162,61 @@ def _register(cls: type[Controller]) -> None:
         cls.reads_rate,
     )
     KNOWN[cls.name] = cls
+
+
+def _refuse_slips(cls: type[Controller], used: set[str]) -> None:
+    """Refuses attributes that look like those of a controller and that nothing reads."""
+    own = cls.__mro__[: cls.__mro__.index(Controller)]
+    values = [(name, value) for of in own for name, value in vars(of).items()]
+    for name, value in values:
+        if name in _OF_OBJECTS and not isinstance(value, property):
+            raise _native.ScenarioError(
+                f"error: `{cls.name}.{name}`: it is of an object, not of the class\n"
+                f"  hint: set it in a method: `self.{name} = ...` in `on_start`"
+            )
+    set_, read = set[str](), set(used)
+    for function in (f for _, value in values for f in _functions(value)):
+        _attributes(function.__code__, function.__code__.co_varnames[:1], set_, read)
+    in_class = {
+        name
+        for name, value in values
+        if not name.startswith("_") and not callable(value) and not hasattr(value, "__get__")
+    }
+    for names, meant in ((in_class, _MEANT_IN_CLASS), (set_, _MEANT)):
+        for name in sorted(names - read - {"name"}):
+            near = difflib.get_close_matches(name, meant, 1, 0.7)
+            if near and not name.startswith("_") and not hasattr(Controller, name):
+                raise _native.ScenarioError(
+                    f"error: `{cls.name}.{name}`: nothing reads it\n"
+                    f"  hint: did you mean `{meant[near[0]]}`?"
+                )
+
+
+def _functions(value: Any) -> list[FunctionType]:
+    """The functions of a member of a class."""
+    parts = [value.fget, value.fset] if isinstance(value, property) else [value]
+    bare = (getattr(part, "__func__", part) for part in parts)
+    bare = (getattr(part, "__wrapped__", part) for part in bare)
+    return [part for part in bare if isinstance(part, FunctionType)]
+
+
+def _attributes(code: CodeType, this: tuple[str, ...], set_: set[str], read: set[str]) -> None:
+    """Attributes that a method sets in its object, and all that it may read."""
+    loaded: Any = None
+    for step in get_instructions(code):
+        if step.opname == "STORE_ATTR":
+            last = loaded[-1:] if isinstance(loaded, tuple) else (loaded,)
+            if last == this:
+                set_.add(step.argval)
+        elif "ATTR" in step.opname or "METHOD" in step.opname:
+            read.add(step.argval)
+        loaded = step.argval
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            _attributes(const, this, set_, read)
+        elif isinstance(const, str):
+            # As in `getattr(self, "peak")`.
+            read.add(const)
 
 
 def known(classes: Sequence[type[Controller]]) -> None:
