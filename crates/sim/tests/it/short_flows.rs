@@ -36,14 +36,13 @@ fn result(spec: &RunSpec) -> ArrivalOutcome {
 fn on_an_idle_path_completion_has_a_closed_form() {
     let every = Arrivals::Every(ms(500));
     let r = result(&path(vec![mice(every.clone())], 10.0));
-    // At 500 ... 10000 ms; the last has no time.
-    assert_eq!(r.transfers.len(), 20);
-    for (i, t) in r.transfers[..19].iter().enumerate() {
+    // At 500 ... 9500 ms: one at the end itself would have no time.
+    assert_eq!(r.transfers.len(), 19);
+    for (i, t) in r.transfers.iter().enumerate() {
         assert_eq!(t.start, Time::ZERO + ms(500 * (i as u64 + 1)));
         assert_eq!(t.completion, Some(ms(90)));
         assert_eq!((t.size, t.lost, t.retransmits, t.timeouts), (10, 0, 0, 0));
     }
-    assert_eq!(r.transfers[19].completion, None);
     let mut shaking = mice(every);
     shaking.template.sender.handshake = true;
     let syn = u64::from(shaking.template.sender.header) * 8_000 / 12;

@@ -27,7 +27,7 @@ use crate::control::Door;
 use crate::folder;
 use crate::guard::Guard;
 use crate::journal::{Journal, JournalError};
-use crate::kernel::{Kernel, KernelError};
+use crate::kernel::KernelError;
 use crate::metrics;
 use crate::namespaces::Scope;
 use crate::probing::{Probed, Probing};
