@@ -30,10 +30,14 @@ impl Point {
 
 /// Episodes, rounds and arrivals at the clamp, merged by time.
 pub(super) fn trajectory(flow: &FlowOutcome) -> Vec<Point> {
-    let episodes = flow.episodes.iter().map(|e| match e.kind {
-        EpisodeKind::Undo(_) => Point::of(e.at, e.after),
-        // The reduction itself may take a round (RFC 9937): the next round shows it.
-        _ => Point::of(e.at, e.before),
+    let episodes = flow.episodes.iter().flat_map(|e| {
+        let after = match e.kind {
+            // At one stroke: what is undone before a round has begun is seen nowhere else.
+            EpisodeKind::Undo(_) | EpisodeKind::Timeout => Some(Point::of(e.at, e.after)),
+            // The reduction itself may take a round (RFC 9937): the next round shows it.
+            _ => None,
+        };
+        std::iter::once(Point::of(e.at, e.before)).chain(after)
     });
     let rounds = flow.rounds.iter().map(|r| Point::of(r.start, r.cwnd));
     let at_cap = flow

@@ -5,7 +5,7 @@
 
 use fullpipe_flow::{Episode, EpisodeKind};
 use fullpipe_run::{FlowOutcome, Round};
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use crate::group::{FlowGroup, RecoveredAt};
 use crate::number::ratio;
@@ -43,7 +43,10 @@ pub fn decrease(event: &Episode) -> Option<f64> {
 pub fn recovery_time(group: &FlowGroup, flow: &FlowOutcome, event: &Episode) -> Option<f64> {
     let back = match group.recovered_at {
         RecoveredAt::Window(w) => returns_to(flow, event, w)?,
-        RecoveredAt::Rate(part) => full_rate_again(flow, event, part * full_rate(group))?,
+        RecoveredAt::Rate(part) => {
+            let rate = part * full_rate(group);
+            full_rate_again(flow, event, rate, group.base_rtt)?
+        }
     };
     Some(back.saturating_since(event.at).as_secs_f64())
 }
@@ -74,21 +77,14 @@ fn full_rate(group: &FlowGroup) -> f64 {
 /// round falls below it because of it: the data in flight hides a reduction for up to two rounds,
 /// and a queue may hide it for good. What an AQM adds before a reduction has shown is of the same
 /// episode: the flow is back after the last of them.
-fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Time> {
-    // A round delivers no more than its window. What goes beyond it was sent before: an ACK that
-    // fills a hole after a timeout counts a whole window at once.
-    let delivers = |r: &[Round]| {
-        let segments = r[1].delivered.saturating_sub(r[0].delivered) as f64;
-        let segments = segments.min(r[0].cwnd.max(r[1].cwnd).ceil());
-        let bits = 8.0 * f64::from(flow.packet) * segments;
-        ratio(bits, (r[1].start - r[0].start).as_secs_f64())
-    };
+fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64, base: Span) -> Option<Time> {
     let last = last_of_episode(flow, event);
     let mut below = false;
     // Rounds that have ended since the last reduction.
     let mut since = 0;
-    for round in flow.rounds.windows(2).filter(|r| r[1].start > event.at) {
-        let Some(delivered) = delivers(round) else {
+    let begin = flow.rounds.partition_point(|r| r.start <= event.at);
+    for i in begin.saturating_sub(1)..flow.rounds.len() {
+        let Some((delivered, end)) = delivers(flow, i, base) else {
             continue;
         };
         if delivered < rate {
@@ -97,12 +93,36 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Tim
                 return Some(event.at);
             }
             below = true;
-        } else if below && round[0].start >= last {
-            return Some(round[1].start);
+        } else if below && flow.rounds[i].start >= last {
+            return Some(end);
         }
-        since += usize::from(round[1].start > last);
+        since += usize::from(flow.rounds[i + 1].start > last);
     }
     (!below && since >= HIDDEN_ROUNDS).then_some(event.at)
+}
+
+/// What is delivered from the begin of a round, bit/s with headers, and the end of what was looked
+/// at: the round, and as many behind it as are over within the RTT of the idle path. An ACK that
+/// fills a hole ends rounds that took no time of their own.
+fn delivers(flow: &FlowOutcome, begin: usize, base: Span) -> Option<(f64, Time)> {
+    let first = flow.rounds.get(begin)?;
+    let behind = flow.rounds.get(begin + 1..)?;
+    // Within the rounding of a start.
+    let least = base.mul_f64(1.0 - 1e-3);
+    let rounds = 1 + behind.iter().position(|r| r.start - first.start >= least)?;
+    let end = &behind[rounds - 1];
+    let seconds = (end.start - first.start).as_secs_f64();
+    // A round delivers no more than its window. What goes beyond it was sent before: an ACK that
+    // fills a hole after a timeout counts a whole window at once.
+    let windows = flow.rounds[begin..=begin + rounds].iter().map(|r| r.cwnd);
+    let window = windows.fold(0.0, f64::max).ceil();
+    let trips = match rounds {
+        1 => 1.0,
+        _ => seconds / base.as_secs_f64(),
+    };
+    let segments = end.delivered.saturating_sub(first.delivered) as f64;
+    let bits = 8.0 * f64::from(flow.packet) * segments.min(window * trips);
+    Some((ratio(bits, seconds)?, end.start))
 }
 
 /// When the last event of an episode happened: each follows the one before within the rounds that
@@ -448,6 +468,51 @@ mod tests {
         f.episodes = vec![loss(0.15, 1000.0, 670.0)];
         let v = all(&capped(2000.0), &[f]);
         close(v["increase_per_rtt_first"], 7.0, 1e-9);
+    }
+
+    /// A path that reorders: every tenth of a second an ACK fills a hole, and what it covers makes a
+    /// round of 5 ms, faster than the path for no time at all.
+    #[test]
+    fn rounds_that_take_no_time_are_no_recovery() {
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &[900.0; 21]);
+        let mut at = f.rounds[20];
+        for i in 0..400 {
+            let (takes, delivers) = if i % 2 == 0 { (95, 20) } else { (5, 50) };
+            at.start += Span::from_millis(takes);
+            at.delivered += delivers;
+            at.cwnd = 59.0;
+            f.rounds.push(at);
+        }
+        f.episodes = vec![loss(2.05, 1600.0, 59.0)];
+        assert_eq!(all(&group("a", 0..1), &[f.clone()])["recovery_time_s"], None);
+        // 420 and 420 of them are the rate: 840 in each tenth of a second.
+        for (i, round) in f.rounds[21..].iter_mut().enumerate() {
+            round.delivered += 385 * i as u64;
+            round.cwnd = 900.0;
+        }
+        let v = all(&group("a", 0..1), &[f]);
+        assert!(v["recovery_time_s"].is_some());
+    }
+
+    /// The first ACK behind a timeout shows that it was spurious: no round began meanwhile.
+    #[test]
+    fn an_undo_of_one_ack_reopens_the_window() {
+        let mut f = flow("a");
+        let mut windows = rounds(0.0, RTT, &[150.0; 60]);
+        windows.retain(|r| !(2.05..2.45).contains(&r.start.as_secs_f64()));
+        f.rounds = windows;
+        let timeout = Episode {
+            kind: EpisodeKind::Timeout,
+            ..loss(2.1, 150.0, 1.0)
+        };
+        let undo = Episode {
+            kind: EpisodeKind::Undo(None),
+            ..loss(2.371, 1.0, 150.0)
+        };
+        f.episodes = vec![timeout, undo];
+        let v = all(&group("a", 0..1), &[f]);
+        close(v["reopen_time_s"], 0.271, 1e-9);
     }
 
     /// 500 segments, a loss, then a timeout whose first ACK fills the hole: 998 segments that had

@@ -256,7 +256,11 @@ fn existing_namespaces_are_left_as_they_were() {
     let args = [&hosts[..], &path].concat();
     let serve = format!("{PROGRAM} serve --open");
     let served = [&args[..], &["--far", &serve]].concat();
-    let Some(ended) = emulate(&served, &format!("{PROGRAM} ping $FULLPIPE_FAR -c 1")) else {
+    // Without a check the command may be there before the server is.
+    let ping = format!(
+        "for i in 1 2 3 4 5; do {PROGRAM} ping $FULLPIPE_FAR -c 1 && exit; sleep 0.3; done; exit 1"
+    );
+    let Some(ended) = emulate(&served, &ping) else {
         return;
     };
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);

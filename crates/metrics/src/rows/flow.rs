@@ -147,7 +147,8 @@ pub const FLOW: &[Metric] = &[
         "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the \
              event in which `packets delivered * packet / round` is at least `x` of the full \
              rate, once a round below it has been seen; packets beyond the round's window \
-             arrived before it and are left out; reductions that follow one another within 3 \
+             arrived before it and are left out; rounds that are over before the path's RTT are \
+             taken together until it has passed; reductions that follow one another within 3 \
              rounds are one episode, which ends with the last; a fall that begins more than 3 \
              rounds after it is not the event's; `recovered_at = { window = x }`: first time \
              `cwnd >= x`, once it was below",

@@ -30,7 +30,7 @@ use nix::sys::socket::{
 
 use super::beside::Beside;
 use super::ticket::{self, Ticket};
-use super::{Expected, Halves, module};
+use super::{Expected, Halves, module, sink};
 use crate::endpoint::Side;
 use crate::io::Clock;
 use crate::session::Secrets;
@@ -442,7 +442,7 @@ impl<'a> Flow<'a> {
                 None => Ok(()),
                 Some(w) => {
                     let bytes = w.saturating_mul(self.spec.sender.mss as usize);
-                    Ok(setsockopt(socket, sockopt::RcvBuf, &bytes)?)
+                    sink::offer(socket, bytes)
                 }
             };
         }

@@ -9,6 +9,7 @@
 pub mod beside;
 pub mod desk;
 pub mod flows;
+mod sink;
 pub mod ticket;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -40,7 +40,7 @@ const TABLES: [&str; 11] = [
     "report",
 ];
 
-/// What becomes of a command.
+/// Whether a command line is refused, and why.
 #[derive(Debug)]
 enum Outcome {
     Refused(String),

@@ -61,7 +61,7 @@ enum End {
     Target(Target),
 }
 
-/// What became of a file.
+/// One line of a finished batch: a file, and how much of it moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fact {
     /// Name at the server.

@@ -113,7 +113,7 @@ fn begin_in(
             });
             index += 1;
         }
-        // Of all together.
+        // Errors from here on are of the batch, not of its last file.
         index = 0;
         Ok(())
     });

@@ -34,7 +34,10 @@ pub(super) fn fit(text: &str, width: f64, size: f64) -> String {
 /// `text` as large as a width allows, up to `size` and not below `least`; what does not fit then is
 /// cut.
 pub(super) fn shrunk(text: &str, width: f64, size: f64, least: f64) -> (f64, String) {
-    let size = size.min(width / text_width(text, 1.0)).max(least);
+    let size = match text_width(text, 1.0) {
+        em if em > 0.0 => size.min(width / em).max(least),
+        _ => size,
+    };
     (size, fit(text, width * (1.0 + 1e-9), size))
 }
 
