@@ -105,6 +105,14 @@ pub enum NoCycle {
     /// Westwood, where a loss without a queue is taken for no congestion.
     #[error("a loss takes nothing off the window while the path has no queue")]
     KeepsWindow,
+    /// The window has come to rest below.
+    #[error("the window does not grow ({reached:.1} segments after {rounds} round trips)")]
+    NoGrowth {
+        /// Largest window after the loss, segments.
+        reached: f64,
+        /// Round trips waited.
+        rounds: u64,
+    },
     /// The window stays below.
     #[error("it does not come back: {reached:.1} segments after {rounds} round trips")]
     NeverBack {
@@ -218,6 +226,10 @@ const EQUAL_CYCLES: u32 = 4;
 /// Round trips after which a window does not come back: Reno needs half as many as segments.
 const MOST_ROUNDS: u64 = 10_000_000;
 
+/// Round trips, and time, in which a window that comes back has grown: CUBIC in whole segments stands
+/// still for seconds near its plateau.
+const STANDS_STILL: (u64, Span) = (10_000, Span::from_secs(1_000));
+
 /// Segments per ACK (RFC 1122 section 4.2.3.2).
 const PER_ACK: u64 = 2;
 
@@ -297,6 +309,7 @@ impl Sawtooth {
             settled: true,
         };
         let (mut acks, mut whole, mut highest) = (0, 0_u64, low);
+        let mut grown_at = (0, self.now);
         loop {
             let from = self.stack.window();
             let most = if acks < self.many_acks {
@@ -308,16 +321,27 @@ impl Sawtooth {
             let growth = (self.stack.window() - from) / trip.fraction;
             if whole == 0 {
                 (out.increase_first, out.increase_last) = (growth, growth);
-            } else if trip.fraction == 1.0 {
+            } else if trip.fraction == 1.0 && self.stack.window() < self.window {
+                // The round trip that brings the window back is cut short there.
                 out.increase_last = growth;
             }
             out.rounds += trip.fraction;
             out.segments += trip.segments as f64;
             acks += trip.acks;
             whole += 1;
-            highest = highest.max(self.stack.window());
+            if self.stack.window() > highest {
+                highest = self.stack.window();
+                grown_at = (whole, self.now);
+            }
             if self.stack.window() >= self.window {
                 break;
+            }
+            let (rounds, time) = (whole - grown_at.0, self.now - grown_at.1);
+            if rounds >= STANDS_STILL.0 && time >= STANDS_STILL.1 {
+                return Err(NoCycle::NoGrowth {
+                    reached: highest,
+                    rounds: whole,
+                });
             }
             if whole == MOST_ROUNDS {
                 return Err(NoCycle::NeverBack {

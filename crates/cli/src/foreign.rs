@@ -2,7 +2,7 @@
 //! network between two hosts: nobody makes it there.
 
 use fullpipe_run::{LinkSpec, Loss};
-use fullpipe_scenario::{Case, Diagnostic, Scenario, TrafficKind};
+use fullpipe_scenario::{Case, Diagnostic, Scenario, TrafficKind, differing_keys};
 use fullpipe_units::Span;
 
 use crate::exit::{Exit, Failure};
@@ -130,11 +130,13 @@ pub fn holds(warning: &Diagnostic) -> bool {
 pub fn notes(scenario: &Scenario, peer: &str) -> Vec<String> {
     let path = format!("the path is the network to {peer}");
     let mut notes = Vec::new();
-    let keys = scenario
-        .cases
-        .iter()
-        .flat_map(|c| c.json_params().map(|(k, _)| k));
-    for key in keys {
+    let vary = || {
+        scenario
+            .cases
+            .iter()
+            .flat_map(|c| c.json_params().map(|(k, _)| k))
+    };
+    for key in vary() {
         if SIZE_OF_A_BDP.contains(&key) {
             notes.push(format!(
                 "{path}: `{key}` is only what 1BDP means, cases have its label"
@@ -151,6 +153,20 @@ pub fn notes(scenario: &Scenario, peer: &str) -> Vec<String> {
         notes.push(format!(
             "{path}: what the scenario says of {what} is not made there"
         ));
+    }
+    // Those that vary have been named.
+    let written = differing_keys((&scenario.text, &scenario.set), ("", &[]));
+    let is_of = |key: &str, name: &str| {
+        let rest = key.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let same = |name: &&&str| !vary().any(|key| is_of(key, name));
+    for name in QUEUE.iter().filter(same) {
+        if written.iter().any(|(key, ..)| is_of(key, name)) {
+            notes.push(format!(
+                "{path}: what the scenario says of `{name}` is not made there"
+            ));
+        }
     }
     let differ = |case: &Case| {
         let mut rtts = case.flows.iter().map(|flow| flow.base_rtt);
@@ -203,8 +219,13 @@ fn disturbances(link: &LinkSpec) -> Vec<&'static str> {
 /// Keys of `[path]` that say what a BDP is where the path is not ours.
 const SIZE_OF_A_BDP: [&str; 2] = ["path.rate", "path.rtt"];
 
+/// Keys of the bottleneck's queue, which is the network's own.
+const QUEUE: [&str; 2] = ["path.buffer", "path.queue"];
+
 #[cfg(test)]
 mod tests {
+    use fullpipe_scenario::Overrides;
+
     use super::*;
     use crate::args::send::SEND_ABOUT;
 
@@ -214,6 +235,24 @@ mod tests {
         for key in of_flow.flat_map(|row| row.keys) {
             assert!(SEND_ABOUT.contains(&format!("`{key}`")), "{key}");
         }
+    }
+
+    #[test]
+    fn a_queue_of_the_scenario_is_not_made_in_a_network() {
+        let said = |path: &str, matrix: &str| {
+            let text = format!(
+                "name = \"n\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \
+                 \"10ms\"\n{path}[[flow]]\nstack = \"reno\"\n[matrix]\n{matrix}"
+            );
+            let scenario = Scenario::parse(&text, "n", &Overrides::default()).unwrap();
+            notes(&scenario, "a.example").join("\n")
+        };
+        assert_eq!(said("", ""), "");
+        let both = said("buffer = \"2BDP\"\nqueue = { kind = \"codel\" }\n", "");
+        assert!(both.contains("`path.buffer`") && both.contains("`path.queue`"));
+        // Once: cases differ in it.
+        let varied = said("", "\"path.buffer\" = [\"1BDP\", \"2BDP\"]\n");
+        assert_eq!(varied.matches("path.buffer").count(), 1, "{varied}");
     }
 
     #[test]

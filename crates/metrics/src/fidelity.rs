@@ -356,7 +356,7 @@ mod tests {
         let quiet = host(30, 150);
         assert!(hosts(80, quiet, quiet).valid);
         assert_eq!(hosts(80, quiet, quiet).faults(), [""; 0]);
-        assert_eq!(hosts(80, quiet, quiet).remedy("udp"), None);
+        assert_eq!(hosts(80, quiet, quiet).remedy("udp", false), None);
         let late = host(900, 3900);
         for (near, far, name) in [(late, quiet, "near"), (quiet, late, "far")] {
             let f = hosts(80, near, far);
@@ -368,16 +368,21 @@ mod tests {
             assert!(told[0].starts_with(&expected), "{told:?}");
             let part = format!("{name} host 0.9 ms");
             assert!(f.sentence().contains(&part), "{}", f.sentence());
-            let remedy = f.remedy("udp").unwrap();
+            let remedy = f.remedy("udp", false).unwrap();
             for word in ["chrt -r 10", "--spin", "--pin", "fewer runs"] {
                 assert!(remedy.contains(word), "{remedy}");
             }
             // Elsewhere there is no such flag.
-            let remedy = f.remedy("kernel").unwrap();
+            let remedy = f.remedy("kernel", false).unwrap();
             assert!(
                 remedy.contains("chrt -r 10") && !remedy.contains("--"),
                 "{remedy}"
             );
+            // Nobody is advised what he has.
+            for ground in ["udp", "kernel"] {
+                let remedy = f.remedy(ground, true).unwrap();
+                assert!(!remedy.contains("chrt"), "{remedy}");
+            }
         }
         // Seldom, but for long: the mean does not show it.
         let seldom = host(100, 5000);
@@ -402,7 +407,10 @@ mod tests {
             "{said}"
         );
         let lost = run(80, 10, 1);
-        let (udp, kernel) = (lost.remedy("udp").unwrap(), lost.remedy("kernel").unwrap());
+        let (udp, kernel) = (
+            lost.remedy("udp", false).unwrap(),
+            lost.remedy("kernel", false).unwrap(),
+        );
         assert!(
             udp.contains("rmem_max") && !kernel.contains("rmem_max"),
             "{kernel}"

@@ -32,6 +32,11 @@ pub fn falsify(
         );
         return Err(ScenarioError::new_err(what));
     }
+    let trial = py.detach(|| Trial::new(scenario.read.clone(), &scenario.overrides));
+    let trial = trial.map_err(|refused| {
+        let hint = refused.hint();
+        ScenarioError::new_err(format!("error: {refused}\n  hint: {hint}"))
+    })?;
     let flag = Flag::new();
     let ground = Hosting::new(built("sim", None, &flag)?, flag.get());
     let counted = Counted::default();
@@ -47,7 +52,6 @@ pub fn falsify(
     };
     let mut show = counted.shown_to(progress.as_ref());
     let found = watched(py, &flag, None, &mut show, || {
-        let trial = Trial::new(scenario.read.clone(), &scenario.overrides);
         trial.run(depth, &options, &ground, None)
     })?;
     let found = found.map_err(|e| ground.error(e, not_run))?;

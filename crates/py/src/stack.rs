@@ -21,7 +21,7 @@ pub fn stacks() -> Vec<(&'static str, String, &'static str)> {
 }
 
 /// The settled cycle of a stack at each window, as `fullpipe law` prints it; null where there is
-/// none.
+/// none, and why, beside these windows.
 #[pyfunction]
 #[pyo3(signature = (stack, windows, *, rtt="100ms", mss=1448, hz=250))]
 pub fn law(
@@ -31,7 +31,7 @@ pub fn law(
     rtt: &str,
     mss: u32,
     hz: u32,
-) -> PyResult<Table> {
+) -> PyResult<(Table, Vec<(f64, String)>)> {
     let invalid = |what: String| ScenarioError::new_err(what);
     let spec = StackSpec::parse(stack).map_err(|e| {
         let hint = e
@@ -44,11 +44,16 @@ pub fn law(
     let flag = Flag::new();
     let cycles = py.detach(|| {
         hosted(flag.get(), &|_| None, || {
-            let cycles = windows.iter().map(|w| cycle(&spec, *w, &conditions).ok());
+            let cycles = windows.iter().map(|w| cycle(&spec, *w, &conditions));
             cycles.collect::<Vec<_>>()
         })
     });
     let cycles = cycles.map_err(|e| e.unwrap_or_else(|| invalid("interrupted".to_owned())))?;
+    let without = windows.iter().zip(&cycles).filter_map(|(w, cycle)| {
+        let why = cycle.as_ref().err()?;
+        Some((*w, why.to_string()))
+    });
+    let without = without.collect();
     let mut table = Columns::default();
     table.push(
         "window",
@@ -64,8 +69,8 @@ pub fn law(
         ("mean_window", |c| c.mean_window),
     ];
     for (name, of) in columns {
-        let values = cycles.iter().map(|c| c.as_ref().map(of));
+        let values = cycles.iter().map(|c| c.as_ref().ok().map(of));
         table.push(name, Column::Float(values.collect()));
     }
-    Ok(Table(table))
+    Ok((Table(table), without))
 }

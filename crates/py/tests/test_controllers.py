@@ -126,6 +126,20 @@ def test_an_exception_is_that_of_a_law_and_of_a_sweep(tmp_path):
         fp.sweep(hard, {"flow.main.stack": ["broken"]}, out=tmp_path)
 
 
+class Still(fp.Controller):
+    name = "still"
+
+    def on_ack(self, ack):
+        pass
+
+
+def test_a_window_that_does_not_grow_is_not_waited_for():
+    said = r"still, window 20: the window does not grow \(\d+\.0 segments after \d+ round trips\)"
+    with pytest.warns(fp.ScenarioWarning, match=said):
+        law = fp.law("still", [20.0])
+    assert np.isnan(law["decrease"]).all()
+
+
 class Nonsense(fp.Controller):
     name = "nonsense"
 

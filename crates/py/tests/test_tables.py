@@ -82,3 +82,15 @@ def test_the_law_of_reno_is_one_segment_and_a_half():
     assert len(fp.law("reno", (w for w in (100.0, 1000.0)))) == 2
     with pytest.raises(fp.ScenarioError, match="did you mean `cubic`"):
         fp.law("cubik")
+
+
+def test_a_law_without_a_cycle_says_why():
+    with pytest.warns(fp.ScenarioWarning, match="westwood, window 100: a loss takes nothing off"):
+        law = fp.law("westwood", [100.0])
+    assert np.isnan(law["decrease"]).all()
+
+
+def test_a_table_is_a_mapping_of_columns_and_no_sequence(result):
+    assert list(dict(result.runs)) == list(result.runs.keys()) == result.runs.columns
+    with pytest.raises(TypeError, match=r"has `columns` .* and `rows\(\)`"):
+        list(result.runs)

@@ -38,15 +38,31 @@ pub fn write(dir: &Path, found: &Agreement) -> Result<PathBuf, StoreError> {
     Ok(dir.join(PAGE))
 }
 
-/// Writes `compare.html` into `dir`: comparisons, each with the directory that has its pictures.
+/// A comparison as its page shows it.
+#[derive(Clone, Debug)]
+pub struct Compared<'a> {
+    /// What was found.
+    pub comparison: &'a Comparison,
+    /// A line for each setting in which the two differ.
+    pub settings: &'a str,
+    /// Directory that has its pictures.
+    pub pictures: PathBuf,
+}
+
+/// Writes `compare.html` into `dir`: comparisons with their settings and pictures.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_compared(dir: &Path, all: &[(&Comparison, PathBuf)]) -> Result<PathBuf, StoreError> {
-    let name = all.first().map_or("", |(c, _)| &c.a.scenario);
+pub fn write_compared(dir: &Path, all: &[Compared<'_>]) -> Result<PathBuf, StoreError> {
+    let name = all.first().map_or("", |c| &c.comparison.a.scenario);
     let title = format!("Two results of {}", text(name));
     let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n");
-    for (comparison, pictures) in all {
+    for Compared {
+        comparison,
+        settings,
+        pictures,
+    } in all
+    {
         let verdict = match comparison.agree {
             _ if comparison.is_empty() => "<b class=bad>nothing could be compared</b>",
             true => "they agree",
@@ -61,6 +77,10 @@ pub fn write_compared(dir: &Path, all: &[(&Comparison, PathBuf)]) -> Result<Path
             )
         };
         let _ = writeln!(out, "<h2>{} and {}: {verdict}</h2>", of(true), of(false));
+        if !settings.is_empty() {
+            let lines: Vec<String> = settings.lines().map(text).collect();
+            let _ = writeln!(out, "<p>{}</p>", lines.join("<br>"));
+        }
         out += &left_out(&comparison.left_out);
         out += &tables(comparison, &|row| {
             row.judged && !matches!(row.verdict, Verdict::Same | Verdict::Indistinguishable)
@@ -168,13 +188,14 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
             (None, Some(difference)) => format!("{difference:+.3}"),
             (None, None) => String::new(),
         };
-        let interval = row.difference_ci95.map_or(String::new(), |[low, high]| {
-            format!(
-                "<small>difference {} to {}</small>",
-                number(low),
-                number(high)
-            )
+        let interval = row.difference_ci95.map_or(String::new(), |ends| {
+            format!("<small>difference {}</small>", interval(ends))
         });
+        let metric = match row.unit {
+            // An expression has no unit.
+            "1" | "" => row.metric.clone(),
+            unit => format!("{} ({unit})", row.metric),
+        };
         let of = row.flow.as_deref().or(row.link.as_deref()).unwrap_or("");
         let _ = writeln!(
             out,
@@ -182,7 +203,7 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
              <td>{:.1} %</td><td>{}</td></tr>",
             text(&row.params.to_string()),
             text(of),
-            text(&row.metric),
+            text(&metric),
             row.a.mean.map_or("-".to_owned(), number),
             row.b.mean.map_or("-".to_owned(), number),
             100.0 * row.threshold,
@@ -250,6 +271,15 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// Both ends, or the one number where they look the same.
+fn interval(ends: [f64; 2]) -> String {
+    let [low, high] = ends.map(number);
+    match low == high {
+        true => low,
+        false => format!("{low} to {high}"),
+    }
+}
+
 /// Four digits that count.
 fn number(x: f64) -> String {
     let digits = (3 - x.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
@@ -273,3 +303,14 @@ const INTRODUCTION: &str = "<p>The same scenario ran on several grounds, and eac
                             the first. Where two part, known causes were switched one after the \
                             other and the cases run again: what then agrees was the cause, and \
                             what agrees when nothing was switched (<i>wake-ups</i>) was chance.</p>\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_difference_is_one_number() {
+        assert_eq!(interval([-18.11, -18.11]), "-18.11");
+        assert_eq!(interval([-18.11, 2.5]), "-18.11 to 2.500");
+    }
+}

@@ -300,6 +300,7 @@ mod tests {
             inert: None,
             effect: WorldEffect::Caught,
             caught_by: vec!["full".to_owned()],
+            left_out: Vec::new(),
         };
         let found = Falsification {
             scenario: "one".to_owned(),
@@ -336,6 +337,7 @@ mod tests {
             inert: None,
             effect,
             caught_by: Vec::new(),
+            left_out: Vec::new(),
         };
         let found = Falsification {
             scenario: "a <b>".to_owned(),

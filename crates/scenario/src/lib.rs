@@ -39,8 +39,8 @@ pub use matrix::EDIT_THE_FILE;
 pub use places::Places;
 pub use point::Point;
 pub use scenario::{
-    Against, Expectation, HoldsFor, Measure, Negative, Overrides, Precision, Report, Scenario,
-    TraceMode, WorldKey,
+    Against, Expectation, HoldsFor, Inapplicable, Measure, Negative, Overrides, Precision, Report,
+    Scenario, TraceMode, WorldKey,
 };
 pub use study::Study;
 

@@ -81,8 +81,9 @@ const SECTIONS: &[Section] = &[
     Section {
         title: "`[[expect]]`",
         text: "A bound on a metric, of every case or of those that `where` picks. `metric` and one bound are required:\n\
-               `within`, `at_least` and/or `at_most`, or `equals` with `tolerance`. An expectation that no case could fail is an error.\n\
-               A run with a broken expectation exits with status 1.",
+               `within`, `at_least` and/or `at_most`, or `equals` with `tolerance`. An expectation that picks no case, whose metric\n\
+               no case has or that of one flow alone is always the same (`jain`) is an error; `fullpipe falsify` tries whether a\n\
+               bound can fail. A run with a broken expectation exits with status 1.",
         keys: keys::Expect::KEYS,
     },
     Section {

@@ -32,6 +32,8 @@ pub struct Scenario {
     /// Lines of the `[[expect]]` that are not among them: `--set` or `--quick` has left no case of
     /// theirs, or their `quick` says that they are judged at other times.
     pub left_out: Vec<usize>,
+    /// Those that are invalid in the world that is looked at; empty where none is.
+    pub inapplicable: Vec<Inapplicable>,
     /// Wrong worlds, in which an expectation must fail.
     pub negatives: Vec<Negative>,
     /// Measurement settings.
@@ -198,6 +200,16 @@ pub struct Negative {
     pub inert: Option<String>,
     /// Line in the file.
     pub line: usize,
+}
+
+/// An expectation that is invalid in a wrong world, as the fairness of two flows where one is
+/// switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inapplicable {
+    /// Line of its `[[expect]]`.
+    pub line: usize,
+    /// What is wrong with it there.
+    pub why: String,
 }
 
 /// A key that has another value in a world.

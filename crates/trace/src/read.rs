@@ -139,7 +139,8 @@ impl Trace {
 
 /// The values of a column in a row group.
 enum Values {
-    Words(Vec<parquet::data_type::ByteArray>),
+    /// Required as the program writes them; other writers make every column optional.
+    Words(Vec<Option<parquet::data_type::ByteArray>>),
     /// With the decimals that the integers have.
     Integers(Vec<Option<i64>>, u8),
     Doubles(Vec<Option<f64>>),
@@ -159,9 +160,9 @@ impl Values {
         };
         let values = match group.get_column_reader(index)? {
             ColumnReader::ByteArrayColumnReader(mut r) => {
-                let mut values = Vec::new();
-                r.read_records(rows, None, None, &mut values)?;
-                Values::Words(values)
+                let (mut values, mut levels) = (Vec::new(), Vec::new());
+                r.read_records(rows, optional.then_some(&mut levels), None, &mut values)?;
+                Values::Words(spread(values, optional.then_some(levels)))
             }
             ColumnReader::Int64ColumnReader(mut r) => {
                 let (mut values, mut levels) = (Vec::new(), Vec::new());
@@ -191,7 +192,12 @@ impl Values {
 
     fn text(&self, i: usize) -> Result<&str, TraceError> {
         match self {
-            Values::Words(v) => Ok(v[i].as_utf8()?),
+            Values::Words(v) => {
+                let word = v[i]
+                    .as_ref()
+                    .ok_or_else(|| foreign("null where a word belongs"))?;
+                Ok(word.as_utf8()?)
+            }
             _ => Err(foreign("numbers where words belong")),
         }
     }
@@ -224,7 +230,7 @@ impl Values {
 }
 
 /// Puts the defined values where the levels say.
-fn spread<T: Copy>(values: Vec<T>, levels: Option<Vec<i16>>) -> Vec<Option<T>> {
+fn spread<T>(values: Vec<T>, levels: Option<Vec<i16>>) -> Vec<Option<T>> {
     let Some(levels) = levels else {
         return values.into_iter().map(Some).collect();
     };

@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -328,12 +328,16 @@ fn has_clsact(hook: &mut TcHook) -> bool {
 }
 
 /// What has been put where, written before.
-struct Note(Flock<File>);
+struct Note {
+    file: Flock<File>,
+    path: PathBuf,
+}
 
 impl Note {
     /// One at a time.
     fn open(folder: &Path) -> io::Result<Self> {
         folder::own(folder)?;
+        let path = folder.join("note");
         let mut options = File::options();
         options
             .create(true)
@@ -341,12 +345,15 @@ impl Note {
             .write(true)
             .truncate(false)
             .mode(0o600);
-        let file = options
-            .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(folder.join("note"))?;
+        let file = options.custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path)?;
+        let another = || io::Error::new(io::ErrorKind::AddrInUse, "another `inject` runs");
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
-        lock.map(Self)
-            .map_err(|_| io::Error::new(io::ErrorKind::AddrInUse, "another `inject` runs"))
+        let file = lock.map_err(|_| another())?;
+        // One that was removed in between is no lock against anybody.
+        match fs::metadata(&path) {
+            Ok(there) if there.ino() == file.metadata()?.ino() => Ok(Self { file, path }),
+            _ => Err(another()),
+        }
     }
 
     fn write(&mut self, index: i32, made: bool, kind: Kind, priority: u32) -> io::Result<()> {
@@ -358,17 +365,17 @@ impl Note {
             "arriving": kind == Kind::Ack,
             "priority": priority,
         });
-        self.0.rewind()?;
-        self.0.write_all(note.to_string().as_bytes())?;
-        self.0.sync_all()
+        self.file.rewind()?;
+        self.file.write_all(note.to_string().as_bytes())?;
+        self.file.sync_all()
     }
 
     /// Takes away what it says, and forgets it.
     fn clear(&mut self) -> Result<bool, InjectError> {
         let failed = |e| InjectError::Io("the note".to_owned(), e);
         let mut text = String::new();
-        self.0.rewind().map_err(failed)?;
-        self.0.read_to_string(&mut text).map_err(failed)?;
+        self.file.rewind().map_err(failed)?;
+        self.file.read_to_string(&mut text).map_err(failed)?;
         if text.is_empty() {
             return Ok(false);
         }
@@ -376,9 +383,18 @@ impl Note {
         if let Ok(note) = serde_json::from_str::<Value>(&text) {
             take_away(&note).map_err(failed)?;
         }
-        self.0.set_len(0).map_err(failed)?;
-        self.0.sync_all().map_err(failed)?;
+        self.file.set_len(0).map_err(failed)?;
+        self.file.sync_all().map_err(failed)?;
         Ok(true)
+    }
+}
+
+impl Drop for Note {
+    /// One that says nothing is not left behind.
+    fn drop(&mut self) {
+        if self.file.metadata().is_ok_and(|file| file.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -164,7 +164,9 @@ fn algorithms() -> Result<String, Lack> {
 fn new_flows() -> Result<String, Lack> {
     const REMEDY: &str = "a kernel with CONFIG_CGROUP_BPF=y";
     const MOUNT: &str = "mount -t cgroup2 none /sys/fs/cgroup (or boot with \
-                         systemd.unified_cgroup_hierarchy=1); `--no-cgroup` does without";
+                         systemd.unified_cgroup_hierarchy=1); a network namespace is entered \
+                         by `nsenter --net=FILE`: `ip netns exec` mounts a /sys without them; \
+                         `--no-cgroup` does without";
     let object = loaded(ProgramType::SockOps, REMEDY)?;
     let root = groups::root().map_err(|e| io_lack("control groups", &e, MOUNT))?;
     let group = match Group::new(&root) {

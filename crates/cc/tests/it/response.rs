@@ -137,6 +137,14 @@ fn what_has_no_cycle_says_why() {
     assert_eq!(with("westwood", 100.0, rtt), Err(NoCycle::KeepsWindow));
 }
 
+/// The round trip in which the window is back ends there, and says little of the increase.
+#[test]
+fn the_last_increase_is_that_of_a_whole_round_trip() {
+    for w in [20_000.0, 20_001.0] {
+        near(at("reno", w).increase_last, 1.0, 0.0002);
+    }
+}
+
 /// Every stack of the registry, at small and large windows: numbers or a reason, in finite time.
 #[test]
 fn every_law_has_numbers_or_a_reason() {

@@ -62,8 +62,13 @@ pub enum TunerVerb {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct TunerState {
     /// Folder of the daemon's socket, lock and journal
-    #[arg(long, value_name = "DIR", default_value = "/run/fullpipe-tune")]
+    #[arg(long, value_name = "DIR", default_value = TunerState::DEFAULT)]
     pub state: PathBuf,
+}
+
+impl TunerState {
+    /// Where a daemon is that was not told another folder.
+    pub const DEFAULT: &str = "/run/fullpipe-tune";
 }
 
 /// `fullpipe tune revert`, and a part of `run`.

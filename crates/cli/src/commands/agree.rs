@@ -67,6 +67,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     }
     settings.sockets.pin = args.pin;
     about_grounds(args)?;
+    own_module(args, &scenario)?;
     let stands_in = args.own_is.as_ref();
     let grounds = args.grounds.iter().map(|name| {
         let ground = ground::here(name, settings.clone())?;
@@ -207,6 +208,31 @@ fn about_grounds(args: &Agree) -> Result<(), Failure> {
         return about("`--spin` and `--pin` are", "udp");
     }
     Ok(())
+}
+
+/// Refuses a module of the user's own on grounds that cannot run it, where nothing stands for it.
+fn own_module(args: &Agree, scenario: &Scenario) -> Result<(), Failure> {
+    let mut others = args.grounds.iter().filter(|ground| *ground != "linux");
+    let (Some(other), None) = (others.next(), &args.own_is) else {
+        return Ok(());
+    };
+    let mut specs = scenario.cases.iter().map(|case| case.run_spec(0));
+    let is_own = specs.any(|spec| {
+        let templates = spec.arrivals.iter().map(|a| &a.template);
+        let mut flows = spec.flows.iter().chain(templates);
+        flows.any(|flow| !flow.stack.has_law())
+    });
+    if !is_own {
+        return Ok(());
+    }
+    let message = format!(
+        "`own-linux` is a module for the kernel of ground linux, and ground {other} is to run it"
+    );
+    let hint = format!(
+        "write `--grounds {other},linux --kernel-module FILE --own-is STACK`: {other} then runs \
+         STACK in its place"
+    );
+    Err(Failure::new(Exit::Usage, message).hint(hint))
 }
 
 /// The switched ground with the stack that stands for the user's own module.

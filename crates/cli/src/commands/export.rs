@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fullpipe_report::export::{ExportError, Form, Wanted, export as write};
 use fullpipe_results::store::{ResultDir, StoreError};
+use fullpipe_units::Span;
 
 use crate::args::{Export, ExportFormat};
 use crate::exit::{Exit, Failure};
@@ -11,6 +12,10 @@ use crate::output;
 
 /// Runs the command.
 pub fn export(args: &Export) -> Result<Exit, Failure> {
+    if args.every == Some(Span::ZERO) {
+        let message = "--every: a step of no time leaves nothing out";
+        return Err(Failure::new(Exit::Usage, message).hint("leave `--every` out for every row"));
+    }
     let wanted = Wanted {
         form: match args.to {
             ExportFormat::Csv => Form::Csv,
@@ -24,10 +29,7 @@ pub fn export(args: &Export) -> Result<Exit, Failure> {
         tcp_info: args.tcp_info,
     };
     let mut bytes = Vec::new();
-    let lack = write(&args.source, &wanted, &mut bytes).map_err(|error| match error {
-        ExportError::Store(error @ StoreError::NoResult { .. }) => error.into(),
-        error => Failure::new(Exit::Usage, error.to_string()),
-    })?;
+    let lack = write(&args.source, &wanted, &mut bytes).map_err(refused)?;
     if let Some(lack) = lack {
         output::say(&lack.to_string());
     }
@@ -49,3 +51,22 @@ pub fn export(args: &Export) -> Result<Exit, Failure> {
     }
     Ok(Exit::Ok)
 }
+
+fn refused(error: ExportError) -> Failure {
+    let hint = match &error {
+        ExportError::Store(StoreError::Missing { name, .. }) if name.ends_with(".sqlog") => {
+            Some(NO_LOG.to_owned())
+        }
+        ExportError::Store(error) => error.hint(),
+        _ => None,
+    };
+    let failure = Failure::new(Exit::Usage, error.to_string());
+    match error {
+        ExportError::Store(error @ StoreError::NoResult { .. }) => error.into(),
+        _ => hint.into_iter().fold(failure, Failure::hint),
+    }
+}
+
+/// Remedy where the log that a run stored was removed: without `--qlog` it would not come back.
+const NO_LOG: &str = "`fullpipe run SCENARIO --out DIR --qlog --resume` makes it again; `--to csv` \
+                      and `--to xplot` do without";

@@ -49,11 +49,16 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
     let mut all = Vec::new();
     for scenario in scenarios {
         let name = scenario.name.clone();
-        let trial = Trial::new(scenario, &overrides);
+        let trial = Trial::new(scenario, &overrides).map_err(|refused| {
+            Failure::new(Exit::Usage, refused.to_string()).hint(refused.hint())
+        })?;
         if args.dry_run {
             let (worlds, runs) = (trial.worlds(), trial.runs(&Sim));
             let (worlds, runs) = (counted(worlds, "wrong world"), counted(runs, "run"));
             output::data(&format!("{name}: {worlds}, at most {runs}\n"))?;
+            for (world, left_out) in trial.left_out() {
+                output::data(&view::left_out(&world.about, world.line, left_out))?;
+            }
             continue;
         }
         let found = run(args, &name, &trial)?;

@@ -343,13 +343,20 @@ fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure>
     };
     let all = LawPanel::value_variants().iter();
     let chosen = all.filter(|p| args.panel.is_empty() || args.panel.contains(p));
+    let mut subtitle = format!(
+        "one flow alone, a loss whenever the window is reached; RTT {}, segments of {} B, no queue",
+        args.rtt, args.mss
+    );
+    let unsettled = laws.iter().filter(|l| l.cycles.iter().any(|c| !c.settled));
+    let unsettled: Vec<&str> = unsettled.map(|l| l.stack.as_str()).collect();
+    if !unsettled.is_empty() {
+        let stacks = unsettled.join(", ");
+        subtitle += &format!("; means where successive cycles differ: {stacks}");
+    }
     let chart = Chart {
         title: "What a loss does".to_owned(),
         stacked: false,
-        subtitle: format!(
-            "one flow alone, a loss whenever the window is reached; RTT {}, segments of {} B, no queue",
-            args.rtt, args.mss
-        ),
+        subtitle,
         panels: chosen.copied().map(panel_of).collect(),
     };
     let style = args.print.style();

@@ -117,6 +117,7 @@ pub(super) fn table(
         true => shown(usual, &values),
         false => asked.iter().collect(),
     };
+    let params = &told_apart(params, names);
     let mut table = Table::new();
     add_params(&mut table, params);
     for head in names {
@@ -132,6 +133,24 @@ pub(super) fn table(
         table.row(cells);
     }
     table
+}
+
+/// Parameters that vary (key and heading), those that are called like a column of names by more of
+/// their key: `a.stack`.
+pub(super) fn told_apart<'a>(
+    params: &[(&'a str, &'a str)],
+    names: &[&str],
+) -> Vec<(&'a str, &'a str)> {
+    let longer = |key: &'a str| {
+        key.rmatch_indices('.')
+            .nth(1)
+            .map_or(key, |(at, _)| &key[at + 1..])
+    };
+    let apart = |(key, head): &(&'a str, &'a str)| match names.contains(head) {
+        true => (*key, longer(key)),
+        false => (*key, *head),
+    };
+    params.iter().map(apart).collect()
 }
 
 /// Adds the columns of parameters that vary (key and heading).

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fullpipe_results::falsify::{
-    ExpectationTeeth, Falsification, NOT_THE_OTHER, Tighter, WorldEffect, WorldResult,
+    ExpectationTeeth, Falsification, LeftOut, NOT_THE_OTHER, Tighter, WorldEffect, WorldResult,
 };
 
 use super::expectations::bound_text;
@@ -135,6 +135,9 @@ pub fn advice(found: &Falsification) -> String {
             }
         );
     }
+    for world in &found.worlds {
+        out += &left_out(&world.about, world.line, &world.left_out);
+    }
     out += &weak(found);
     out += &unclear(found);
     out += &seeds_decide(found);
@@ -184,6 +187,19 @@ pub fn advice(found: &Falsification) -> String {
         };
     }
     out
+}
+
+/// Expectations that are invalid in a world, and why; nothing if there is none.
+pub fn left_out(about: &str, line: Option<usize>, left_out: &[LeftOut]) -> String {
+    let of_file = line.map_or_else(String::new, |line| format!(" of line {line}"));
+    let of = |out: &LeftOut| {
+        format!(
+            "`{}` (line {}) is not held against the world \"{about}\"{of_file}, in which it is \
+             invalid: {}\n",
+            out.name, out.line, out.why
+        )
+    };
+    left_out.iter().map(of).collect()
 }
 
 /// The counts of several scenarios together.
@@ -553,6 +569,7 @@ mod tests {
                     inert: None,
                     effect: WorldEffect::Missed,
                     caught_by: Vec::new(),
+                    left_out: Vec::new(),
                 })
                 .collect(),
             ..Falsification::default()

@@ -5,7 +5,9 @@ use fullpipe_metrics::{Metric, Scope, jain, names_of};
 use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, Estimates, FlowResult, RunResult};
 
-use super::column::{Column, add_params, asked, column, optional, params_cells, rare, shown};
+use super::column::{
+    Column, add_params, asked, column, optional, params_cells, rare, shown, told_apart,
+};
 use super::params_of;
 use crate::table::{Align, Table, number};
 
@@ -41,13 +43,13 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
         false => asked.iter().collect(),
     };
     let limited = metrics.is_empty() && rows.iter().any(|(.., f)| limited_by(&f.metrics).is_some());
+    let names = [(named, "flow"), (with_stack, "stack")];
+    let names: Vec<&str> = names.iter().filter(|n| n.0).map(|n| n.1).collect();
+    let params = told_apart(&params, &names);
     let mut table = Table::new();
     add_params(&mut table, &params);
-    if named {
-        table.column(Align::Left, &["flow"]);
-    }
-    if with_stack {
-        table.column(Align::Left, &["stack"]);
+    for head in names {
+        table.column(Align::Left, &[head]);
     }
     for column in &columns {
         table.column(Align::Right, &column.head);
@@ -141,3 +143,23 @@ const COLUMNS: &[Column] = &[
     optional(["complete", "s"], Metric::flow("completion_time_s")),
     optional(["jain", ""], Metric::case("jain")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{case, result};
+    use super::*;
+
+    /// The axis is of one flow, the column of every flow.
+    #[test]
+    fn no_two_columns_are_called_stack() {
+        let of = |stack: &str| {
+            let flows = [("a", stack, 40.0), ("b", "cubic", 50.0)];
+            case(&[("flow.a.stack", json!(stack))], 1, &flows)
+        };
+        let text = table(&result(vec![of("reno"), of("bbr")]), &[]).text();
+        let heads: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(heads[..3], ["a.stack", "flow", "stack"], "{text}");
+    }
+}

@@ -2,9 +2,9 @@
 
 use fullpipe_results::result::RunResult;
 
-use super::{expectations, flows, links, queues_compete, spread, traffic};
+use super::{expectations, flows, links, not_valid, queues_compete, spread, traffic};
 
-/// Of each result: what failed first, then its tables.
+/// Of each result: first whether it counts, then what failed and its tables.
 pub fn markdown(results: &[RunResult]) -> String {
     let parts: Vec<String> = results.iter().map(one).collect();
     parts.join("\n")
@@ -13,6 +13,9 @@ pub fn markdown(results: &[RunResult]) -> String {
 fn one(result: &RunResult) -> String {
     let ground = result.kernel.as_ref().unwrap_or(&result.ground);
     let mut out = format!("### {} ({ground})\n", result.scenario);
+    if let Some(not_valid) = not_valid(result) {
+        out += &format!("\n**{}**\n", not_valid.trim_end());
+    }
     if !result.expectations.is_empty() {
         out += &format!("\n{}", expectations::summary(result));
         out += &format!("\n{}", expectations::table(result).markdown());
@@ -36,11 +39,26 @@ fn one(result: &RunResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_metrics::Fidelity;
+
     use super::super::testing::two_cases;
     use super::*;
 
     #[test]
     fn what_failed_stands_first() {
         insta::assert_snapshot!(markdown(&[two_cases(2)]));
+    }
+
+    #[test]
+    fn what_does_not_count_says_so_first() {
+        let mut result = two_cases(2);
+        result.cases[0].fidelity = Some(Fidelity {
+            unplanned_drops: 1,
+            ..Fidelity::default()
+        });
+        let text = markdown(&[result]);
+        let first = text.lines().nth(2).unwrap();
+        assert!(first.starts_with("**NOT VALID: "), "{text}");
+        assert_eq!(text.matches("NOT VALID").count(), 1, "{text}");
     }
 }

@@ -22,7 +22,7 @@ use fullpipe_results::result::{CaseLine, CaseResult, RunResult};
 
 use crate::table::Table;
 pub use bursts::bursts;
-pub use falsification::{advice, falsification, falsifications};
+pub use falsification::{advice, falsification, falsifications, left_out};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use rows::{Columns, Kept, Whose, csv, numbers, runs};
@@ -48,6 +48,7 @@ pub fn table(result: &RunResult) -> String {
     }
     out.push('\n');
     out += &spread(result);
+    out += &not_valid(result).unwrap_or_default();
     if !result.expectations.is_empty() {
         out.push('\n');
         out += &expectations::table(result).text();
@@ -111,6 +112,11 @@ fn queues_compete(result: &RunResult) -> bool {
             .any(|(key, _)| key.contains("queue"))
 }
 
+/// That the numbers do not count, and why; `None` if they do.
+fn not_valid(result: &RunResult) -> Option<String> {
+    Some(format!("NOT VALID: {}\n", result.untrue()?))
+}
+
 /// What stands behind the `±`, so that no number is read as surer than it is.
 fn spread(result: &RunResult) -> String {
     let seeds = || result.cases.iter().map(|c| c.seeds.len());
@@ -137,9 +143,6 @@ fn spread(result: &RunResult) -> String {
     }
     if let Some(test_bed) = result.test_bed() {
         out += &format!("test bed, worst case: {test_bed}\n");
-    }
-    if let Some(untrue) = result.untrue() {
-        out += &format!("NOT VALID: {untrue}\n");
     }
     out
 }

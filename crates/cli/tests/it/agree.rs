@@ -83,7 +83,11 @@ fn the_page_says_what_the_numbers_say() {
         );
         for row in judged {
             let metric = row["metric"].as_str().unwrap();
-            assert!(page.contains(&format!("<td>{metric}</td>")), "{metric}");
+            let named = match row["unit"].as_str().unwrap() {
+                "1" | "" => metric.to_owned(),
+                unit => format!("{metric} ({unit})"),
+            };
+            assert!(page.contains(&format!("<td>{named}</td>")), "{named}");
         }
         for cause in causes {
             assert!(page.contains(cause["about"].as_str().unwrap()), "{cause}");
@@ -169,7 +173,8 @@ fn a_stack_stands_in_for_the_own_module() {
     };
     let refused = agree(&[]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("own-linux"), "{}", refused.stderr);
+    let remedy = "--grounds sim,linux --kernel-module FILE --own-is STACK";
+    assert!(refused.stderr.contains(remedy), "{}", refused.stderr);
     let ended = agree(&["--own-is", "reno", "--no-causes", "--format", "json"]);
     assert!(ended.code < 2, "{}", ended.stderr);
     let json: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);

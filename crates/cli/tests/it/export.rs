@@ -146,6 +146,9 @@ fn a_qlog_has_the_packets_that_were_stored() {
     );
     let (_, said) = export("qlog", &["--every", "100ms"]);
     assert_eq!(said, "states without packets: `--every` leaves them out\n");
+    // Of a file alone nobody knows what run it is of, nor whether it is of one.
+    let (_, said) = export("qlog/series/case-0000-seed1.parquet", &[]);
+    assert_eq!(said, "states without packets: a trace file holds none\n");
 }
 
 /// A number of the kernel's and one that it has not, ten times a second.
@@ -220,7 +223,14 @@ fn what_is_not_there_is_said() {
         &["r", "--to", "csv", "--flow", "third"],
         "there are: main, second",
     );
-    refused(&["r", "--to", "csv", "--case", "7"], "case 0 seed 1");
+    refused(
+        &["r", "--to", "csv", "--case", "7"],
+        "there are: case 0 seed 1\n",
+    );
+    refused(
+        &["r", "--to", "csv", "--every", "0ms"],
+        "hint: leave `--every` out for every row",
+    );
     refused(
         &["lossy.toml", "--to", "csv"],
         "not a trace of fullpipe, which is Parquet: qlog, pcap and text are not read",
@@ -233,4 +243,51 @@ fn what_is_not_there_is_said() {
         &["nowhere", "--to", "csv"],
         "`nowhere`: no such file or directory",
     );
+}
+
+/// Of many runs the first are named, and how many more there are.
+#[test]
+fn runs_that_are_not_named_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "lossy.toml", LOSSY);
+    let run = [
+        "run",
+        "lossy.toml",
+        "--out",
+        "r",
+        "--repeat",
+        "9",
+        "--quiet",
+    ];
+    assert_eq!(fullpipe(dir.path(), &run).code, 0);
+    let refused = fullpipe(dir.path(), &["export", "r", "--to", "csv", "--case", "99"]);
+    assert_eq!(refused.code, 2);
+    let words = "case 0 seed 8 and 1 more\n";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+}
+
+#[test]
+fn a_log_that_was_removed_can_be_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "lossy.toml", LOSSY);
+    let run = ["run", "lossy.toml", "--out", "r", "--qlog", "--quiet"];
+    assert_eq!(fullpipe(dir.path(), &run).code, 0);
+    for file in fs::read_dir(dir.path().join("r/captures")).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let export = |form: &str| {
+        let args = ["export", "r", "--to", form, "--flow", "main"];
+        fullpipe(dir.path(), &args)
+    };
+    let refused = export("qlog");
+    assert_eq!(refused.code, 2);
+    let hint = "hint: `fullpipe run SCENARIO --out DIR --qlog --resume` makes it again";
+    assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+    for form in ["csv", "xplot"] {
+        let done = export(form);
+        assert_eq!(done.code, 0, "{form}: {}", done.stderr);
+    }
+    let again = [&run[..], &["--resume"]].concat();
+    assert_eq!(fullpipe(dir.path(), &again).code, 0);
+    assert_eq!(export("qlog").code, 0);
 }

@@ -168,3 +168,45 @@ fn the_page_lies_beside_the_json() {
         "{page}"
     );
 }
+
+/// Asymmetry is that of two flows: a world without one of them is held against what is left, and is
+/// refused where nothing is.
+#[test]
+fn a_negative_is_not_dropped_in_silence() {
+    let dir = tempfile::tempdir().unwrap();
+    let pair = "\n[[flow]]\nname = \"b\"\nstack = \"cubic\"\n\n[[expect]]\nname = \"pair\"\n\
+                metric = \"asymmetry\"\nwithin = [0, 0.5]\n";
+    let alone = "\n[[expect]]\nname = \"shared\"\nmetric = \"goodput_mbps\"\nflow = \"main\"\nat_most \
+                 = 8\n";
+    let away = "\n[[negative]]\nabout = \"b away\"\nset = { \"flow.b.enabled\" = false }\n";
+    let left_out = "`pair` (line 18) is not held against the world \"b away\" of line 29, in which it \
+                    is invalid: asymmetry compares two flows, there are 1\n";
+    write(
+        dir.path(),
+        "both.toml",
+        &format!("{SMALL}{pair}{alone}{away}"),
+    );
+    for more in [&["--dry-run"][..], &[]] {
+        let ended = falsify(dir.path(), &[&["both.toml", "--quiet"], more].concat());
+        assert!(
+            ended.stdout.contains(left_out),
+            "{}{}",
+            ended.stdout,
+            ended.stderr
+        );
+    }
+    let json = falsify(dir.path(), &["both.toml", "--format", "json"]).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    holds("falsification", &json);
+    assert_eq!(json["worlds"][0]["about"], "b away");
+    assert_eq!(json["worlds"][0]["left_out"][0]["name"], "pair");
+
+    write(dir.path(), "pair.toml", &format!("{SMALL}{pair}{away}"));
+    for more in [&["--dry-run"][..], &["--format", "json"], &[]] {
+        let ended = falsify(dir.path(), &[&["pair.toml", "--quiet"], more].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+        let why = "pair.toml:23: [[negative]] \"b away\": every expectation is invalid in it: \
+                   asymmetry compares two flows, there are 1\n";
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
+}

@@ -551,6 +551,50 @@ stack = "reno"
     assert!(!compared.stdout.contains("()"), "{}", compared.stdout);
 }
 
+/// Where another flow has the stack of the second case, too, it still is the second.
+#[test]
+fn a_stack_looks_the_same_in_every_figure() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let pair = r#"name = "pair"
+duration = "6s"
+seeds = 1
+[path]
+rate = "5Mbit/s"
+rtt = "20ms"
+loss = 0.005
+[[flow]]
+name = "a"
+stack = "cubic"
+[[flow]]
+name = "b"
+stack = "reno"
+[matrix]
+"flow.b.stack" = ["reno", "cubic"]
+"path.buffer" = ["1BDP", "2BDP"]
+"#;
+    write(dir, "pair.toml", pair);
+    let run = fullpipe(dir, &["run", "pair.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    // The last colour before the name in the legend.
+    let colour = |svg: &str, name: &str| {
+        let at = svg
+            .find(&format!(">{name}<"))
+            .unwrap_or_else(|| panic!("{name}: {svg}"));
+        let before = &svg[..svg[..at].rfind("<text").unwrap()];
+        let from = before.rfind("=\"#").unwrap();
+        before[from + 2..from + 9].to_owned()
+    };
+    let bars = drawn(dir, &["bars", "--of", "b"], "b.svg");
+    let response = drawn(dir, &["response"], "r.svg");
+    let goodput = drawn(dir, &["goodput"], "g.svg");
+    for stack in ["reno", "cubic"] {
+        let own = colour(&bars, stack);
+        assert_eq!(colour(&response, stack), own, "{stack}");
+        assert_eq!(colour(&goodput, &format!("b: {stack}")), own, "{stack}");
+    }
+}
+
 /// An own metric is what its parts say: 2 x goodput, from the same seeds, with its interval.
 #[test]
 fn own_metrics_are_drawn_and_compared() {

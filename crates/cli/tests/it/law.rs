@@ -102,6 +102,24 @@ fn the_picture_names_every_stack() {
     }
 }
 
+/// What `~` is in the table, the picture says as well: a line between means is no smooth law.
+#[test]
+fn the_picture_says_where_successive_cycles_differ() {
+    let dir = tempfile::tempdir().unwrap();
+    let drawn = |stack: &str| {
+        let args = [stack, "--window", "30,50,70", "--figure", "f.svg"];
+        let ended = law_in(dir.path(), &args);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let svg = std::fs::read_to_string(dir.path().join("f.svg")).unwrap();
+        (
+            ended.stdout.contains('~'),
+            svg.contains("successive cycles differ: htcp"),
+        )
+    };
+    assert_eq!(drawn("htcp"), (true, true));
+    assert_eq!(drawn("reno"), (false, false));
+}
+
 #[test]
 fn one_panel_can_be_drawn() {
     let dir = tempfile::tempdir().unwrap();

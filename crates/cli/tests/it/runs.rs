@@ -250,7 +250,12 @@ fn results_compare() {
         page.contains("<svg") && page.contains("they differ</b>"),
         "{page}"
     );
-    assert!(page.contains("<td>goodput_mbps</td>") && !page.contains("<td>timeouts</td>"));
+    assert!(page.contains("<td>goodput_mbps (Mbit/s)</td>"), "{page}");
+    assert!(!page.contains("<td>timeouts"), "{page}");
+    // What differs in the settings, as on the terminal.
+    let setting = different.stdout.lines().find(|l| l.contains(" -> "));
+    let setting = setting.unwrap().replace("->", "-&gt;");
+    assert!(page.contains(&setting), "{setting}: {page}");
     let json = fullpipe(dir.path(), &["compare", "a", "c", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["agree"], false);

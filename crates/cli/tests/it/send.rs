@@ -388,7 +388,7 @@ fn what_a_limit_cuts_short_and_where_the_path_is_another_is_said() {
         message.starts_with("error: the server refuses: "),
         "{message}"
     );
-    assert_eq!(refused.code, 2);
+    assert_eq!(refused.code, 3, "a limit of the server is no wrong flag");
     let lost = dir.path().join("nowhere/trace.parquet");
     let lost = lost.to_str().unwrap();
     let line = ["send", &server.address, "--time", "1s", "--trace", lost];

@@ -71,12 +71,20 @@ impl Fidelity {
         faults
     }
 
-    /// What to do about it on the ground of this name; `None`: the run counts.
-    pub fn remedy(&self, ground: &str) -> Option<&'static str> {
+    /// What to do about it on the ground of this name, for a program that has real-time priority
+    /// already, or has not; `None`: the run counts.
+    pub fn remedy(&self, ground: &str, in_real_time: bool) -> Option<&'static str> {
         // Whose datagrams are fullpipe's own; elsewhere the kernel sends.
         let own_sockets = ground == "udp";
         match (self.valid, self.excess() > 1.0) {
             (true, _) => None,
+            (false, true) if in_real_time && !own_sockets => {
+                Some("give the run peace: fewer runs at a time")
+            }
+            (false, true) if in_real_time => Some(
+                "give the run processors of its own (`--pin`), precise timers (`--spin`), or \
+                 peace: fewer runs at a time",
+            ),
             (false, true) if !own_sockets => {
                 Some("give the run priority (`chrt -r 10`), or peace: fewer runs at a time")
             }

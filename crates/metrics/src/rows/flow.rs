@@ -125,7 +125,8 @@ pub const FLOW: &[Metric] = &[
         Some(f.sum(|m| m.totals.timeouts as f64))
     })
     .means(
-        "Retransmission timeouts since the flow's start",
+        "Retransmission timeouts of segments since the flow's start; a SYN that is lost shows in \
+         times alone (`completion_time_s`)",
         "count",
         "RFC 6298 section 5",
     )

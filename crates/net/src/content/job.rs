@@ -13,6 +13,7 @@ use super::storing::Store;
 use super::{Answer, Content, Question, failed_on};
 use crate::file::{Directory, Name, Place};
 use crate::payload::Tally;
+use crate::session::limits::too_many;
 
 /// What one run carries, at the server.
 #[derive(Debug)]
@@ -52,10 +53,7 @@ impl Job {
                 one_flow(spec, false)?;
                 let place = place(name, allowed)?.with_mode(*mode);
                 if let Some(most) = allowed.most.filter(|most| source.size > *most) {
-                    return Err(format!(
-                        "{name}: {} bytes are more than the server's limit of {most} (--max-bytes)",
-                        source.size
-                    ));
+                    return Err(format!("{name}: {}", too_many(source.size, most)));
                 }
                 let superseded = allowed.under_way.enter(name, *source);
                 let overwrite = *overwrite && allowed.overwrite;

@@ -16,6 +16,7 @@ use crate::file::{
     Blocks, Buffer, Cancel, Directory, Item, NOBODY, Name, Plan, Receiving, Room, State, Target,
     Ways, begin_all, bytes_of, receive_all, sync_directories, sync_files,
 };
+use crate::session::limits::too_many;
 
 /// The server's side of files that the client sends.
 #[derive(Debug)]
@@ -394,10 +395,8 @@ impl Look {
         if let Err(e) = Name::parse(&name) {
             slot.found = refused(format!("{name}: {e}"));
         } else if let Some(most) = self.most.filter(|most| slot.item.size() > *most) {
-            slot.found = refused(format!(
-                "{name}: {} bytes are more than the server's limit of {most} (--max-bytes)",
-                slot.item.size()
-            ));
+            let why = too_many(slot.item.size(), most);
+            slot.found = refused(format!("{name}: {why}"));
         } else if let Err(e) = self.examine(&mut slot, cancel) {
             if cancel.check().is_err() {
                 return Err(e);

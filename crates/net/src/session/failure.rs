@@ -116,6 +116,7 @@ impl SessionError {
                 HandshakeError::Refused(Reason::Authentication) | HandshakeError::Impostor => Some(
                     "both sides need the same key: here it comes with `--key FILE`, or in FULLPIPE_KEY; a server with `--open` takes none",
                 ),
+                busy if busy.is_busy() => Some("try again later"),
                 HandshakeError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
                 HandshakeError::OtherVersion(_) | HandshakeError::Refused(Reason::Version(_)) => {
                     Some("use the same release of fullpipe on both sides")
@@ -144,10 +145,14 @@ impl From<SessionError> for fullpipe_run::GroundError {
         let (what, hint) = (error.to_string(), error.hint());
         match error {
             SessionError::Interrupted => Self::Interrupted,
-            SessionError::Refused(_) | SessionError::Request(_) => Self::Unable {
+            SessionError::Refused(_) => Self::Environment {
+                what,
+                hint: LESS.to_owned(),
+            },
+            SessionError::Request(_) => Self::Unable {
                 key: None,
                 what,
-                hint: "ask for less, or change the limits of `fullpipe serve`".to_owned(),
+                hint: LESS.to_owned(),
             },
             SessionError::Here(_) => Self::Environment {
                 what,
@@ -161,4 +166,25 @@ impl From<SessionError> for fullpipe_run::GroundError {
     }
 }
 
+const LESS: &str = "ask for less, or change the limits of `fullpipe serve`";
 const AGAIN: &str = "look at what `fullpipe serve` says there, and try again";
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_run::GroundError;
+
+    use super::super::Reason;
+    use super::*;
+
+    #[test]
+    fn a_limit_of_the_server_is_no_fault_of_the_request() {
+        let refused = SessionError::Refused("too long (--max-duration)".to_owned());
+        let refused = GroundError::from(refused);
+        assert!(matches!(refused, GroundError::Environment { .. }));
+        let full = SessionError::Handshake {
+            peer: ([192, 0, 2, 1], 9).into(),
+            error: HandshakeError::Refused(Reason::BusyForPeer(1)),
+        };
+        assert_eq!(full.hint().as_deref(), Some("try again later"));
+    }
+}

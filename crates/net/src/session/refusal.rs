@@ -15,10 +15,13 @@ pub enum Reason {
     #[error("this handshake was used before")]
     Replay = 3,
     /// As many tests as the server runs at a time; the number.
-    #[error("the server is busy with {0} tests (limit --max-tests)")]
+    #[error("the server is busy with {} (limit --max-tests)", counted(.0))]
     Busy(u32) = 4,
     /// As many as it runs for one address; the number.
-    #[error("the server runs {0} tests for this address already (limit --max-tests-per-peer)")]
+    #[error(
+        "the server runs {} for this address already (limit --max-tests-per-peer)",
+        counted(.0)
+    )]
     BusyForPeer(u32) = 5,
     /// A kind or option that it does not have.
     #[error("this kind of test is not in the server's version")]
@@ -39,6 +42,14 @@ pub enum Reason {
     /// The HELLO is of another version; the server's version.
     #[error("the server speaks version {0} of the protocol")]
     Version(u32) = 12,
+}
+
+/// In words.
+fn counted(n: &u32) -> String {
+    match n {
+        1 => "1 test".to_owned(),
+        n => format!("{n} tests"),
+    }
 }
 
 impl Reason {
@@ -95,5 +106,17 @@ impl Reason {
             12 => Self::Version(number),
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_test_is_no_plural() {
+        let said = |n| [Reason::Busy(n), Reason::BusyForPeer(n)].map(|reason| reason.to_string());
+        assert!(said(1).iter().all(|text| text.contains(" 1 test ")));
+        assert!(said(2).iter().all(|text| text.contains(" 2 tests ")));
     }
 }

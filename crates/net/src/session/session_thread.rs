@@ -160,6 +160,8 @@ impl Session {
         match state.at() {
             // What comes now belongs to the run.
             SessionState::Running => Ok(()),
+            // Its caller logs the decision before the client hears it and says goodbye.
+            SessionState::Granted | SessionState::Refused => Ok(()),
             // The last answers.
             _ if state.next_timeout() < Time::MAX => self.exchange(port, state),
             _ => Ok(()),

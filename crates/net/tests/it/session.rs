@@ -293,6 +293,7 @@ fn every_limit_is_kept_and_named() {
     cross.cross = vec![CrossSpec::source("cross", 1000, sine, vec![])];
     let fast = refusal(go(&cross, Options::default()));
     assert!(fast.contains("--max-rate"), "{fast}");
+    let refused = [long, many, large, fast];
     // Rate and bytes of what has no size beforehand: 2 MB at 20 Mbit/s are 0.8 s, ACKs and all.
     for reverse in [false, true] {
         let outcome = go(
@@ -306,6 +307,14 @@ fn every_limit_is_kept_and_named() {
         );
     }
     let events = server.end();
+    let denied = events.iter().filter_map(|e| match e {
+        Event::Denied { reason, .. } => Some(reason),
+        _ => None,
+    });
+    for (why, logged) in refused.iter().zip(denied.clone()) {
+        assert!(why.ends_with(logged), "{why}, {logged}");
+    }
+    assert_eq!(denied.count(), refused.len(), "{events:?}");
     let mut ends = Vec::new();
     for event in &events {
         if let Event::Finished { why, seconds, .. } = event {

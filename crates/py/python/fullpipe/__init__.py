@@ -4,7 +4,7 @@
 
     result = fp.run("one-drop", set={"path.rtt": "80ms"})
     result.runs["goodput_mbps"]          # a NumPy array
-    pandas.DataFrame(result.runs)        # or polars, duckdb, pyarrow: the Arrow stream
+    polars.DataFrame(result.runs)        # or pandas, duckdb, pyarrow: the Arrow stream
     result.passed, result.report()
 
 Grounds, scenarios, stacks and metrics are those of the command ``fullpipe``.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import _native
+from .scenarios import ScenarioWarning
 from .tables import Table
 
 #: Windows of :func:`law`, segments.
@@ -35,10 +37,14 @@ def law(
     hz: int = 250,
 ) -> Table:
     """The settled cycle of a stack at each window, in segments: a(w) (``increase_last``), b(w)
-    (``decrease``), round trips to recover, loss rate, mean window. NaN where there is none."""
+    (``decrease``), round trips to recover, loss rate, mean window. NaN where there is none, with a :class:`ScenarioWarning` that says why.
+    """
     windows = list(windows)
     if not all(4 <= window <= 1e7 for window in windows):
         raise _native.ScenarioError("error: `windows` are numbers of segments, from 4 to 10000000")
     if not 1 <= mss <= 65535 or hz < 1:
         raise _native.ScenarioError("error: `mss` is from 1 to 65535, `hz` at least 1")
-    return Table(_native.law(stack, windows, rtt=rtt, mss=mss, hz=hz))
+    table, without = _native.law(stack, windows, rtt=rtt, mss=mss, hz=hz)
+    for window, why in without:
+        warnings.warn(f"{stack}, window {window:g}: {why}", ScenarioWarning, stacklevel=2)
+    return Table(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _native
 
@@ -34,6 +34,17 @@ class Table:
 
     def __len__(self) -> int:
         return len(self._native)
+
+    def keys(self) -> list[str]:
+        """Names, in order, as those of a mapping: ``dict(table)`` has the columns."""
+        return self.columns
+
+    def __iter__(self) -> NoReturn:
+        # Names alone would make a frame of names in pandas, which lists what it is given.
+        raise TypeError(
+            "a table has `columns` (names) and `rows()` (dicts) to iterate over; "
+            "dict(table) has its columns, pandas.DataFrame.from_arrow(table) is a frame"
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns

@@ -74,6 +74,9 @@ pub enum Lack {
     /// The run was not captured.
     #[error("states without packets, which were not stored: `run --qlog` stores them")]
     Packets,
+    /// A file alone, as of a flow that was only looked at.
+    #[error("states without packets: a trace file holds none")]
+    InATrace,
     /// Packets cannot be thinned.
     #[error("states without packets: `--every` leaves them out")]
     Thinned,
@@ -149,6 +152,7 @@ pub fn export(
                 (stored, every) => {
                     qlog::write_trace(out, &trace, flow, every)?;
                     return Ok(Some(match stored {
+                        Stored::Nothing if run.is_none() => Lack::InATrace,
                         Stored::Nothing => Lack::Packets,
                         _ => Lack::Thinned,
                     }));
@@ -239,12 +243,22 @@ fn run_of<'a>(dir: &'a ResultDir, wanted: &Wanted) -> Result<&'a ManifestRun, Ex
     run.ok_or_else(|| {
         let known: Vec<String> = runs
             .iter()
-            .take(8)
+            .take(TOLD)
             .map(|r| format!("case {} seed {}", r.case, r.seed))
             .collect();
-        ExportError::Missing(format!("no such run; there are: {}", known.join(", ")))
+        let more = match runs.len() - known.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        ExportError::Missing(format!(
+            "no such run; there are: {}{more}",
+            known.join(", ")
+        ))
     })
 }
+
+/// Most runs that an error names.
+const TOLD: usize = 8;
 
 /// What a run has of a flow's packets.
 enum Stored {

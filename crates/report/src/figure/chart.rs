@@ -26,6 +26,9 @@ pub struct Panel {
     pub y: Axis,
     /// Lines; those of one group have the same colour in every panel.
     pub lines: Vec<Line>,
+    /// What is drawn may be negative by nature: intervals are drawn whole. Without, they end at
+    /// zero where every point is above.
+    pub signed: bool,
     /// End of the warm-up on the horizontal axis: what is before it is drawn and not measured.
     pub warmup: f64,
     /// Parts of the axes that are drawn, in the numbers of the points.

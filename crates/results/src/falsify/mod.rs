@@ -11,14 +11,16 @@ mod world;
 use std::collections::{BTreeSet, HashMap};
 
 use fullpipe_run::Ground;
-use fullpipe_scenario::{Case, Overrides, Scenario};
+use fullpipe_scenario::{Case, Expectation, Overrides, Scenario};
 
 use crate::result::{CaseResult, VERSION, by_seed};
 use crate::run::{Bench, Options, RunError, Silent, is_random, seeds};
 use crate::store::{Cache, sha256};
 use search::Search;
 
-pub use verdict::{ExpectationTeeth, Falsification, Nearest, Tighter, WorldEffect, WorldResult};
+pub use verdict::{
+    ExpectationTeeth, Falsification, LeftOut, Nearest, Tighter, WorldEffect, WorldResult,
+};
 pub use world::{NOT_THE_OTHER, World, worlds};
 
 /// A scenario beside its wrong worlds, ready to run.
@@ -26,45 +28,109 @@ pub use world::{NOT_THE_OTHER, World, worlds};
 pub struct Trial {
     scenario: Scenario,
     worlds: Vec<World>,
+    /// By world: expectations that are invalid in it.
+    left_out: Vec<Vec<LeftOut>>,
     /// Every different case of all worlds.
     union: Scenario,
     /// Where the cases of the scenario are in the union; then those of each world.
     places: Vec<Vec<usize>>,
 }
 
+/// A world of the file that nothing can be held against.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: [[negative]] \"{about}\": {why}")]
+pub struct NoWorld {
+    /// File of the scenario.
+    pub file: String,
+    /// Line of the `[[negative]]`.
+    pub line: usize,
+    /// What is wrong with the world.
+    pub about: String,
+    /// Why it is none.
+    pub why: String,
+}
+
+impl NoWorld {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        "change its `set` or what is expected, or take it out of the file"
+    }
+}
+
 impl Trial {
     /// The worlds of a scenario that was read with these overrides. Those that change none of its
-    /// cases are left out; a `[[negative]]` is not.
-    pub fn new(scenario: Scenario, overrides: &Overrides) -> Trial {
+    /// cases are left out, and so are those made here that are invalid, or in which an expectation
+    /// is. A `[[negative]]` is not: it is held against the expectations that are valid in it.
+    ///
+    /// # Errors
+    /// A `[[negative]]` is invalid, or every expectation is in it.
+    pub fn new(scenario: Scenario, overrides: &Overrides) -> Result<Trial, NoWorld> {
         let mut union = Union::default();
         let mut places = vec![union.add(&scenario.cases)];
-        let mut kept = Vec::new();
+        let (mut kept, mut all_left_out) = (Vec::new(), Vec::new());
         for world in worlds(&scenario) {
-            let Some(other) = world.of(&scenario, overrides) else {
-                continue;
+            let refused = |why: String| {
+                world.line.map(|line| NoWorld {
+                    file: scenario.origin.clone(),
+                    line,
+                    about: world.about.clone(),
+                    why,
+                })
             };
+            let other = match world.of(&scenario, overrides) {
+                Ok(other) => other,
+                Err(why) => match refused(why) {
+                    Some(refused) => return Err(refused),
+                    None => continue,
+                },
+            };
+            let left_out = left_out(&scenario, &other);
+            if let Some(first) = left_out.first() {
+                let why = format!("every expectation is invalid in it: {}", first.why);
+                // What is inert is held against numbers.
+                let nobody = world.inert.is_none() && left_out.len() == scenario.expectations.len();
+                match refused(why) {
+                    Some(refused) if nobody => return Err(refused),
+                    Some(_) => {}
+                    None => continue,
+                }
+            }
             let here = union.add(&other.cases);
             let known = places.contains(&here);
             if !known || world.line.is_some() {
                 places.push(here);
                 kept.push(world);
+                all_left_out.push(left_out);
             }
         }
         let mut together = scenario.clone();
         together.cases = union.cases;
         together.expectations.clear();
         together.measure.precision = None;
-        Trial {
+        Ok(Trial {
             scenario,
             worlds: kept,
+            left_out: all_left_out,
             union: together,
             places,
-        }
+        })
     }
 
     /// Number of worlds.
     pub fn worlds(&self) -> usize {
         self.worlds.len()
+    }
+
+    /// Each world with the expectations that are invalid in it.
+    pub fn left_out(&self) -> impl Iterator<Item = (&World, &[LeftOut])> {
+        let left_out = self.left_out.iter().map(Vec::as_slice);
+        self.worlds.iter().zip(left_out)
+    }
+
+    /// Whether an expectation is valid in a world, counted from 0.
+    fn applies(&self, expectation: &Expectation, world: usize) -> bool {
+        let mut left_out = self.left_out[world].iter();
+        left_out.all(|out| out.line != expectation.line)
     }
 
     /// Number of runs, if every world is looked at: different cases times their seeds, and those
@@ -153,6 +219,20 @@ impl Trial {
             ..judged
         })
     }
+}
+
+/// The expectations of a scenario that are invalid in a world.
+fn left_out(scenario: &Scenario, other: &Scenario) -> Vec<LeftOut> {
+    let of = |e: &Expectation| {
+        let mut all = other.inapplicable.iter();
+        let invalid = all.find(|invalid| invalid.line == e.line)?;
+        Some(LeftOut {
+            name: e.name.clone(),
+            line: e.line,
+            why: invalid.why.clone(),
+        })
+    };
+    scenario.expectations.iter().filter_map(of).collect()
 }
 
 /// How far an expectation is followed.

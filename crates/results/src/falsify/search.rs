@@ -120,7 +120,11 @@ impl<'a, 'b> Search<'a, 'b> {
         let asked: Vec<(usize, Point)> = asked.into_iter().filter(hold).collect();
         let mut pairs: Vec<(usize, Point, usize)> = Vec::new();
         for &(e, point) in &asked {
-            let differs = |w: &&usize| self.places(point, **w) != self.places(point, 0);
+            let expectation = &self.trial.scenario.expectations[e];
+            let differs = |w: &&usize| {
+                self.places(point, **w) != self.places(point, 0)
+                    && self.trial.applies(expectation, **w - 1)
+            };
             pairs.extend(worlds.iter().filter(differs).map(|&w| (e, point, w)));
         }
         let places = pairs

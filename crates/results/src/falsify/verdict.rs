@@ -159,6 +159,20 @@ pub struct WorldResult {
     pub effect: WorldEffect,
     /// Expectations that fail in it.
     pub caught_by: Vec<String>,
+    /// Expectations that are invalid in it, and were not held against it; absent if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An expectation that is invalid in a world.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Name of the expectation.
+    pub name: String,
+    /// Line in the file.
+    pub line: usize,
+    /// Why it is invalid there.
+    pub why: String,
 }
 
 /// What a world does to the numbers.
@@ -272,6 +286,7 @@ pub(super) fn judge(
                 world,
             ),
             caught_by: Vec::new(),
+            left_out: trial.left_out[i].clone(),
         });
     }
     let mut expectations = Vec::new();
@@ -299,6 +314,9 @@ pub(super) fn judge(
         let mut nearest: Option<((bool, f64), Nearest)> = None;
         values.extend(here.iter().flatten().filter_map(|(value, _)| *value));
         for (w, (world, other)) in results.iter_mut().zip(others).enumerate() {
+            if !trial.applies(e, w) {
+                continue;
+            }
             let place = |i: usize| (trial.places[0][i], trial.places[w + 1][i]);
             let (mut looked, mut moved, mut failed) = (false, false, false);
             let (mut seen, mut intervals) = (Vec::new(), Vec::new());

@@ -23,15 +23,29 @@ pub struct World {
 }
 
 impl World {
-    /// The scenario in this world; `None` where a key of it contradicts the others, or the cases
-    /// are no longer the same ones.
-    pub fn of(&self, scenario: &Scenario, overrides: &Overrides) -> Option<Scenario> {
+    /// The scenario in this world, without the expectations that are invalid there.
+    ///
+    /// # Errors
+    /// Why there is none: a key of it contradicts the others, or the cases are no longer the same
+    /// ones.
+    pub fn of(&self, scenario: &Scenario, overrides: &Overrides) -> Result<Scenario, String> {
         let overrides = Overrides {
             world: self.keys.clone(),
             ..overrides.clone()
         };
-        let other = Scenario::parse(&scenario.text, &scenario.origin, &overrides).ok()?;
-        (other.cases.len() == scenario.cases.len()).then_some(other)
+        let other = Scenario::parse(&scenario.text, &scenario.origin, &overrides);
+        let other = other.map_err(|wrong| {
+            let messages = wrong.0.iter().map(|wrong| match wrong.key.as_str() {
+                "" => wrong.message.clone(),
+                key => format!("`{key}`: {}", wrong.message),
+            });
+            messages.collect::<Vec<_>>().join("; ")
+        })?;
+        let (here, there) = (scenario.cases.len(), other.cases.len());
+        match here == there {
+            true => Ok(other),
+            false => Err(format!("it has {there} cases, and the scenario {here}")),
+        }
     }
 
     /// Keys and values as `--set` takes them, each once: `flow.main.stack=reno`.

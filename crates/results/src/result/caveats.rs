@@ -120,7 +120,9 @@ impl RunResult {
             "{cases}: {}{}; {}",
             worst.faults().join("; "),
             which(case),
-            worst.remedy(&self.ground).unwrap_or_default(),
+            worst
+                .remedy(&self.ground, in_real_time())
+                .unwrap_or_default(),
         ))
     }
 
@@ -147,4 +149,13 @@ fn which(case: &CaseResult) -> String {
         true => String::new(),
         false => format!(" ({})", case.params),
     }
+}
+
+/// Whether this program was started with real-time priority (`chrt -r`): policy FIFO or RR, field 41
+/// of proc_pid_stat(5).
+pub fn in_real_time() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name, field 2, may have spaces and stands in parentheses.
+    let behind_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    matches!(behind_name.split_whitespace().nth(38), Some("1" | "2"))
 }

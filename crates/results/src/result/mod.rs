@@ -32,6 +32,7 @@ pub use case::{
     CaseMetrics, CaseResult, Direction, FlowResult, LinkResult, PrecisionResult, Runs, SeedValues,
     StreamResult, TrafficResult,
 };
+pub use caveats::in_real_time;
 pub use estimate::{EachEstimate, Estimate, Estimates};
 pub use expectation::{ExpectationResult, evaluate};
 pub(crate) use expectation::{Point, judged_at, points};

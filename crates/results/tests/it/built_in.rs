@@ -50,7 +50,7 @@ fn faults(name: &str) -> Vec<String> {
     let Loaded::Scenario(scenario) = loaded else {
         return Vec::new();
     };
-    let found = falsified(Trial::new(*scenario, &overrides));
+    let found = falsified(Trial::new(*scenario, &overrides).unwrap());
     let toothless = found.toothless();
     let toothless =
         toothless.map(|e| format!("{name}, line {}: `{}` is toothless", e.line, e.name));

@@ -43,7 +43,7 @@ fn falsify(text: &str) -> Falsification {
         jobs: 2,
         ..Options::default()
     };
-    let trial = Trial::new(scenario, &overrides);
+    let trial = Trial::new(scenario, &overrides).unwrap();
     let ground = &fullpipe_sim::run;
     trial
         .run(Depth::EveryWorld, &options, ground, None)
@@ -203,7 +203,7 @@ fn an_expectation_that_one_kind_of_world_fails_is_weak() {
     assert_eq!(weak(&named), [""; 0]);
     // Followed to the first failure, nobody knows of a second.
     let scenario = Scenario::parse(&text, "test.toml", &Overrides::default()).unwrap();
-    let trial = Trial::new(scenario, &Overrides::default());
+    let trial = Trial::new(scenario, &Overrides::default()).unwrap();
     let options = Options::default();
     let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
     assert_eq!(weak(&found.unwrap()), [""; 0]);
@@ -303,7 +303,7 @@ fn what_is_said_to_be_inert_is_held_to_it() {
         "test.toml",
         &Overrides::default(),
     );
-    let trial = Trial::new(scenario.unwrap(), &Overrides::default());
+    let trial = Trial::new(scenario.unwrap(), &Overrides::default()).unwrap();
     let options = Options {
         jobs: 1,
         ..Options::default()
@@ -356,7 +356,7 @@ fn runs_are_shared_between_worlds_and_kept() {
     let overrides = Overrides::default();
     let text = format!("{ONE_LOSS}{HALVED}");
     let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
-    let trial = Trial::new(scenario, &overrides);
+    let trial = Trial::new(scenario, &overrides).unwrap();
     let root = tempfile::tempdir().unwrap();
     let cache = Cache::new(root.path());
     let run = |jobs| {
@@ -421,7 +421,7 @@ const LOSSY: &str = "\n[[negative]]\nabout = \"lossy\"\nset = { \"path.loss\" = 
 fn first_failure(text: &str) -> Falsification {
     let overrides = Overrides::default();
     let scenario = Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|e| panic!("{e}"));
-    let trial = Trial::new(scenario, &overrides);
+    let trial = Trial::new(scenario, &overrides).unwrap();
     let options = Options::default();
     let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
     found.unwrap()
@@ -537,7 +537,7 @@ fn what_was_looked_at_is_said() {
             ..Overrides::default()
         };
         let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
-        let trial = Trial::new(scenario, &overrides);
+        let trial = Trial::new(scenario, &overrides).unwrap();
         let options = Options::default();
         let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
         let found = found.unwrap();
@@ -560,4 +560,53 @@ fn a_value_that_went_with_its_flow_is_no_catch() {
     let worlds = caught(&found, "b lives");
     assert!(!worlds.iter().any(|w| w == "b: switched off"), "{worlds:?}");
     assert!(found.worlds.iter().any(|w| w.about == "b: switched off"));
+}
+
+/// Asymmetry is that of two flows: where one is gone, the world is held against what is left.
+#[test]
+fn a_negative_is_held_against_what_is_valid_in_it_or_refused() {
+    let two = ONE_LOSS.replace(
+        "[[traffic]]\nname = \"noise\"\nkind = \"udp\"\nrate = \"1Mbit/s\"\nstart = \"1s\"\n",
+        "[[flow]]\nname = \"b\"\nstack = \"reno\"\n",
+    );
+    let pair = "\n[[expect]]\nname = \"pair\"\nmetric = \"asymmetry\"\nwithin = [-1, 1]\n";
+    let full = "\n[[expect]]\nname = \"full\"\nmetric = \"goodput_mbps\"\nflow = \"main\"\nat_most = \
+                1\n";
+    let away = "\n[[negative]]\nabout = \"b away\"\nset = { \"flow.b.enabled\" = false }\n";
+
+    let found = falsify(&format!("{two}{pair}{full}{away}"));
+    let world = &found.worlds[0];
+    assert_eq!((world.about.as_str(), world.left_out.len()), ("b away", 1));
+    let left_out = &world.left_out[0];
+    assert_eq!(
+        (left_out.name.as_str(), left_out.why.as_str()),
+        ("pair", "asymmetry compares two flows, there are 1")
+    );
+    assert!(world.caught_by.iter().all(|name| name != "pair"));
+
+    let refused = |text: &str| {
+        let overrides = Overrides::default();
+        let scenario = Scenario::parse(text, "test.toml", &overrides);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
+        Trial::new(scenario, &overrides).unwrap_err().to_string()
+    };
+    let text = format!("{two}{pair}{away}");
+    let line = text
+        .lines()
+        .position(|line| line == "[[negative]]")
+        .unwrap()
+        + 1;
+    let nobody = format!(
+        "test.toml:{line}: [[negative]] \"b away\": every expectation is invalid in it: asymmetry \
+         compares two flows, there are 1"
+    );
+    assert_eq!(refused(&text), nobody);
+
+    // A key that contradicts the others.
+    let late = "\n[[negative]]\nabout = \"too late\"\nset = { \"flow.b.start\" = \"100s\" }\n";
+    let late = refused(&format!("{two}{full}{late}"));
+    assert!(
+        late.contains("[[negative]] \"too late\": `flow.b.start`: "),
+        "{late}"
+    );
 }

@@ -11,7 +11,7 @@ mod table;
 
 use super::keys::Expect;
 use super::matrix::Axis;
-use super::scenario::{Against, Expectation, HoldsFor};
+use super::scenario::{Against, Expectation, HoldsFor, Inapplicable};
 use super::value::{At, Reader, Record};
 use fullpipe_metrics::needs_baseline;
 use pick::{Choice, Pick, Picked};
@@ -23,26 +23,37 @@ pub(super) use precision::precision;
 pub(super) use report::reports;
 pub(super) use table::Known;
 
-/// Reads the expectations; one that `--set` has left without a case is dropped.
+/// Reads the expectations; one that `--set` has left without a case is dropped. One that is invalid
+/// in a wrong world only is no fault of the file.
 pub(super) fn expectations(
     reader: &mut Reader<'_>,
     tables: &[Record],
     known: &Known<'_>,
-) -> Vec<Expectation> {
-    let mut all = Vec::new();
+) -> (Vec<Expectation>, Vec<Inapplicable>) {
+    let (mut all, mut inapplicable) = (Vec::new(), Vec::new());
     if tables.len().saturating_mul(known.cases.len()) > MAX_COMPARISONS {
         if let Some(first) = tables.first() {
             let message = "too many expectations for so many cases";
             let hint = Some("split the scenario".to_owned());
             reader.refuse_key(first.at, "expect", message, hint);
         }
-        return all;
+        return (all, inapplicable);
     }
     for (i, record) in tables.iter().enumerate() {
         let at = At::<Expect>::new(record, format!("expect[{}]", i + 1));
-        all.extend(expectation(reader, &Referring { at, known }));
+        let before = reader.findings.faults.len();
+        let read = expectation(reader, &Referring { at, known });
+        if known.in_a_world && reader.findings.faults.len() > before {
+            let mut faults = reader.findings.faults.drain(before..);
+            inapplicable.extend(faults.next().map(|fault| Inapplicable {
+                line: reader.sources.line(record.at),
+                why: fault.message,
+            }));
+        } else {
+            all.extend(read);
+        }
     }
-    all
+    (all, inapplicable)
 }
 
 fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option<Expectation> {

@@ -18,6 +18,8 @@ pub(crate) struct Known<'a> {
     pub cases: &'a [Case],
     /// Read with `--quick`.
     pub quick: bool,
+    /// Read as a wrong world of the file.
+    pub in_a_world: bool,
 }
 
 /// A table with such references.

@@ -18,6 +18,8 @@ pub(super) struct Situation<'a> {
     pub record: &'a Record,
     /// A queue on the way marks packets.
     pub marks: bool,
+    /// Kind of a queue that would.
+    pub could_mark: &'static str,
 }
 
 struct Need {
@@ -118,7 +120,11 @@ pub(super) fn warn<T>(at: &At<'_, T>, situation: &Situation<'_>, findings: &mut 
         let field = at.record.field(&need.key);
         let asks = field.is_some_and(|field| !matches!(field.value, Value::Flag(false)));
         if asks && !(need.acts)(situation) {
-            let message = format!("this changes nothing: it needs {}", need.needs);
+            let mut message = format!("this changes nothing: it needs {}", need.needs);
+            if need.key.name == Transport::ecn.name {
+                let kind = situation.could_mark;
+                message += &format!(", as `queue = {{ kind = \"{kind}\", ecn = true }}`");
+            }
             at.warn(findings, &need.key, &message);
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct TransportResolver<'a> {
     capacity: Rate,
     /// A queue on the way marks packets.
     marks: bool,
+    /// Kind of a queue that would.
+    could_mark: &'static str,
 }
 
 /// Both ends of a connection and its congestion control.
@@ -64,6 +66,7 @@ impl<'a> TransportResolver<'a> {
             rtt,
             capacity: leg.capacity,
             marks: layout.marks(leg),
+            could_mark: layout.could_mark(leg),
         }
     }
 
@@ -111,6 +114,7 @@ impl<'a> TransportResolver<'a> {
                 stack,
                 record: t.record,
                 marks: self.marks,
+                could_mark: self.could_mark,
             };
             inert::warn(t, &situation, findings);
         }

@@ -1,13 +1,20 @@
 //! What is written is read; what is cut, foreign or killed is not.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use fullpipe_cc::Phase;
 use fullpipe_flow::{Events, TraceRow, TraceSink};
 use fullpipe_trace::{
     FlowMeta, Meta, Numbers, Recording, Resolution, Trace, TraceError, TraceWriter, recording,
 };
 use fullpipe_units::{Span, Time};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
 fn flow(name: &str, variables: &[&str]) -> FlowMeta {
@@ -153,6 +160,39 @@ fn a_file_that_is_cut_or_another_s_is_refused() {
         Err(TraceError::Foreign(why)) => assert!(why.contains("version 9"), "{why}"),
         other => panic!("{other:?}"),
     }
+}
+
+/// Other writers, as pyarrow, make every column optional: only a null where a word belongs is wrong.
+#[test]
+fn columns_may_all_be_optional() {
+    let own = written(&transfer(1), Resolution::Microseconds, Numbers::Decimal);
+    let own = SerializedFileReader::new(Bytes::from(own)).unwrap();
+    let said = own.metadata().file_metadata().key_value_metadata().cloned();
+    let schema = "message m { optional binary flow (UTF8); optional double cwnd; }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let rewritten = |flows: &[&str], levels: &[i16]| {
+        let properties = WriterProperties::builder().set_key_value_metadata(said.clone());
+        let properties = Arc::new(properties.build());
+        let mut file = SerializedFileWriter::new(Vec::new(), schema.clone(), properties).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        let flows: Vec<ByteArray> = flows.iter().map(|name| ByteArray::from(*name)).collect();
+        let mut column = group.next_column().unwrap().unwrap();
+        let words = column.typed::<ByteArrayType>();
+        words.write_batch(&flows, Some(levels), None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let numbers = column.typed::<DoubleType>();
+        numbers.write_batch(&[10.0], Some(&[1, 0]), None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        Trace::parse(file.into_inner().unwrap())
+    };
+    let trace = rewritten(&["main", "other"], &[1, 1]).unwrap();
+    let rows: Vec<u32> = trace.rows.iter().map(|row| row.flow).collect();
+    assert_eq!(rows, [0, 1]);
+    assert!(trace.rows[0].cwnd == 10.0 && trace.rows[1].cwnd.is_nan());
+    let lacking = rewritten(&["main"], &[1, 0]).unwrap_err().to_string();
+    assert_eq!(lacking, "no trace: null where a word belongs");
 }
 
 fn names(dir: &Path) -> Vec<String> {

@@ -27,9 +27,11 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let options = options(args)?;
     let pairs = pairs(args)?;
     let mut comparisons = Vec::new();
+    let mut different = Vec::new();
     let mut pictures = Vec::new();
     for (a, b) in &pairs {
         comparisons.push(compare_stored(a, b, &options)?);
+        different.push(settings([a.manifest(), b.manifest()]));
         if let Some(dir) = &args.figures {
             let own = match pairs.len() {
                 1 => dir.clone(),
@@ -44,7 +46,15 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
         }
     }
     if let Some(dir) = &args.figures {
-        let all: Vec<_> = comparisons.iter().zip(pictures).collect();
+        let both = comparisons.iter().zip(&different).zip(pictures);
+        let compared = both.map(
+            |((comparison, settings), pictures)| agreement_page::Compared {
+                comparison,
+                settings,
+                pictures,
+            },
+        );
+        let all: Vec<_> = compared.collect();
         let page = agreement_page::write_compared(dir, &all)?;
         output::say(&format!("page: {}", page.display()));
     }
@@ -52,10 +62,8 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let left_out = comparisons.iter().any(|c| !c.left_out.is_empty());
     match args.format {
         ShortFormat::Table => {
-            let both = comparisons.iter().zip(&pairs);
-            let texts =
-                both.map(|(c, (a, b))| text(c, &settings([a.manifest(), b.manifest()]), args.all));
-            let texts: Vec<String> = texts.collect();
+            let both = comparisons.iter().zip(&different);
+            let texts: Vec<String> = both.map(|(c, s)| text(c, s, args.all)).collect();
             output::data(&texts.join("\n"))?;
         }
         ShortFormat::Json => {

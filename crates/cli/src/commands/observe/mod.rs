@@ -270,7 +270,7 @@ fn object(out: &mut String, now: Duration, flow: &Observation, tuned: Option<&Tu
     let members: [(&str, String); 17] = [
         ("time_s", now.as_secs_f64().to_string()),
         ("flow", text(&name(flow))),
-        ("cookie", text(&format!("{:x}", socket.cookie))),
+        ("cookie", text(&socket.cookie.to_string())),
         ("local", text(&socket.local.to_string())),
         ("remote", text(&socket.remote.to_string())),
         ("uid", socket.uid.to_string()),
@@ -340,6 +340,7 @@ mod tests {
             socket: Socket {
                 congestion: "a\"b\\c\u{1}".to_owned(),
                 info: TcpInfo::new(&bytes),
+                cookie: 0x1002,
                 ..Socket::default()
             },
             process: None,
@@ -355,6 +356,7 @@ mod tests {
         let line = objects(Duration::from_millis(1500), &flows, &tunings);
         let value: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["time_s"], 1.5);
+        assert_eq!(value["cookie"], "4098", "as `tune flows` has it");
         assert_eq!(value["congestion_control"], "a\"b\\c\u{1}");
         assert_eq!(value["tcp_info"]["snd_cwnd"], 10);
         assert_eq!(value["sent_mbps"], 0);

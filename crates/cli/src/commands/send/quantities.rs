@@ -16,7 +16,7 @@ use crate::output;
 pub fn check(args: &Send) -> Result<(), Failure> {
     let flags: [(&str, Option<&String>, Read); 5] = [
         ("--time", args.time.as_ref(), time),
-        ("--interval", args.interval.as_ref(), time),
+        ("--interval", args.interval.as_ref(), interval),
         ("--bitrate", args.rate_cap(), rate),
         ("--size", args.size.as_ref(), size),
         ("--window", args.window.as_ref(), window),
@@ -48,6 +48,14 @@ fn time(text: &str) -> Result<(), (String, String)> {
         Some(format!("{seconds}s"))
     });
     read.map_err(|(message, hint)| (message, hint.replace("`80ms`", "`10s` or `200ms`")))
+}
+
+fn interval(text: &str) -> Result<(), (String, String)> {
+    let instead = "lines come with `--interval` only: without them leave it out";
+    match text.parse::<Span>() {
+        Ok(Span::ZERO) => Err((format!("`{text}` is none"), instead.to_owned())),
+        _ => some(text, instead).and_then(|()| time(text)),
+    }
 }
 
 fn rate(text: &str) -> Result<(), (String, String)> {
@@ -113,6 +121,17 @@ mod tests {
         for (read, text, hint) in [
             (time as Read, "5", "write `5s`"),
             (time, "0.5", "write `0.5s`"),
+            (interval, "1", "write `1s`"),
+            (
+                interval,
+                "0",
+                "lines come with `--interval` only: without them leave it out",
+            ),
+            (
+                interval,
+                "0ms",
+                "lines come with `--interval` only: without them leave it out",
+            ),
             (rate, "100M", "write `100Mbit/s`"),
             (size, "1G", "write `1GiB`"),
             (
@@ -131,6 +150,7 @@ mod tests {
         }
         for (read, text) in [
             (time as Read, "5s"),
+            (interval, "100ms"),
             (rate, "1Gbit/s"),
             (size, "1000 segments"),
             (size, "20GB"),

@@ -34,6 +34,7 @@ use crate::args::TunerVerb;
 use crate::args::{
     Args, Command as Verb, TunerAnswer, TunerJson, TunerPlan, TunerRun, TunerScope, TunerState,
 };
+use crate::commands::check::counted;
 use crate::commands::serve;
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus;
@@ -381,10 +382,7 @@ pub(super) fn say(state: &TunerState, request: Value) -> Result<Value, Failure> 
             let failure = Failure::new(Exit::Environment, message);
             let failure = match left(&state.state) {
                 0 => failure,
-                n => failure.hint(format!(
-                    "one that ended without taking back what it did has left {n} flows: \
-                     `fullpipe tune revert`"
-                )),
+                n => failure.hint(to_revert(&state.state, n)),
             };
             failure.hint("`fullpipe tune run POLICY` starts it")
         }
@@ -396,6 +394,19 @@ pub(super) fn say(state: &TunerState, request: Value) -> Result<Value, Failure> 
 fn left(state: &Path) -> usize {
     let journal = Journal::look(&state.join(JOURNAL));
     journal.map_or(0, |journal| journal.entries().count())
+}
+
+/// How to take back what such a daemon did.
+fn to_revert(state: &Path, flows: usize) -> String {
+    let folder = match state == Path::new(TunerState::DEFAULT) {
+        true => String::new(),
+        false => format!(" --state {}", state.display()),
+    };
+    format!(
+        "a daemon that was killed had changed {} that it did not give back (some may have \
+         ended): `fullpipe tune revert{folder}`",
+        counted(flows, "flow")
+    )
 }
 
 /// The daemon's refusal: its faults have labels of their own, and a remedy may follow.
@@ -557,5 +568,21 @@ fn plan(answer: &Value) -> String {
     match lines.is_empty() {
         true => "no TCP flow is established\n".to_owned(),
         false => lines,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_changes_back_looks_where_they_are_noted() {
+        let usual = to_revert(Path::new(TunerState::DEFAULT), 1);
+        assert!(usual.contains(" 1 flow that "), "{usual}");
+        assert!(usual.ends_with("`fullpipe tune revert`"), "{usual}");
+        let other = to_revert(Path::new("/tmp/lab"), 3);
+        assert!(other.contains(" 3 flows that "), "{other}");
+        let command = "`fullpipe tune revert --state /tmp/lab`";
+        assert!(other.ends_with(command), "{other}");
     }
 }

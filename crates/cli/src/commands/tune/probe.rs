@@ -9,6 +9,7 @@ use fullpipe_metrics::Fidelity;
 use fullpipe_observe::tcp_info::UNACKED;
 use fullpipe_observe::{Socket, SocketDiag};
 use fullpipe_policy::Measured;
+use fullpipe_results::result::in_real_time;
 use fullpipe_run::{FlowOutcome, Ground, Outcome};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Bytes, Rate, Span};
@@ -85,7 +86,7 @@ fn doubt(outcome: &Outcome) -> Option<String> {
     let fidelity = Fidelity::of(outcome).filter(|f| !f.valid)?;
     let why = fidelity.faults().join("; ");
     let remedy = fidelity
-        .remedy("udp")
+        .remedy("udp", in_real_time())
         .map_or(String::new(), |r| format!("; {r}"));
     Some(format!(
         "NOT VALID: {why}. Rate and buffer may be too large{remedy}"
@@ -112,7 +113,7 @@ const STEP: Span = Span::from_millis(20);
 /// `allowed`: what the server lets through.
 fn what_it_says(flow: &FlowOutcome, outcome: &Outcome, allowed: Option<Rate>) -> Option<Measured> {
     let rtt = flow.rtt.min()?;
-    // Over two round trips, and as long as a busy host can be late.
+    // Over two round trips, and so long that what a busy host hands out in one go counts little.
     let steps = (2 * rtt.as_nanos()).max(LEAST.as_nanos()) / outcome.interval.as_nanos().max(1);
     let arrived = &flow.arrived_per_interval;
     let sums = arrived.windows((steps as usize + 1).min(arrived.len().max(1)));
@@ -137,7 +138,7 @@ fn what_it_says(flow: &FlowOutcome, outcome: &Outcome, allowed: Option<Rate>) ->
 /// A rate that is less than so many times smaller than what the server lets through is the
 /// server's: its limit counts headers otherwise, and has a burst.
 const NEAR: f64 = 1.1;
-const LEAST: Span = Span::from_millis(300);
+const LEAST: Span = Span::from_millis(1000);
 /// Of the round-trip times, the part below the one that a full buffer makes: some are long because
 /// a host was late.
 const FULL: f64 = 0.99;

@@ -25,11 +25,15 @@ pub struct Tally {
 impl Tally {
     /// One more event.
     pub fn note(&self, event: &Event) {
-        let one = |n: &AtomicU64| n.fetch_add(1, Ordering::Relaxed);
+        let add = |n: &AtomicU64, more| n.fetch_add(more, Ordering::Relaxed);
+        let one = |n: &AtomicU64| add(n, 1);
         match event {
             // A session without flows is no test: clients measure a round trip before one.
             Event::Granted { flows, .. } if *flows > 0 => _ = one(&self.opened),
             Event::Refused { .. } | Event::Denied { .. } => _ = one(&self.refused),
+            Event::Turned {
+                wrong_key, refused, ..
+            } => _ = add(&self.refused, wrong_key + refused),
             Event::Lost { .. } => _ = one(&self.lost),
             Event::Finished { received, sent, .. } => {
                 one(&self.finished);
@@ -81,17 +85,17 @@ pub fn page(tally: &Tally, board: &Board) -> String {
         ),
         (
             "tests_finished_total",
-            "Tests that have ended with a result",
+            "Tests that ran and have ended, whatever ended them",
             &tally.finished,
         ),
         (
             "tests_lost_total",
-            "Sessions that ended before their time",
+            "Sessions and connections that broke off, of tests that ran too",
             &tally.lost,
         ),
         (
             "tests_refused_total",
-            "Clients and tests refused",
+            "Refusals of clients, also for another key, and of tests",
             &tally.refused,
         ),
     ] {
@@ -146,13 +150,27 @@ mod tests {
             received: 10,
             sent: 20,
         });
+        tally.note(&Event::Denied {
+            test: 3,
+            peer,
+            reason: String::new(),
+        });
+        tally.note(&Event::Turned {
+            garbage: 7,
+            wrong_key: 2,
+            replayed: 0,
+            bad_cookie: 0,
+            other_version: 0,
+            refused: 5,
+            last_wrong_key: Some(peer),
+        });
         let page = page(&tally, &board);
         super::super::tests::holds(&page);
         for line in [
             "fullpipe_tests_running 0",
             "fullpipe_tests_opened_total 1",
             "fullpipe_tests_finished_total 1",
-            "fullpipe_tests_refused_total 0",
+            "fullpipe_tests_refused_total 8",
             "fullpipe_received_bytes_total 10",
             "fullpipe_sent_bytes_total 20",
         ] {

@@ -1,5 +1,7 @@
 //! A metric over the values of an axis, with 95 % intervals: the report's error bars.
 
+use fullpipe_metrics as metrics;
+
 use super::view::{Part, Subject, View, metric_words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
@@ -34,6 +36,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 label: metric_words(&metric, of.as_deref()),
                 scale: Scale::Linear,
             },
+            signed: may_be_negative(&metric),
             lines: Vec::new(),
             ..Panel::default()
         };
@@ -107,6 +110,11 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     })
 }
 
+/// Ratios and expressions may be; times, rates and counts are not.
+fn may_be_negative(metric: &str) -> bool {
+    matches!(metrics::unit(metric), "" | "1")
+}
+
 /// Distance of the error bars of two lines, units of the drawing.
 const APART: f64 = 7.0;
 
@@ -149,5 +157,20 @@ fn spaced(value: &str) -> String {
             format!("{} {}", &value[..at], &value[at..])
         }
         _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_rates_and_counts_are_never_negative() {
+        for metric in ["goodput_mbps", "rtt_ms.p95", "timeouts", "drops"] {
+            assert!(!may_be_negative(metric), "{metric}");
+        }
+        for metric in ["rtt_unfairness", "asymmetry", "goodput_mbps - 5"] {
+            assert!(may_be_negative(metric), "{metric}");
+        }
     }
 }

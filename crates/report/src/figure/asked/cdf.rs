@@ -27,9 +27,11 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         for member in &part.members {
             let of_case = samples(view, asked, member.case, from(member.case))?;
             let count = of_case.len();
-            for (i, (of, values)) in of_case.into_iter().enumerate() {
+            let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
+            for ((of, values), group) in of_case.into_iter().zip(groups) {
                 let all = values.len();
-                drawn.curve(line(view, member, &of, i, count), values, all, true);
+                let name = view.line_name(member, &of, count);
+                drawn.curve(line(name, group), values, all, true);
             }
         }
     }

@@ -27,8 +27,10 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 Some(_) => of_seeds(view, asked, member.case)?,
             };
             let count = samples.len();
-            for (i, (of, values, all)) in samples.into_iter().enumerate() {
-                drawn.curve(line(view, member, &of, i, count), values, all, false);
+            let groups = view.groups(member, samples.iter().map(|(of, ..)| of.as_str()));
+            for ((of, values, all), group) in samples.into_iter().zip(groups) {
+                let name = view.line_name(member, &of, count);
+                drawn.curve(line(name, group), values, all, false);
             }
         }
     }

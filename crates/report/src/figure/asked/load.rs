@@ -29,7 +29,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     let mut panels: Vec<Panel> = Vec::new();
     for quantity in [&GOODPUT, &PING] {
         for member in &part.members {
-            for (of, points) in lines(view, asked, quantity, member.case)? {
+            let of_case = lines(view, asked, quantity, member.case)?;
+            let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
+            for ((of, points), group) in of_case.into_iter().zip(groups) {
                 let title = format!("{of}: {}", quantity.label);
                 let row = |(t, v): &(f64, f64)| {
                     let texts = [t.to_string(), v.to_string()];
@@ -38,7 +40,11 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 tidy.rows.extend(points.iter().map(row));
                 let line = Line {
                     name: member.name.clone(),
-                    group: member.group,
+                    // In a panel of its own a flow looks like its member, or else like itself.
+                    group: match member.name.is_empty() {
+                        true => group,
+                        false => member.group,
+                    },
                     points,
                     ..Line::default()
                 };

@@ -88,7 +88,8 @@ pub(super) fn draw(
         for member in &part.members {
             let of_case = lines(view, asked, quantity, member.case)?;
             let count = of_case.len();
-            for (i, (of, points)) in of_case.into_iter().enumerate() {
+            let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
+            for ((of, points), group) in of_case.into_iter().zip(groups) {
                 let name = view.line_name(member, &of, count);
                 let head = match part.title.as_str() {
                     "" => name.clone(),
@@ -98,7 +99,7 @@ pub(super) fn draw(
                 tidy.rows.extend(points.iter().map(row));
                 panel.lines.push(Line {
                     name,
-                    group: member.group * count + i,
+                    group,
                     points,
                     ..Line::default()
                 });

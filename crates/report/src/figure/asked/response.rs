@@ -10,6 +10,7 @@ use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
+    let of_stack = view.stack_groups();
     let mut stacks: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let mut rtt: f64 = f64::INFINITY;
     for flow in view.cases.iter().flat_map(|&c| &view.case(c).flows) {
@@ -49,7 +50,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         ..Rows::default()
     };
     let mut lines = Vec::new();
-    for (group, ((stack, points), law)) in stacks.into_iter().zip(laws).enumerate() {
+    for ((stack, points), law) in stacks.into_iter().zip(laws) {
+        let group = of_stack.iter().find(|(known, _)| *known == stack);
+        let group = group.map_or(0, |(_, group)| *group);
         for (kind, points) in [("measured", &points), ("law alone", &law)] {
             let row = |p: &(f64, f64)| {
                 let numbers = [p.0.to_string(), p.1.to_string()];

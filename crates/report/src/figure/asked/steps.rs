@@ -1,6 +1,6 @@
 //! Distributions as steps: what figures of completion times, of seeds and of round trips share.
 
-use super::view::{Member, View};
+use super::view::View;
 use super::{Drawing, Drawn, Rows, Taken};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::figure::{Range, Ranges};
@@ -118,11 +118,11 @@ impl Steps {
     }
 }
 
-/// The line of one of `count` samples of a member.
-pub(super) fn line(view: &View<'_>, member: &Member, of: &str, i: usize, count: usize) -> Line {
+/// A line of these looks, as yet without points.
+pub(super) fn line(name: String, group: usize) -> Line {
     Line {
-        name: view.line_name(member, of, count),
-        group: member.group * count + i,
+        name,
+        group,
         ..Line::default()
     }
 }

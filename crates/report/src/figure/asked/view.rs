@@ -39,6 +39,8 @@ pub(super) struct Member {
     pub name: String,
     /// Place among the values that compete.
     pub group: usize,
+    /// How many these are.
+    groups: usize,
     /// Index of the case.
     pub case: usize,
 }
@@ -138,6 +140,7 @@ impl<'a> View<'a> {
                 group: value.map_or(0, |(axis, v)| {
                     axis.values.iter().position(|x| x == v).unwrap_or(0)
                 }),
+                groups: lines.map_or(1, |axis| axis.values.len()),
                 case,
             };
             match parts.iter_mut().find(|(known, _)| *known == at) {
@@ -266,6 +269,46 @@ impl<'a> View<'a> {
             (name, Some(flow), None) => format!("{name}, {of}: {}", flow.stack),
             (name, None, _) => format!("{name}, {of}"),
         }
+    }
+
+    /// The groups of a member's lines, which are of these flows, traffics or links. Those of the
+    /// sender that competes come first: a stack looks the same where it alone is drawn.
+    pub fn groups<'n>(
+        &self,
+        member: &Member,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Vec<usize> {
+        let competitor = self.competitors().and_then(sender);
+        let first = names.clone().position(|name| Some(name) == competitor);
+        let place = |i: usize| match first {
+            Some(first) if i == first => 0,
+            Some(first) if i < first => i + 1,
+            _ => i,
+        };
+        let places = names.enumerate().map(|(i, _)| place(i));
+        let group = |place: usize| member.group + place * member.groups;
+        places.map(group).collect()
+    }
+
+    /// The stacks of all flows, each with the group that its lines have in other figures.
+    pub fn stack_groups(&self) -> Vec<(&str, usize)> {
+        let competing = self.competitors().and_then(|a| Some((a, sender(a)?)));
+        let mut found: Vec<(&str, usize)> = Vec::new();
+        for (i, &case) in self.cases.iter().enumerate() {
+            let Some((axis, name)) = competing else { break };
+            let value = self.value(i, axis);
+            let place = axis.values.iter().position(|v| v == value);
+            if let Some(flow) = self.case(case).flows.iter().find(|f| f.name == name) {
+                add(&mut found, &flow.stack, place.unwrap_or(0));
+            }
+        }
+        let width = competing.map_or(1, |(axis, _)| axis.values.len());
+        for flows in self.cases.iter().map(|&c| &self.case(c).flows) {
+            for (i, flow) in flows.iter().enumerate() {
+                add(&mut found, &flow.stack, i * width);
+            }
+        }
+        found
     }
 
     /// The seed that is asked for, or how many are put together.
@@ -458,6 +501,23 @@ pub(super) fn metric_words(metric: &str, of: Option<&str>) -> String {
         Some(of) => format!("{of}: {words}"),
         None => words,
     }
+}
+
+/// Adds a stack that is not known yet: with this group, or with the next that is free.
+fn add<'s>(known: &mut Vec<(&'s str, usize)>, stack: &'s str, group: usize) {
+    if known.iter().any(|(name, _)| *name == stack) {
+        return;
+    }
+    let mut free = group;
+    while known.iter().any(|(_, taken)| *taken == free) {
+        free += 1;
+    }
+    known.push((stack, free));
+}
+
+/// The flow or traffic whose values an axis has.
+fn sender(axis: &Axis) -> Option<&str> {
+    axis.flow.as_deref().or(axis.traffic.as_deref())
 }
 
 /// A value of an axis: stacks and names of cases stand for themselves.

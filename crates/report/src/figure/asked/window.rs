@@ -77,8 +77,8 @@ fn figure(
         let events: Table = events.unwrap_or_default();
         let parts = (&series, &ByFlow::new(&series), &ByFlow::new(&events));
         let resolved = scenario.and_then(|s| s.cases.get(member.case));
-        let mut curves: Vec<Curve> = Vec::new();
-        for (i, flow) in case.flows.iter().enumerate() {
+        let (mut curves, mut names): (Vec<Curve>, Vec<&str>) = (Vec::new(), Vec::new());
+        for flow in &case.flows {
             if asked.of.as_ref().is_some_and(|of| *of != flow.name) {
                 continue;
             }
@@ -86,11 +86,15 @@ fn figure(
             if curve.time.is_empty() {
                 continue;
             }
+            names.push(flow.name.as_str());
             curves.push(Curve {
                 name: view.line_name(member, &flow.name, case.flows.len()),
-                group: member.group * case.flows.len() + i,
                 ..curve
             });
+        }
+        let groups = view.groups(member, names.into_iter());
+        for (curve, group) in curves.iter_mut().zip(groups) {
+            curve.group = group;
         }
         let until = drawn_until(&curves, case.simulated_s);
         figure.duration = figure.duration.max(until);

@@ -28,11 +28,7 @@ impl Panel {
 
     /// The vertical axis.
     fn up(&self, height: f64) -> Layout {
-        // An interval of what is never negative ends at zero.
-        let least = match self.drawn().all(|p| p.1 >= 0.0) {
-            true => 0.0,
-            false => f64::NEG_INFINITY,
-        };
+        let least = self.least();
         // Of a line that crosses a part in which it has no point, all of it counts.
         let part = self.ranges.x;
         let is_empty = !self.drawn().any(|p| part.has(p.0));
@@ -46,6 +42,14 @@ impl Panel {
         let ends = ends.map(|end| end.max(least));
         let all = self.drawn().filter(|p| seen(p.0)).map(|p| p.1).chain(ends);
         Layout::of(&self.y, all, height / 36.0, self.ranges.y)
+    }
+
+    /// Where intervals end: of what is never negative at zero.
+    fn least(&self) -> f64 {
+        match !self.signed && self.drawn().all(|p| p.1 >= 0.0) {
+            true => 0.0,
+            false => f64::NEG_INFINITY,
+        }
     }
 
     /// How far left of its axis the vertical label stands.
@@ -196,13 +200,13 @@ impl Panel {
             out.path(&path.text, look.colour, &look.line(false, 1.8));
         }
         let stroke = format!("stroke=\"{}\" stroke-width=\"1.2\"", look.colour);
+        let lowest = y.lowest().max(self.least());
         for (p, interval) in line.points.iter().zip(&line.intervals) {
             let Some([low, high]) = interval.filter(|i| drawn(p) && i.iter().all(|v| y.shows(*v)))
             else {
                 continue;
             };
-            // What goes on below the axis has no end there.
-            let lowest = y.lowest();
+            // What goes on below has no end there.
             let ((at, from), (_, to)) = (place((p.0, low.max(lowest))), place((p.0, high)));
             out.line(at, from, at, to, &stroke);
             if low >= lowest {
@@ -290,6 +294,9 @@ mod tests {
         };
         panel.y.scale = Scale::Linear;
         assert_eq!(panel.up(300.0).lowest(), 0.0);
+        panel.signed = true;
+        assert!(panel.up(300.0).lowest() <= -30.0);
+        panel.signed = false;
         panel.lines[0].points[1].1 = -20.0;
         assert!(panel.up(300.0).lowest() <= -30.0);
     }

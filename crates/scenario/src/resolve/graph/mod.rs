@@ -9,15 +9,15 @@ mod sender;
 
 use std::collections::BTreeMap;
 
-use fullpipe_run::LinkSpec;
+use fullpipe_run::{Discipline, LinkSpec};
 use fullpipe_units::{Rate, Span};
 
 use super::path::ElementResolver;
 use super::tables::Tables;
 use crate::document::Place;
 use crate::files::Files;
-use crate::keys::{Element, PathKeys, Route};
-use crate::value::{At, Findings, Key, Record};
+use crate::keys::{Element, PathKeys, QueueKind, Route};
+use crate::value::{At, Findings, Key, Record, Words};
 use dumbbell::Dumbbell;
 use host::Host;
 use sender::senders;
@@ -155,6 +155,21 @@ impl Layout {
         leg.forward
             .iter()
             .any(|i| self.links[*i].discipline.marks())
+    }
+
+    /// What a queue on the way that is to mark is called: as the first one that could, or CoDel
+    /// where all are plain.
+    pub fn could_mark(&self, leg: &Leg) -> &'static str {
+        let kind = |i: &usize| match &self.links[*i].discipline {
+            Discipline::DropTail => None,
+            Discipline::Red(red) if red.adaptive => Some(QueueKind::AdaptiveRed),
+            Discipline::Red(_) => Some(QueueKind::Red),
+            Discipline::Pie(_) => Some(QueueKind::Pie),
+            Discipline::Codel(_) => Some(QueueKind::Codel),
+            Discipline::FqCodel(_) => Some(QueueKind::FqCodel),
+        };
+        let first = leg.forward.iter().find_map(kind);
+        first.unwrap_or(QueueKind::Codel).word()
     }
 }
 

@@ -216,10 +216,19 @@ fn warnings() {
     assert_eq!(
         lines,
         [
-            "test.toml:8: `flow.main.ecn = true`: this changes nothing: it needs a queue on its way that marks packets",
+            "test.toml:8: `flow.main.ecn = true`: this changes nothing: it needs a queue on its way that marks packets, as `queue = { kind = \"codel\", ecn = true }`",
             "test.toml:9: `flow.main.sendstall = \"ignore\"`: the host has no interface that could be full: `txqueuelen = 1000` gives it one as fast as the path, `nic_rate` one of another rate"
         ]
     );
+}
+
+/// The queue that is there is the one that is to mark.
+#[test]
+fn ecn_is_told_which_queue_would_mark() {
+    let text = small("ecn = true").replace("[path]", "[path]\nqueue = \"pie\"");
+    let warnings = read(&text).warnings;
+    let remedy = "as `queue = { kind = \"pie\", ecn = true }`";
+    assert!(warnings[0].message.ends_with(remedy), "{warnings:?}");
 }
 
 /// One warning for a path of several rates, and none once the remedy is taken.
