@@ -37,7 +37,8 @@ def law(
     hz: int = 250,
 ) -> Table:
     """The settled cycle of a stack at each window, in segments: a(w) (``increase_last``), b(w)
-    (``decrease``), round trips to recover, loss rate, mean window. NaN where there is none, with a :class:`ScenarioWarning` that says why.
+    (``decrease``), round trips to recover, loss rate, mean window. NaN where there is
+    none, with a :class:`ScenarioWarning` that says why.
     """
     windows = list(windows)
     if not all(4 <= window <= 1e7 for window in windows):

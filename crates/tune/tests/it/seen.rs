@@ -1,6 +1,5 @@
 //! Every ACK as `watch` records it, and what `inject` does to segments.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
