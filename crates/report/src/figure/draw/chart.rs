@@ -252,6 +252,30 @@ mod tests {
         assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
     }
 
+    /// Paper has one size of letters; a title that is too long for its panel has smaller ones.
+    #[test]
+    fn a_long_title_is_smaller_on_paper() {
+        let mut all = chart(vec![(1.0, 1.0), (10.0, 10.0)]);
+        all.panels.truncate(1);
+        let style = Style {
+            width_mm: Some(84.0),
+            size_pt: 8.0,
+            ..Style::default()
+        };
+        let size = |chart: &Chart| {
+            let svg = chart.svg(&style);
+            let (before, _) = svg
+                .split_once(&format!(">{}<", chart.panels[0].title))
+                .unwrap();
+            let (_, size) = before.rsplit_once("font-size=\"").unwrap();
+            size.split('"').next().unwrap().parse::<f64>().unwrap()
+        };
+        all.panels[0].title = "queue codel".to_owned();
+        assert_eq!(size(&all), 12.0);
+        all.panels[0].title = "queue red with ecn and max 90 packets and min 30 packets".to_owned();
+        assert!((9.0..12.0).contains(&size(&all)), "{}", size(&all));
+    }
+
     /// Several lines of error bars stand beside one another.
     #[test]
     fn a_shifted_line_lies_beside_the_others() {

@@ -92,7 +92,7 @@ impl Panel {
         style: &Style,
     ) {
         if !self.title.is_empty() {
-            let (size, title) = shrunk(&self.title, width, 14.0, 10.0);
+            let (size, title) = shrunk(&self.title, width, out.size(14.0), 9.0);
             out.whole(&self.title, std::slice::from_ref(&title), |out| {
                 out.text(left, top + 12.0, "start", size, INK, &title);
             });
@@ -144,11 +144,11 @@ impl Panel {
         out.line(left, top, left, bottom, AXIS_STROKE);
         let middle = left + width / 2.0;
         let under = if names { 46.0 + more } else { 36.0 };
-        let (size, label) = shrunk(&self.x.label, width + 20.0, 13.0, 9.0);
+        let (size, label) = shrunk(&self.x.label, width + 20.0, out.size(13.0), 9.0);
         out.whole(&self.x.label, std::slice::from_ref(&label), |out| {
             out.text(middle, bottom + under, "middle", size, INK, &label);
         });
-        let (size, label) = shrunk(&self.y.label, height + 40.0, 13.0, 9.0);
+        let (size, label) = shrunk(&self.y.label, height + 40.0, out.size(13.0), 9.0);
         out.whole(&self.y.label, std::slice::from_ref(&label), |out| {
             out.rotated(left - beside, top + height / 2.0, size, INK, &label);
         });

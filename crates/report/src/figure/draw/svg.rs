@@ -44,6 +44,11 @@ impl Svg {
         look(group, self.grey)
     }
 
+    /// Size of letters: paper has one, and what is too long for it is smaller.
+    pub(super) fn size(&self, size: f64) -> f64 {
+        self.letters.map_or(size, |letters| letters.min(size))
+    }
+
     fn put(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -58,7 +63,7 @@ impl Svg {
         colour: &str,
         words: &str,
     ) {
-        let size = self.letters.unwrap_or(size);
+        let size = self.size(size);
         let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
         self.put(&format!(
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{size}\" fill=\"{colour}\">{words}</text>"
@@ -86,7 +91,7 @@ impl Svg {
     }
 
     pub(super) fn rotated(&mut self, x: f64, y: f64, size: f64, colour: &str, words: &str) {
-        let size = self.letters.unwrap_or(size);
+        let size = self.size(size);
         let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
         self.put(&format!(
             "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"middle\" font-size=\"{size}\" \
@@ -96,7 +101,7 @@ impl Svg {
 
     /// Words that end here and rise to it.
     pub(super) fn rising(&mut self, x: f64, y: f64, size: f64, colour: &str, words: &str) {
-        let size = self.letters.unwrap_or(size);
+        let size = self.size(size);
         let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
         self.put(&format!(
             "<text transform=\"translate({x} {y}) rotate(-45)\" text-anchor=\"end\" font-size=\"{size}\" \
