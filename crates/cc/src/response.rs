@@ -226,8 +226,8 @@ const EQUAL_CYCLES: u32 = 4;
 /// Round trips after which a window does not come back: Reno needs half as many as segments.
 const MOST_ROUNDS: u64 = 10_000_000;
 
-/// Round trips, and time, in which a window that comes back has grown: CUBIC in whole segments stands
-/// still for seconds near its plateau.
+/// Round trips, and time, in which a window that comes back has grown: CUBIC in whole segments
+/// stands still for seconds near its plateau.
 const STANDS_STILL: (u64, Span) = (10_000, Span::from_secs(1_000));
 
 /// Segments per ACK (RFC 1122 section 4.2.3.2).

@@ -470,8 +470,8 @@ mod tests {
         close(v["increase_per_rtt_first"], 7.0, 1e-9);
     }
 
-    /// A path that reorders: every tenth of a second an ACK fills a hole, and what it covers makes a
-    /// round of 5 ms, faster than the path for no time at all.
+    /// A path that reorders: every tenth of a second an ACK fills a hole, and what it covers makes
+    /// a round of 5 ms, faster than the path for no time at all.
     #[test]
     fn rounds_that_take_no_time_are_no_recovery() {
         let mut f = flow("a");
@@ -485,7 +485,10 @@ mod tests {
             f.rounds.push(at);
         }
         f.episodes = vec![loss(2.05, 1600.0, 59.0)];
-        assert_eq!(all(&group("a", 0..1), &[f.clone()])["recovery_time_s"], None);
+        assert_eq!(
+            all(&group("a", 0..1), &[f.clone()])["recovery_time_s"],
+            None
+        );
         // 420 and 420 of them are the rate: 840 in each tenth of a second.
         for (i, round) in f.rounds[21..].iter_mut().enumerate() {
             round.delivered += 385 * i as u64;

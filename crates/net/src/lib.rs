@@ -28,4 +28,5 @@ pub mod orders;
 pub mod payload;
 pub mod session;
 pub mod tcp;
+mod too_many;
 pub mod wire;

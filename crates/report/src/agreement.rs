@@ -41,7 +41,7 @@ pub fn write(dir: &Path, found: &Agreement) -> Result<PathBuf, StoreError> {
 /// A comparison as its page shows it.
 #[derive(Clone, Debug)]
 pub struct Compared<'a> {
-    /// What was found.
+    /// Numbers of both sides, and which of them differ.
     pub comparison: &'a Comparison,
     /// A line for each setting in which the two differ.
     pub settings: &'a str,

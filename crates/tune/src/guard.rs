@@ -14,10 +14,10 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::bpf::{Bpf, Load};
-use crate::daemon::{DYING, DaemonError, JOURNAL, lock};
 use crate::journal::Journal;
 use crate::kernel::{Kernel, Seen};
 use crate::namespaces::Scope;
+use crate::state::{DYING, DaemonError, JOURNAL, lock};
 use crate::tuner::give_back;
 
 /// The daemon's end.

@@ -50,6 +50,7 @@ pub mod probing;
 pub mod service;
 pub mod sockets;
 pub mod spread;
+mod state;
 #[cfg(test)]
 mod testing;
 pub mod trial;

@@ -7,10 +7,10 @@ use fullpipe_policy::{Compiled, Rule};
 use serde_json::{Value, json};
 
 use crate::bpf::{Bpf, Load};
-use crate::daemon::{DaemonError, JOURNAL};
 use crate::journal::Journal;
 use crate::kernel::Kernel;
 use crate::namespaces::Scope;
+use crate::state::{DaemonError, JOURNAL};
 use crate::tuner::{Decision, TuneError, Tuner, label};
 
 /// By the rules in force.

@@ -111,7 +111,12 @@ fn origin(manifest: &Manifest) -> String {
 
 fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
     let picture = match &args.out {
-        Some(file) => Some(Picture::named_or_output("--out", file, "table.tex", Form::is_table)?),
+        Some(file) => Some(Picture::named_or_output(
+            "--out",
+            file,
+            "table.tex",
+            Form::is_table,
+        )?),
         None => None,
     };
     if args.of.is_some() || args.seed.is_some() {

@@ -13,7 +13,7 @@ use super::storing::Store;
 use super::{Answer, Content, Question, failed_on};
 use crate::file::{Directory, Name, Place};
 use crate::payload::Tally;
-use crate::session::limits::too_many;
+use crate::too_many::too_many;
 
 /// What one run carries, at the server.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::file::{
     Blocks, Buffer, Cancel, Directory, Item, NOBODY, Name, Plan, Receiving, Room, State, Target,
     Ways, begin_all, bytes_of, receive_all, sync_directories, sync_files,
 };
-use crate::session::limits::too_many;
+use crate::too_many::too_many;
 
 /// The server's side of files that the client sends.
 #[derive(Debug)]

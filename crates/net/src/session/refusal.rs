@@ -44,7 +44,7 @@ pub enum Reason {
     Version(u32) = 12,
 }
 
-/// In words.
+/// `1 test`, `2 tests`.
 fn counted(n: &u32) -> String {
     match n {
         1 => "1 test".to_owned(),

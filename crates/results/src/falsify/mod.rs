@@ -46,7 +46,7 @@ pub struct NoWorld {
     pub line: usize,
     /// What is wrong with the world.
     pub about: String,
-    /// Why it is none.
+    /// The error that reading the scenario with its `set` ends with.
     pub why: String,
 }
 

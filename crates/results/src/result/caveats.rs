@@ -151,8 +151,8 @@ fn which(case: &CaseResult) -> String {
     }
 }
 
-/// Whether this program was started with real-time priority (`chrt -r`): policy FIFO or RR, field 41
-/// of proc_pid_stat(5).
+/// Whether this program was started with real-time priority (`chrt -r`): policy FIFO or RR, field
+/// 41 of proc_pid_stat(5).
 pub fn in_real_time() -> bool {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name, field 2, may have spaces and stands in parentheses.

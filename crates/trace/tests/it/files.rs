@@ -162,7 +162,8 @@ fn a_file_that_is_cut_or_another_s_is_refused() {
     }
 }
 
-/// Other writers, as pyarrow, make every column optional: only a null where a word belongs is wrong.
+/// Other writers, as pyarrow, make every column optional: only a null where a word belongs is
+/// wrong.
 #[test]
 fn columns_may_all_be_optional() {
     let own = written(&transfer(1), Resolution::Microseconds, Numbers::Decimal);

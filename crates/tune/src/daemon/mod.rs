@@ -5,35 +5,32 @@ mod changes;
 mod revert;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 pub use fullpipe_observe::tuner::SOCKET;
 use fullpipe_policy::{Compiled, Measurements, PathFacts, Policy, Source};
-use nix::fcntl::{Flock, FlockArg, OFlag};
 
 pub use self::changes::changed;
 pub(crate) use self::changes::make_due;
 pub use self::revert::{Reverted, revert};
 use crate::bpf::{Bpf, Load};
 use crate::control::Door;
-use crate::folder;
 use crate::guard::Guard;
-use crate::journal::{Journal, JournalError};
-use crate::kernel::KernelError;
+use crate::journal::Journal;
 use crate::metrics;
 use crate::namespaces::Scope;
 use crate::probing::{Probed, Probing};
 use crate::service::Manager;
 use crate::spread::{self, Spreading};
-use crate::tuner::{PATIENCE, TuneError, Tuner};
+pub use crate::state::{DaemonError, JOURNAL, MEASURED};
+use crate::state::{GUARDED, QUEUES, lock};
+use crate::tuner::{PATIENCE, Tuner};
 
 /// Files, control group and namespaces of a daemon.
 #[derive(Debug)]
@@ -60,47 +57,10 @@ pub struct Config {
     pub page: Option<Arc<Mutex<String>>>,
 }
 
-/// Why there is no daemon.
-#[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
-    /// Everything that is wrong with the policy.
-    #[error("{0}")]
-    Policy(String),
-    /// Another one has the folder.
-    #[error("another tuner runs: it holds {}", .0.display())]
-    Second(PathBuf),
-    /// The kernel, the policy's size, the journal.
-    #[error(transparent)]
-    Tune(#[from] TuneError),
-    /// The system.
-    #[error("{0}: {1}")]
-    Io(String, io::Error),
-}
-
-impl From<KernelError> for DaemonError {
-    fn from(error: KernelError) -> Self {
-        TuneError::from(error).into()
-    }
-}
-
-impl From<JournalError> for DaemonError {
-    fn from(error: JournalError) -> Self {
-        TuneError::from(error).into()
-    }
-}
-
-/// File of the folder: what flows were given and had before.
-pub const JOURNAL: &str = "journal";
-const LOCK: &str = "lock";
 /// Behind a measurement that is not valid.
 const LATE: &str = " (not valid, the hosts were late: too large, if anything; it is tried again)";
 /// The algorithms that the running kernel has.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// What was put on interfaces ([`crate::spread`]).
-const QUEUES: &str = "queues";
-/// What was measured of paths ([`crate::probing`]), readable by everybody.
-pub const MEASURED: &str = "measured";
-
 /// Between two beats; flows wait for three seconds ([`crate::tuner::PATIENCE`]).
 const BEAT: Duration = Duration::from_millis(100);
 /// The same while a client takes a long answer.
@@ -202,35 +162,6 @@ impl Drop for Answerer {
         let _ = self.0.wait();
     }
 }
-
-/// One daemon per folder, whatever became of the one before: the lock ends with its process.
-pub(crate) fn lock(state: &Path, patience: Duration) -> Result<Flock<File>, DaemonError> {
-    let failed = |e| DaemonError::Io(state.display().to_string(), e);
-    folder::own(state).map_err(failed)?;
-    let file = state.join(LOCK);
-    let mut options = File::options();
-    options.create(true).append(true).mode(0o600);
-    let open = options
-        .custom_flags(OFlag::O_NOFOLLOW.bits())
-        .open(&file)
-        .map_err(|e| DaemonError::Io(file.display().to_string(), e))?;
-    let begin = Instant::now();
-    let mut open = open;
-    loop {
-        open = match Flock::lock(open, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(lock),
-            Err((open, _)) if begin.elapsed() < patience => open,
-            Err(_) => return Err(DaemonError::Second(file)),
-        };
-        thread::sleep(BEAT);
-    }
-}
-
-/// How long the guard of a daemon before may hold the lock.
-const GUARDED: Duration = Duration::from_secs(2);
-/// How long a daemon that was killed holds it: until the kernel has unloaded its programs, which
-/// takes a busy host seconds.
-pub(crate) const DYING: Duration = Duration::from_secs(20);
 
 struct Daemon {
     tuner: Tuner<Bpf>,

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::{AVAILABLE, DYING, DaemonError, JOURNAL, QUEUES, lock};
+use super::AVAILABLE;
 use crate::bpf::{Bpf, Load};
 use crate::journal::{Journal, Key};
 use crate::kernel::{Kernel, Seen};
 use crate::names;
 use crate::namespaces::Scope;
 use crate::spread;
+use crate::state::{DYING, DaemonError, JOURNAL, QUEUES, lock};
 use crate::tuner::give_back;
 
 /// What was given back, and what is not ours.

@@ -34,7 +34,6 @@ use crate::args::TunerVerb;
 use crate::args::{
     Args, Command as Verb, TunerAnswer, TunerJson, TunerPlan, TunerRun, TunerScope, TunerState,
 };
-use crate::commands::check::counted;
 use crate::commands::serve;
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus;
@@ -402,10 +401,13 @@ fn to_revert(state: &Path, flows: usize) -> String {
         true => String::new(),
         false => format!(" --state {}", state.display()),
     };
+    let flows = match flows {
+        1 => "1 flow".to_owned(),
+        n => format!("{n} flows"),
+    };
     format!(
-        "a daemon that was killed had changed {} that it did not give back (some may have \
-         ended): `fullpipe tune revert{folder}`",
-        counted(flows, "flow")
+        "a daemon that was killed had changed {flows} that it did not give back (some may have \
+         ended): `fullpipe tune revert{folder}`"
     )
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Member {
     pub name: String,
     /// Place among the values that compete.
     pub group: usize,
-    /// How many these are.
+    /// Number of values that compete.
     groups: usize,
     /// Index of the case.
     pub case: usize,
