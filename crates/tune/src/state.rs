@@ -14,7 +14,7 @@ use crate::journal::JournalError;
 use crate::kernel::KernelError;
 use crate::tuner::TuneError;
 
-/// Why there is no daemon.
+/// What keeps a daemon from starting, or ends it; its text names the file or the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// Everything that is wrong with the policy.

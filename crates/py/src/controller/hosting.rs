@@ -25,7 +25,7 @@ pub(super) struct Raised {
 
 /// Why a controller cannot go on.
 pub(super) enum Why {
-    /// It has raised an exception.
+    /// What it raised, with its traceback.
     Exception(PyErr),
     /// It has left what is no window or rate, in words.
     Numbers(String),

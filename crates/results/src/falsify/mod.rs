@@ -51,7 +51,7 @@ pub struct NoWorld {
 }
 
 impl NoWorld {
-    /// What to do about it.
+    /// The remedy, a sentence without a full stop.
     pub fn hint(&self) -> &'static str {
         "change its `set` or what is expected, or take it out of the file"
     }

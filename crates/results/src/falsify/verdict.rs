@@ -171,7 +171,7 @@ pub struct LeftOut {
     pub name: String,
     /// Line in the file.
     pub line: usize,
-    /// Why it is invalid there.
+    /// The error with which the expectation is refused in that world.
     pub why: String,
 }
 

@@ -582,9 +582,9 @@ mod tests {
         let usual = to_revert(Path::new(TunerState::DEFAULT), 1);
         assert!(usual.contains(" 1 flow that "), "{usual}");
         assert!(usual.ends_with("`fullpipe tune revert`"), "{usual}");
-        let other = to_revert(Path::new("/tmp/lab"), 3);
+        let other = to_revert(Path::new("/run/lab"), 3);
         assert!(other.contains(" 3 flows that "), "{other}");
-        let command = "`fullpipe tune revert --state /tmp/lab`";
+        let command = "`fullpipe tune revert --state /run/lab`";
         assert!(other.ends_with(command), "{other}");
     }
 }
