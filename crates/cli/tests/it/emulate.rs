@@ -84,6 +84,31 @@ fn the_far_host_is_a_round_trip_away() {
     }
 }
 
+/// A listener begins to offer 64 kB, 45 segments; the path holds 345, and preset `linux` asks for
+/// megabytes.
+#[test]
+fn an_accepted_connection_offers_the_window_of_its_preset() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = "name = \"w\"\nduration = \"3s\"\nseeds = 1\n[path]\nrate = \
+                    \"100Mbit/s\"\nrtt = \"40ms\"\n[[flow]]\nname = \"main\"\npreset = \
+                    \"linux\"\nstack = \"reno-linux\"\n";
+    write(dir.path(), "w.toml", scenario);
+    let file = dir.path().join("w.toml");
+    let serve = format!("{PROGRAM} serve --open");
+    let args = ["--rate", "100Mbit/s", "--rtt", "40ms", "--far", &serve];
+    let run = format!(
+        "{PROGRAM} run {} --ground kernel --peer $FULLPIPE_FAR --format json --quiet",
+        file.display()
+    );
+    let Some(ended) = emulate(&args, &run) else {
+        return;
+    };
+    let mut found = serde_json::Deserializer::from_str(&ended.stdout).into_iter::<Value>();
+    let found = found.next().expect(&ended.stderr).expect(&ended.stdout);
+    let window = &found["cases"][0]["flows"][0]["cwnd_segments"]["max"];
+    assert!(window.as_f64().unwrap() > 150.0, "{window}");
+}
+
 /// A window of 300 segments is on its way when the client is interrupted, 180 ms of the link: what
 /// arrives of it counts, and so must its time.
 #[test]

@@ -68,12 +68,14 @@ mod tests {
         most
     }
 
+    /// Less would be offered over the segments of a network, and not over this interface:
+    /// `emulate::an_accepted_connection_offers_the_window_of_its_preset` looks at that.
     #[test]
-    fn what_was_accepted_offers_what_it_was_given() {
+    fn no_more_is_offered_than_was_asked_for() {
         // A page of bytes costs little beside them: up to the whole buffer is offered.
         for bytes in [300_000, 1_500_000] {
             let most = offered(|socket| offer(socket, bytes).unwrap()) as usize;
-            assert!((bytes..=bytes * 21 / 10).contains(&most), "{bytes}: {most}");
+            assert!(most <= bytes * 21 / 10, "{bytes}: {most}");
         }
     }
 }
