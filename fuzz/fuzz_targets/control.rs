@@ -271,7 +271,7 @@ fn request(bytes: &[u8]) {
     let again = request.encode().expect("it came in");
     assert!(Request::decode(&again).is_ok());
     let limits = limits();
-    if let Ok((spec, grant)) = limits.grant(request.spec) {
+    if let Ok((spec, grant)) = limits.grant(request.spec, &request.options.content) {
         let all = spec.flows.len() + spec.arrivals.len() + spec.cross.len();
         assert!(all <= limits.max_flows as usize && spec.duration <= limits.max_duration);
         assert_eq!(grant.max_rate, limits.max_rate);

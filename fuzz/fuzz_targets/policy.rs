@@ -27,7 +27,7 @@ fuzz_target!(|text: &str| {
                 assert!(rules[..i].iter().all(|other| other.name != rule.name));
                 let flow = Flow {
                     local_port: 0,
-                    remote: SocketAddr::new(rule.to[0].address, 0),
+                    remote: SocketAddr::new(rule.selector.to[0].address, 0),
                     side: None,
                     cgroup: None,
                     process: None,
@@ -35,10 +35,11 @@ fuzz_target!(|text: &str| {
                     cookie: 0,
                 };
                 // A rule that asks for nothing but a network has the network's first address.
-                let plain = rule.ports.is_empty()
-                    && rule.side == fullpipe_policy::Side::Either
-                    && rule.cgroup.is_none()
-                    && rule.process.is_none();
+                let selector = &rule.selector;
+                let plain = selector.ports.is_empty()
+                    && selector.side == fullpipe_policy::Side::Either
+                    && selector.cgroup.is_none()
+                    && selector.process.is_none();
                 if plain && rule.share > 0 {
                     assert!(matches!(policy.compiled.verdict(&flow), Verdict::Rule(at) if at <= i));
                 }

@@ -36,15 +36,20 @@ pub struct Conditions {
     pub mss: u32,
     /// Ticks per second of the clock that kernel modules read.
     pub hz: u32,
+    /// ACKs of one cycle, of a law that is no kernel module, after which a round trip has no more
+    /// than 64: fewer are sooner done. Laws that take so many as by default grow by about a segment
+    /// per round trip, and do not care how many segments an ACK covers.
+    pub most_acks: u64,
 }
 
 impl Default for Conditions {
-    /// 100 ms, 1448 bytes, 250 Hz.
+    /// 100 ms, 1448 bytes, 250 Hz, four million ACKs.
     fn default() -> Self {
         Self {
             rtt: Span::from_millis(100),
             mss: 1448,
             hz: 250,
+            most_acks: 1 << 22,
         }
     }
 }
@@ -233,11 +238,8 @@ const STANDS_STILL: (u64, Span) = (10_000, Span::from_secs(1_000));
 /// Segments per ACK (RFC 1122 section 4.2.3.2).
 const PER_ACK: u64 = 2;
 
-/// ACKs of one cycle after which a round has no more than [`ACKS_OF_A_LONG_ROUND`]: laws that take
-/// so long grow by about a segment per round, and do not care how many segments an ACK covers.
-const MANY_ACKS: u64 = 1 << 22;
-
-/// The same for kernel modules, of which BIC counts the segments of an ACK (`delayed_ack`).
+/// [`Conditions::most_acks`] of kernel modules, of which BIC counts the segments of an ACK
+/// (`delayed_ack`).
 const MANY_ACKS_OF_A_MODULE: u64 = 1 << 26;
 
 const ACKS_OF_A_LONG_ROUND: u64 = 64;
@@ -268,7 +270,7 @@ impl Sawtooth {
             window,
             many_acks: match spec.kind() {
                 Kind::Module => MANY_ACKS_OF_A_MODULE,
-                _ => MANY_ACKS,
+                _ => conditions.most_acks,
             },
             // Kernel modules take time zero for "never".
             now: Time::from_nanos(1_000_000_000),

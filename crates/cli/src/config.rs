@@ -205,10 +205,15 @@ impl<'a> Placed<'a> {
         names(self.arg, other) || names(other, self.arg)
     }
 
-    /// The command line has what it cannot be used with.
+    /// The command line has what it cannot be used with, or is not meant for as a default.
     fn gives_way(&self) -> bool {
         let mut written = self.command.get_arguments().filter(|a| self.is_written(a));
-        self.is_on && written.any(|arg| self.cannot_be_with(arg))
+        self.is_on && written.any(|arg| self.cannot_be_with(arg) || self.is_not_for(arg))
+    }
+
+    fn is_not_for(&self, other: &Arg) -> bool {
+        let [own, other] = [self.arg, other].map(|arg| arg.get_id().as_str());
+        NOT_FOR.contains(&(self.command.get_name(), own, other))
     }
 }
 
@@ -222,6 +227,10 @@ fn place() -> Option<(PathBuf, bool)> {
     let base = base.or_else(home).filter(|path| path.is_absolute())?;
     Some((base.join("fullpipe/config.toml"), false))
 }
+
+/// Command, a flag of it, and what the flag's default gives way to although both can be written:
+/// how long tests last says nothing of how long a copy may take.
+const NOT_FOR: [(&str, &str, &str); 1] = [("send", "time", "to")];
 
 /// Names the file.
 pub const VARIABLE: &str = "FULLPIPE_CONFIG";

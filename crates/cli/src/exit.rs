@@ -249,6 +249,9 @@ fn habit_at_send(flag: &str) -> Option<&'static str> {
         "N" | "no-delay" => "there is none to switch off: no segment waits for more data (Nagle)",
         "S" | "tos" | "dscp" => "there is none: packets leave with DSCP 0",
         "T" | "title" => "there is none: `--history DIR` keeps each run under its time",
+        "rcv-timeout" | "snd-timeout" => {
+            "there is none: a host that falls silent is given up after 10 s"
+        }
         "connect-timeout" => "there is none: a host that does not answer is given up after 10 s",
         "f" => "rates are in Mbit/s; `--format json` is for programs",
         "r" | "recursive" | "a" | "archive" => {

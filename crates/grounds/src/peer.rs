@@ -41,12 +41,22 @@ pub struct Peer<'a> {
     pub trace: Option<PathBuf>,
     proofs: Mutex<Vec<Proof>>,
     notes: Mutex<Vec<String>>,
-    last: Mutex<Option<(Network, Vec<Stream>)>>,
+    last: Mutex<Option<Last>>,
+}
+
+/// What is known of the last run.
+#[derive(Debug)]
+struct Last {
+    network: Network,
+    streams: Vec<Stream>,
+    ended: EndReason,
 }
 
 /// What became of one stream of a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Stream {
+    /// Its stacks, in order ([`FlowOutcome::stack`]).
+    pub stack: String,
     /// Segments that arrived for the first time, in the measured part.
     pub delivered: u64,
     /// Retransmissions.
@@ -105,9 +115,13 @@ impl<'a> Peer<'a> {
     /// The streams of the last run, in the order of its specification.
     pub fn streams(&self) -> Vec<Stream> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.iter()
-            .flat_map(|(_, streams)| streams.clone())
-            .collect()
+        last.iter().flat_map(|last| last.streams.clone()).collect()
+    }
+
+    /// Why the server ended the last run.
+    pub fn ended(&self) -> Option<EndReason> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map(|last| last.ended)
     }
 
     fn note(&self, note: String) {
@@ -221,6 +235,7 @@ impl<'a> Peer<'a> {
         if done.far.is_some() {
             client.close();
         }
+        let ended = done.why;
         let mut outcome = done.merge(&spec)?;
         for cross in outcome.cross.iter_mut().filter(|cross| !cross.answered) {
             cross.last_arrival = by_our_clock(cross.last_arrival, self.round_trip);
@@ -240,12 +255,17 @@ impl<'a> Peer<'a> {
             .filter_map(none_arrived)
             .for_each(|note| self.note(note));
         let streams = outcome.flows.iter().map(|f| Stream {
+            stack: f.stack.clone(),
             delivered: f.totals.delivered_measured,
             retransmits: f.totals.retransmits,
             cwnd_mean: f.cwnd_mean,
             cwnd_max: f.cwnd_max,
         });
-        let last = Some((network, streams.collect()));
+        let last = Some(Last {
+            network,
+            streams: streams.collect(),
+            ended,
+        });
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok(outcome)
     }
@@ -327,7 +347,7 @@ impl Ground for Peer<'_> {
 
     fn network(&self) -> Option<Network> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map(|(network, _)| *network)
+        last.as_ref().map(|last| last.network)
     }
 
     fn notes(&self) -> Vec<String> {

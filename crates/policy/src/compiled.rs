@@ -55,16 +55,8 @@ impl Compiled {
 pub struct Rule {
     /// The path's name in the file, unique.
     pub name: String,
-    /// Networks of the peer; IPv4 as itself, the kernel side maps it into v6.
-    pub to: Vec<Prefix>,
-    /// Empty: every port.
-    pub ports: Vec<RangeInclusive<u16>>,
-    /// Which end of the connection this host is.
-    pub side: Side,
-    /// Control group (v2) below which the socket was made.
-    pub cgroup: Option<PathBuf>,
-    /// Name of the process (`comm`, 15 bytes at most).
-    pub process: Option<String>,
+    /// Which flows it is for.
+    pub selector: Selector,
     /// A flow whose program chose its algorithm itself is left alone.
     pub respect_app: bool,
     /// Of 65536 matching flows, how many get the policy; the others stay as they were.
@@ -81,6 +73,21 @@ pub struct Rule {
     pub receive_buffer: Option<u64>,
     /// The stack in fullpipe's spelling, normalised, as `status` and `explain` print it.
     pub stack: String,
+}
+
+/// What a path asks of its flows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// Networks of the peer; IPv4 as itself, the kernel side maps it into v6.
+    pub to: Vec<Prefix>,
+    /// Empty: every port.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Which end of the connection this host is.
+    pub side: Side,
+    /// Control group (v2) below which the socket was made.
+    pub cgroup: Option<PathBuf>,
+    /// Name of the process (`comm`, 15 bytes at most).
+    pub process: Option<String>,
 }
 
 /// A network.

@@ -40,11 +40,11 @@ pub use change::beside;
 pub use compiled::{
     Action, Compiled, FLAG_SENDSTALL_IGNORE, LAW_BIC, LAW_CUBIC, LAW_FAST, LAW_HSTCP_LP, LAW_HTCP,
     LAW_SCALABLE, LAW_TABLE, LAW_VEGAS, LAW_WESTWOOD, OnDaemonLoss, Params, Prefix, Row, Rule,
-    Side, TABLE_ROWS,
+    Selector, Side, TABLE_ROWS,
 };
 pub use keys::{Via, of_a_path};
 pub use laws::{Facts, Lowered, Refusal, lower};
 pub use matching::{Flow, Mismatch, Verdict};
-pub use measured::{Measured, Measurements};
-pub use policy::{HEADERS, Later, PathFacts, Policy, Source};
+pub use measured::{Measured, Measurements, ServerLimit};
+pub use policy::{HEADERS, Later, PathFacts, Policy, Source, Waiting};
 pub use reference::markdown as reference;

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use crate::compiled::{Compiled, Rule, Side};
+use crate::compiled::{Compiled, Rule, Selector, Side};
 
-/// What a rule can ask of a flow.
+/// What a selector can ask of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Port of this host.
@@ -79,8 +79,8 @@ impl Compiled {
     }
 }
 
-impl Rule {
-    /// Why the rule is not for a flow; `None` if it is.
+impl Selector {
+    /// Why it is not for a flow; `None` if it is.
     pub fn mismatch(&self, flow: &Flow) -> Option<Mismatch> {
         let remote: IpAddr = flow.remote.ip();
         if !self.to.iter().any(|prefix| prefix.holds(remote)) {
@@ -110,21 +110,8 @@ impl Rule {
         None
     }
 
-    /// Whether the flow with this cookie gets the policy: the 16 highest bits of the cookie times
-    /// 2^64 over the golden ratio (multiplicative hashing, Knuth volume 3 section 6.4), below
-    /// [`Rule::share`]. The same flow always gets the same answer, and neighbours differ.
-    pub fn takes(&self, cookie: u64) -> bool {
-        let hash = cookie.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        hash < u64::from(self.share)
-    }
-
-    /// Whether some of its flows stay as they were: an experiment.
-    pub fn is_shared(&self) -> bool {
-        self.share < 65536
-    }
-
-    /// Whether no flow can reach a later rule past this one.
-    pub(crate) fn shadows(&self, later: &Rule) -> bool {
+    /// Whether no flow can reach a later one past this one.
+    pub(crate) fn shadows(&self, later: &Self) -> bool {
         let ports = self.ports.is_empty()
             || (!later.ports.is_empty()
                 && later.ports.iter().all(|range| {
@@ -144,6 +131,26 @@ impl Rule {
             .iter()
             .all(|to| self.to.iter().any(|own| own.contains(to)));
         ports && side && cgroup && process && networks
+    }
+}
+
+impl Rule {
+    /// Why the rule is not for a flow; `None` if it is.
+    pub fn mismatch(&self, flow: &Flow) -> Option<Mismatch> {
+        self.selector.mismatch(flow)
+    }
+
+    /// Whether the flow with this cookie gets the policy: the 16 highest bits of the cookie times
+    /// 2^64 over the golden ratio (multiplicative hashing, Knuth volume 3 section 6.4), below
+    /// [`Rule::share`]. The same flow always gets the same answer, and neighbours differ.
+    pub fn takes(&self, cookie: u64) -> bool {
+        let hash = cookie.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        hash < u64::from(self.share)
+    }
+
+    /// Whether some of its flows stay as they were: an experiment.
+    pub fn is_shared(&self) -> bool {
+        self.share < 65536
     }
 }
 

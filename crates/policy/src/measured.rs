@@ -1,6 +1,7 @@
 //! What probes have measured of paths, by the host that was asked.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use fullpipe_units::{Bytes, Rate, Span};
 use serde_json::{Value, json};
@@ -16,8 +17,8 @@ pub struct Measured {
     pub buffer: Bytes,
     /// The probe has filled the buffer.
     pub lost: bool,
-    /// What the host that was asked lets through, where that and not the path ended the rate.
-    pub allowed: Option<Rate>,
+    /// The limit of the host that was asked, where that and not the path bounded the rate.
+    pub limit: Option<ServerLimit>,
     /// The hosts were on time: else rate and buffer may be too large, for what comes late comes in
     /// bursts.
     pub valid: bool,
@@ -25,19 +26,61 @@ pub struct Measured {
     pub at: u64,
 }
 
+/// A limit of a server that hides what a path has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerLimit {
+    /// `serve --max-rate`.
+    Rate(Rate),
+    /// `serve --max-bytes`: used up before the probe had its time.
+    Bytes(Bytes),
+}
+
+impl fmt::Display for ServerLimit {
+    /// With the option that sets it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "{rate} (`serve --max-rate`)"),
+            Self::Bytes(bytes) => write!(f, "{bytes} (`serve --max-bytes`)"),
+        }
+    }
+}
+
 /// Keyed by the host that was asked, as `probe` spells it.
 pub type Measurements = BTreeMap<String, Measured>;
+
+impl fmt::Display for Measured {
+    /// `98.7 Mbit/s, RTT 80.10 ms, buffer at least 450.0 kB`, and whether it is not valid.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rate, rtt) = (self.rate.as_mbps(), self.rtt.as_millis_f64());
+        let least = if self.lost { "" } else { "at least " };
+        let buffer = self.buffer.get() as f64 / 1000.0;
+        write!(
+            f,
+            "{rate:.1} Mbit/s, RTT {rtt:.2} ms, buffer {least}{buffer:.1} kB"
+        )?;
+        match self.valid {
+            true => Ok(()),
+            false => f.write_str(" (not valid, the hosts were late: too large, if anything)"),
+        }
+    }
+}
 
 impl Measured {
     /// As a probe prints it.
     pub fn to_json(&self) -> Value {
+        let (max_rate, max_bytes) = match self.limit {
+            Some(ServerLimit::Rate(rate)) => (Some(rate.as_bits_per_sec()), None),
+            Some(ServerLimit::Bytes(bytes)) => (None, Some(bytes.get())),
+            None => (None, None),
+        };
         json!({
             "rate_bps": self.rate.as_bits_per_sec(),
             "rtt_ns": self.rtt.as_nanos(),
             "buffer_bytes": self.buffer.get(),
             "lost": self.lost,
-            "rate_at_least": self.allowed.is_some(),
-            "server_max_rate_bps": self.allowed.map(Rate::as_bits_per_sec),
+            "rate_at_least": self.limit.is_some(),
+            "server_max_rate_bps": max_rate,
+            "server_max_bytes": max_bytes,
             "valid": self.valid,
             "at": self.at,
         })
@@ -46,12 +89,15 @@ impl Measured {
     /// `None` if it is no such object, or says what cannot be.
     pub fn from_json(value: &Value) -> Option<Self> {
         let number = |key: &str| value[key].as_u64();
+        let max_rate = number("server_max_rate_bps").map(Rate::from_bits_per_sec);
+        let max_bytes = number("server_max_bytes").map(Bytes);
+        let limit = max_rate.map(ServerLimit::Rate);
         let measured = Self {
             rate: Rate::from_bits_per_sec(number("rate_bps").filter(|n| *n > 0)?),
             rtt: Span::from_nanos(number("rtt_ns").filter(|n| (1..=HOUR).contains(n))?),
             buffer: Bytes(number("buffer_bytes")?),
             lost: value["lost"].as_bool()?,
-            allowed: number("server_max_rate_bps").map(Rate::from_bits_per_sec),
+            limit: limit.or(max_bytes.map(ServerLimit::Bytes)),
             // Earlier versions did not say.
             valid: value["valid"].as_bool().unwrap_or(true),
             at: number("at")?,
@@ -93,7 +139,7 @@ mod tests {
             rtt: Span::from_millis(160),
             buffer: Bytes(3_000_000),
             lost: true,
-            allowed: None,
+            limit: None,
             valid: false,
             at: 1_700_000_000,
         };
@@ -101,6 +147,54 @@ mod tests {
         assert_eq!(read(&written(&all)), all);
         assert_eq!(measured.age(1_700_000_060), 60);
         assert_eq!(measured.age(0), 0, "a clock that was put back");
+    }
+
+    #[test]
+    fn it_reads_in_usual_units_and_says_what_it_is_not() {
+        let mut measured = Measured {
+            rate: Rate::from_bits_per_sec(203_258_824),
+            rtt: Span::from_micros(80_123),
+            buffer: Bytes(1_875_870),
+            lost: true,
+            limit: None,
+            valid: true,
+            at: 1,
+        };
+        let due = "203.3 Mbit/s, RTT 80.12 ms, buffer 1875.9 kB";
+        assert_eq!(measured.to_string(), due);
+        (measured.lost, measured.valid) = (false, false);
+        let due = "203.3 Mbit/s, RTT 80.12 ms, buffer at least 1875.9 kB (not valid, the hosts \
+                   were late: too large, if anything)";
+        assert_eq!(measured.to_string(), due);
+    }
+
+    #[test]
+    fn a_server_s_limit_is_read_as_it_was_written() {
+        let measured = |limit| Measured {
+            rate: Rate::from_bits_per_sec(21_000_000),
+            rtt: Span::from_millis(40),
+            buffer: Bytes(0),
+            lost: false,
+            limit,
+            valid: true,
+            at: 1,
+        };
+        for (limit, said) in [
+            (None, None),
+            (
+                Some(ServerLimit::Rate(Rate::from_bits_per_sec(20_000_000))),
+                Some("20Mbit/s (`serve --max-rate`)"),
+            ),
+            (
+                Some(ServerLimit::Bytes(Bytes(1_000_000))),
+                Some("1MB (`serve --max-bytes`)"),
+            ),
+        ] {
+            let json = measured(limit).to_json();
+            assert_eq!(json["rate_at_least"], limit.is_some());
+            assert_eq!(Measured::from_json(&json), Some(measured(limit)));
+            assert_eq!(limit.map(|limit| limit.to_string()).as_deref(), said);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_scenario::{Diagnostic, Diagnostics};
 use fullpipe_units::{BufferSize, Rate, Span};
 
-use crate::compiled::{Action, Compiled};
+use crate::compiled::{Action, Compiled, Selector};
 use crate::keys::Via;
 use crate::measured::{Measured, Measurements};
 use crate::read;
@@ -20,7 +20,18 @@ pub struct Policy {
     /// A path for each rule, in the same order.
     pub paths: Vec<PathFacts>,
     /// Paths that have no rule before they are measured.
-    pub waiting: Vec<PathFacts>,
+    pub waiting: Vec<Waiting>,
+}
+
+/// A path that has no rule before it is measured.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// Its name in the file.
+    pub name: String,
+    /// Which flows it will be for.
+    pub selector: Selector,
+    /// What the file says of it.
+    pub facts: PathFacts,
 }
 
 /// What the file says of a path beyond its rule.
@@ -73,6 +84,12 @@ pub struct Source {
 }
 
 impl Policy {
+    /// What the file says of each path, with a rule or waiting for one.
+    pub fn facts(&self) -> impl Iterator<Item = &PathFacts> {
+        let waiting = self.waiting.iter().map(|waiting| &waiting.facts);
+        self.paths.iter().chain(waiting)
+    }
+
     /// Reads a file and, in the order of their names, the `*.toml` of the folder beside it that has
     /// its name with `.d`: `policy.d/` for `policy.toml`.
     ///

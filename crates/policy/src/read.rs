@@ -9,12 +9,14 @@ use fullpipe_units::{BufferSize, Bytes, WindowSize};
 
 use crate::aggression::Aggression;
 use crate::change;
-use crate::compiled::{Action, Compiled, FLAG_SENDSTALL_IGNORE, OnDaemonLoss, Params, Rule};
+use crate::compiled::{
+    Action, Compiled, FLAG_SENDSTALL_IGNORE, OnDaemonLoss, Params, Rule, Selector,
+};
 use crate::keys::{Defaults, InitialWindow, PathChange, PathKeys, SECTIONS, Stall, Top, Via};
 use crate::laws::{self, DEFAULT_IW, Facts, Lowered, MOST_WINDOW};
 use crate::limits::{self, RULES};
 use crate::measured::Measurements;
-use crate::policy::{PathFacts, Policy, Source};
+use crate::policy::{PathFacts, Policy, Source, Waiting};
 use crate::spelling::{Ceiling, Ports, Size};
 
 /// Reads the texts of a policy.
@@ -168,7 +170,7 @@ struct Draft<'a> {
     named: Vec<(String, Place)>,
     rules: Vec<Rule>,
     paths: Vec<PathFacts>,
-    waiting: Vec<PathFacts>,
+    waiting: Vec<Waiting>,
     networks: usize,
 }
 
@@ -228,7 +230,11 @@ impl Draft<'_> {
                 &PathKeys::probe,
                 "the path waits for its first measurement: until then no flow is of it",
             );
-            self.waiting.push(facts);
+            self.waiting.push(Waiting {
+                selector: selector(&path),
+                name,
+                facts,
+            });
             return;
         }
         let sizes = Sizes::of(&path, &facts, findings);
@@ -266,16 +272,7 @@ impl Draft<'_> {
         warn_of_the_void(&path, findings);
         self.rules.push(Rule {
             name,
-            to: path.to.clone().unwrap_or_default(),
-            ports: path
-                .ports
-                .iter()
-                .flatten()
-                .map(|ports| ports.0.clone())
-                .collect(),
-            side: path.side,
-            cgroup: path.cgroup.as_ref().map(Into::into),
-            process: path.process.clone(),
+            selector: selector(&path),
             respect_app: path.respect_app.unwrap_or(self.defaults.respect_app),
             share: (path.share * 65536.0).round() as u32,
             divide: path.divide,
@@ -389,7 +386,10 @@ impl Draft<'_> {
     /// Warns of paths that no flow can reach.
     fn shadows(&self, findings: &mut Findings) {
         for (i, later) in self.rules.iter().enumerate() {
-            let Some(first) = self.rules[..i].iter().find(|rule| rule.shadows(later)) else {
+            let Some(first) = self.rules[..i]
+                .iter()
+                .find(|rule| rule.selector.shadows(&later.selector))
+            else {
                 continue;
             };
             let at = self.named.iter().find(|(name, _)| *name == later.name);
@@ -405,6 +405,17 @@ impl Draft<'_> {
             );
             findings.warnings.extend(findings.faults.pop());
         }
+    }
+}
+
+fn selector(path: &At<'_, PathKeys>) -> Selector {
+    let ports = path.ports.iter().flatten();
+    Selector {
+        to: path.to.clone().unwrap_or_default(),
+        ports: ports.map(|ports| ports.0.clone()).collect(),
+        side: path.side,
+        cgroup: path.cgroup.as_ref().map(Into::into),
+        process: path.process.clone(),
     }
 }
 

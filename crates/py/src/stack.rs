@@ -40,7 +40,12 @@ pub fn law(
         invalid(format!("{stack}: {e}{hint}"))
     })?;
     let rtt: Span = rtt.parse().map_err(|e| invalid(format!("rtt: {e}")))?;
-    let conditions = Conditions { rtt, mss, hz };
+    let conditions = Conditions {
+        rtt,
+        mss,
+        hz,
+        ..Conditions::default()
+    };
     let flag = Flag::new();
     let cycles = py.detach(|| {
         hosted(flag.get(), &|_| None, || {

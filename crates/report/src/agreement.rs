@@ -131,12 +131,12 @@ fn pair(pair: &PairAgreement) -> String {
     out += &left_out(&pair.left_out);
     out += &tables(c, &|row| row.judged);
     if !pair.causes.is_empty() {
-        out += "<table><tr><th>cause, switched</th><th>on</th><th>beyond before</th>\
-                <th>beyond then</th><th>furthest before</th><th>furthest then</th>\
-                <th>verdict</th></tr>\n";
+        out += "<div class=wide><table><tr><th>cause, switched</th><th>on</th>\
+                <th>beyond before</th><th>beyond then</th><th>furthest before</th>\
+                <th>furthest then</th><th>verdict</th></tr>\n";
         pair.causes.iter().for_each(|tried| out += &cause(tried));
-        out += "</table>\n<p><small>Beyond: numbers and distances over their thresholds. Furthest: \
-                the largest, as a multiple of its threshold.</small></p>\n";
+        out += "</table></div>\n<p><small>Beyond: numbers and distances over their thresholds. \
+                Furthest: the largest, as a multiple of its threshold.</small></p>\n";
     }
     if !pair.conclusion.says.is_empty() {
         out += "<h3>What follows</h3>\n<ul class=follows>\n";
@@ -180,8 +180,8 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
             );
         }
     }
-    out += "<table><tr><th>case</th><th>of</th><th>what</th><th>first</th><th>second</th>\
-            <th>apart</th><th>accepted</th><th>verdict</th></tr>\n";
+    out += "<div class=wide><table><tr><th>case</th><th>of</th><th>what</th><th>first</th>\
+            <th>second</th><th>apart</th><th>accepted</th><th>verdict</th></tr>\n";
     for row in c.rows.iter().filter(|r| shown(r)) {
         let apart = match (row.relative, row.difference) {
             (Some(part), _) => format!("{:+.2} %", 100.0 * part),
@@ -224,7 +224,7 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
             word(d.verdict),
         );
     }
-    out += "</table>\n";
+    out += "</table></div>\n";
     out
 }
 

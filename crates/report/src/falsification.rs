@@ -116,17 +116,17 @@ fn scenario(found: &Falsification) -> String {
         counted(found.worlds.len(), "wrong world"),
         if weak == 1 { "fails" } else { "fail" },
     );
-    out += "<table><tr><th>expectation</th><th>accepted</th><th>as it is</th>\
+    out += "<div class=wide><table><tr><th>expectation</th><th>accepted</th><th>as it is</th>\
             <th>in worlds it misses</th><th>fails in</th></tr>\n";
     for e in &found.expectations {
         out += &expectation(e);
     }
-    out +=
-        "</table>\n<table><tr><th>wrong world</th><th>what differs</th><th>noticed by</th></tr>\n";
+    out += "</table></div>\n<div class=wide><table><tr><th>wrong world</th><th>what differs</th>\
+            <th>noticed by</th></tr>\n";
     for world in &found.worlds {
         out += &self::world(world);
     }
-    out += "</table>\n";
+    out += "</table></div>\n";
     let same = &found.same_for_all_seeds;
     if !same.is_empty() {
         let cases: Vec<String> = same.iter().map(|case| text(&case.to_string())).collect();
@@ -195,7 +195,7 @@ fn world(world: &WorldResult) -> String {
         (WorldEffect::Missed, None) => "nothing".to_owned(),
         (WorldEffect::Dead, Some(_)) => "<b class=bad>dead: no number changes</b>".to_owned(),
         (WorldEffect::Dead, None) => "dead: no number changes".to_owned(),
-        (WorldEffect::Untried, _) => "not looked at".to_owned(),
+        (WorldEffect::Untried, _) => "not judged".to_owned(),
     };
     let of_file = match world.line {
         Some(line) => format!(" <small>[[negative]], line {line}</small>"),
@@ -250,7 +250,9 @@ pub(crate) const STYLE: &str = "<style>body{font:15px/1.45 system-ui,sans-serif;
                      0;width:100%}td,th{border-top:1px solid #ccc;padding:.35em .6em;text-align:left;\
                      vertical-align:top}small{color:#555;display:block}code{font-size:12px}\
                      pre{white-space:pre-wrap}.bad\
-                     {color:#b00020}</style>\n";
+                     {color:#b00020}.wide{overflow-x:auto}.wide td:nth-child(-n+3)\
+                     {overflow-wrap:anywhere;min-width:6em}figure{margin:1em 0}\
+                     svg{max-width:100%;height:auto}</style>\n";
 const INTRODUCTION: &str = "<p>A wrong world is the scenario with something taken away or replaced: \
                             the stack, the losses, a traffic, a queue's limit. An expectation that \
                             holds in all of them is <b>toothless</b>: it would hold whatever the \

@@ -84,6 +84,7 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Text if name == "metric" => json!({ "type": "string", "anyOf": [
             { "enum": metrics::names().collect::<Vec<_>>() },
             { "pattern": "^var\\..+\\.(last|max)$" },
+            { "pattern": EXPRESSION },
         ] }),
         Kind::Text | Kind::Stack => json!({ "type": "string" }),
         Kind::Name => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" }),
@@ -137,6 +138,9 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Free | Kind::Settings => json!({ "type": "object" }),
     }
 }
+
+/// An expression over metrics, as far as a pattern tells one from a misspelt name.
+const EXPRESSION: &str = "[A-Za-z_].*[-+*/()]|[-+*/()].*[A-Za-z_]";
 
 /// Keys of a table that nothing outside it can supply.
 fn required_of(name: &str) -> &'static [&'static str] {

@@ -159,7 +159,7 @@ impl Image {
 fn prefixes(rules: &[Rule]) -> BTreeMap<([u8; 16], u8), u64> {
     let mut own: BTreeMap<(u128, u32), u64> = BTreeMap::new();
     for (k, rule) in rules.iter().enumerate() {
-        for network in &rule.to {
+        for network in &rule.selector.to {
             *own.entry(network.mapped()).or_default() |= 1 << k;
         }
     }
@@ -174,21 +174,22 @@ fn prefixes(rules: &[Rule]) -> BTreeMap<([u8; 16], u8), u64> {
 }
 
 fn match_of(rule: &Rule, number: u32, prefix: &str) -> Result<Match, Unfit> {
-    let ranges = ranges(&rule.ports);
+    let selector = &rule.selector;
+    let ranges = ranges(&selector.ports);
     if ranges.len() > RANGES {
         return Err(Unfit::Ranges(rule.name.clone(), ranges.len()));
     }
     let flags = [
         // What is by process or control group the daemon decides, when it looks at running flows.
         (
-            rule.cgroup.is_none() && rule.process.is_none(),
+            selector.cgroup.is_none() && selector.process.is_none(),
             match_flag::USED,
         ),
         (rule.respect_app, match_flag::RESPECT_APP),
     ];
     Ok(Match {
         flags: flags.iter().filter(|(is, _)| *is).map(|(_, f)| f).sum(),
-        side: match rule.side {
+        side: match selector.side {
             Side::Either => 0,
             Side::Active => 1,
             Side::Passive => 2,
@@ -276,7 +277,7 @@ mod tests {
     fn what_does_not_fit_is_refused_with_its_number() {
         let mut numbers = Numbers::default();
         let mut many = rule("many", "10.0.0.0", 8);
-        many.ports = (0..9).map(|k| k..=k).collect();
+        many.selector.ports = (0..9).map(|k| k..=k).collect();
         numbers.assign(["many"].into_iter());
         let compiled = Compiled {
             rules: vec![many],

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use fullpipe_kernel::acks::{Ack, Record};
 use fullpipe_kernel::laws::{Lack, Laws, Loaded, Wanted};
-use fullpipe_policy::{Action, Compiled, Facts, OnDaemonLoss, Prefix, Rule, Side, Via, lower};
+use fullpipe_policy::{
+    Action, Compiled, Facts, OnDaemonLoss, Prefix, Rule, Selector, Side, Via, lower,
+};
 use fullpipe_run::GroundError;
 use fullpipe_units::Span;
 
@@ -170,14 +172,16 @@ fn rule(k: usize, wanted: &Wanted) -> Result<Rule, GroundError> {
     let action = action.map_err(|lack| GroundError::Fault(lack.message))?;
     Ok(Rule {
         name: format!("flow{k}"),
-        to: vec![Prefix {
-            address: wanted.to,
-            bits: if wanted.to.is_ipv4() { 32 } else { 128 },
-        }],
-        ports: Vec::new(),
-        side: Side::Active,
-        cgroup: None,
-        process: None,
+        selector: Selector {
+            to: vec![Prefix {
+                address: wanted.to,
+                bits: if wanted.to.is_ipv4() { 32 } else { 128 },
+            }],
+            ports: Vec::new(),
+            side: Side::Active,
+            cgroup: None,
+            process: None,
+        },
         // The ground has set the standard.
         respect_app: false,
         share: 1 << 16,

@@ -144,10 +144,9 @@ impl Probing {
         let value = serde_json::from_str(&said).unwrap_or_default();
         match Measured::from_json(&value).filter(|_| well) {
             Some(Measured {
-                allowed: Some(most),
-                ..
+                limit: Some(limit), ..
             }) => {
-                let why = format!("its server allows no more than {most} (`serve --max-rate`)");
+                let why = format!("its server allows no more than {limit}");
                 Ok(self.fail(running.host, why))
             }
             Some(measured) if !measured.valid && self.knows_valid(&running.host) => {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     fn until_something(probing: &mut Probing, policy: &Policy) -> Probed {
-        let paths: Vec<&PathFacts> = policy.paths.iter().chain(&policy.waiting).collect();
+        let paths: Vec<&PathFacts> = policy.facts().collect();
         let begin = Instant::now();
         loop {
             if let Some(probed) = probing.look(&paths).unwrap() {
@@ -277,19 +276,29 @@ mod tests {
     fn a_rate_that_the_server_limits_is_not_the_path_s() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("measured");
-        let answer = format!(
-            "echo '{{\"rate_bps\": 151000000, \"rtt_ns\": 80000000, \"buffer_bytes\": 450000, \
-             \"lost\": false, \"server_max_rate_bps\": 150000000, \"at\": {}}}'",
-            now()
-        );
-        let mut probing = Probing::open(file.clone(), Some(&says(&answer))).unwrap();
-        let waiting = policy(probing.known());
-        let Probed::Failed(_, why) = until_something(&mut probing, &waiting) else {
-            panic!("it is stored");
-        };
-        let due = "its server allows no more than 150Mbit/s (`serve --max-rate`)";
-        assert_eq!((why.as_str(), probing.known().len()), (due, 0));
-        assert!(!file.exists());
+        for (limit, due) in [
+            (
+                "\"server_max_rate_bps\": 150000000",
+                "its server allows no more than 150Mbit/s (`serve --max-rate`)",
+            ),
+            (
+                "\"server_max_bytes\": 2000000",
+                "its server allows no more than 2MB (`serve --max-bytes`)",
+            ),
+        ] {
+            let answer = format!(
+                "echo '{{\"rate_bps\": 151000000, \"rtt_ns\": 80000000, \"buffer_bytes\": 450000, \
+                 \"lost\": false, {limit}, \"at\": {}}}'",
+                now()
+            );
+            let mut probing = Probing::open(file.clone(), Some(&says(&answer))).unwrap();
+            let waiting = policy(probing.known());
+            let Probed::Failed(_, why) = until_something(&mut probing, &waiting) else {
+                panic!("it is stored: {limit}");
+            };
+            assert_eq!((why.as_str(), probing.known().len()), (due, 0));
+            assert!(!file.exists());
+        }
     }
 
     #[test]
@@ -309,7 +318,7 @@ mod tests {
                 panic!("{program}");
             };
             assert_eq!((host.as_str(), why.as_str()), ("192.0.2.7", said));
-            let paths: Vec<&PathFacts> = waiting.waiting.iter().collect();
+            let paths: Vec<&PathFacts> = waiting.facts().collect();
             assert!(probing.look(&paths).unwrap().is_none() && probing.running.is_none());
         }
     }

@@ -147,6 +147,7 @@ impl Spreading {
         for wish in wishes {
             let ways_there: BTreeSet<String> = wish
                 .rule
+                .selector
                 .to
                 .iter()
                 .filter_map(|network| links.towards(network.address).ok())

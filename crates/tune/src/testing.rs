@@ -2,18 +2,22 @@
 
 use std::net::IpAddr;
 
-use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule, Side, Via};
+use fullpipe_policy::{
+    Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule, Selector, Side, Via,
+};
 
 /// AIMD(1, 1/2) to a network.
 pub fn rule(name: &str, address: &str, bits: u8) -> Rule {
     let address: IpAddr = address.parse().expect("an address");
     Rule {
         name: name.into(),
-        to: vec![Prefix { address, bits }],
-        ports: Vec::new(),
-        side: Side::Either,
-        cgroup: None,
-        process: None,
+        selector: Selector {
+            to: vec![Prefix { address, bits }],
+            ports: Vec::new(),
+            side: Side::Either,
+            cgroup: None,
+            process: None,
+        },
         respect_app: true,
         share: 1 << 16,
         divide: false,

@@ -79,8 +79,8 @@ export function ranking(model: Model): Ranking | undefined {
   });
   // Of several flows that share a path the metric is one flow's, which its heading names.
   const whose = fixed ?? own ?? flows[0];
-  const headOf = (m: string): string => {
-    const head = metricHead(m, model.metric(m)?.unit ?? "");
+  const headOf = (m: string, of = model.metric(m)): string => {
+    const head = metricHead(m, of?.unit ?? "");
     const ofFlow = pair === undefined && flows.length > 1 && model.scopeOf(m, whose) === "flow";
     return ofFlow && whose !== undefined ? `${whose}: ${head}` : head;
   };
@@ -91,7 +91,7 @@ export function ranking(model: Model): Ranking | undefined {
     metric,
     unit: unit(entry?.unit ?? ""),
     count: entry?.count ?? false,
-    head: metricHead(metric, entry?.unit ?? ""),
+    head: headOf(metric, entry),
     better,
     seeds: model.seeds(),
     others: others.map((m) => ({ metric: m, head: headOf(m), count: model.metric(m)?.count ?? false })),

@@ -38,7 +38,7 @@ export function effect(world: World): string {
     case "dead":
       return "dead: no number changes";
     default:
-      return "not looked at";
+      return "not judged";
   }
 }
 

@@ -183,8 +183,8 @@ A table of the file is a command, a key in it a flag: `[send] stack = \"bbr\"` i
 every `fullpipe send` that does not say otherwise, `[tune.check] json = true` is a flag of `fullpipe \
 tune check`, and `color = \"never\"` above all tables is for every command. A variable is FULLPIPE_, the \
 command and the flag: FULLPIPE_SEND_STACK=bbr. A flag goes before the environment, the environment \
-before the file: also before what it cannot be used with. The file is \
-$XDG_CONFIG_HOME/fullpipe/config.toml, or \
+before the file: also before what it cannot be used with. `[send] time` is how long tests last, and \
+not the most that a copy may take. The file is $XDG_CONFIG_HOME/fullpipe/config.toml, or \
 ~/.config/fullpipe/config.toml, or what FULLPIPE_CONFIG names; empty, it switches the file off. A \
 key that no command knows is an error, of every command.";
 

@@ -22,7 +22,7 @@ pub struct Compare {
 
     /// Largest accepted relative difference, as `0.05` or `5%`, of all metrics or of one
     /// (`goodput_mbps=1%`, `cwnd_area=3%`, `loss_time_rtt=0.5`); may be repeated [default: 5%;
-    /// `loss_time_rtt` 1, `loss_events` and `timeouts` 0]
+    /// unless they are named, `loss_events` and `timeouts` 0 and `loss_time_rtt` 1]
     #[arg(long, value_name = "[METRIC=]FRACTION", value_parser = threshold)]
     pub threshold: Vec<(Option<String>, f64)>,
 

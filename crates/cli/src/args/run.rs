@@ -182,7 +182,9 @@ window over time, SVG and PNG, one per case and an overview), and captures/ if `
 ask for them, which is meant for short runs. Several scenarios, and those of a study, get a \
 subdirectory each. In the table a number has four digits, and a mean over seeds ends where its 95 % \
 interval begins: `85.2 ± 1.3`; `-` is no value, as the recovery of a flow that lost nothing. An \
-interrupted run (Ctrl-C) prints and keeps what is finished, and `--resume` continues it. \
+interrupted run (Ctrl-C) prints and keeps what is finished, and `--resume` continues it; \
+`interrupted` in JSON and an error in the file of `--junit` say so. Until a run is to be kept, \
+`--out` keeps the earlier result that it holds. \
 Runs that were not valid are made again by `--resume` and `--replace`. \
 The exit code is 1 when an expectation of the scenario failed, and 5 when a run does not count \
 because the path or the hosts that fullpipe made were not what the scenario says.";

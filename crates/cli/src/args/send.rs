@@ -250,7 +250,7 @@ pub struct Ping {
     #[arg(long, short, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
-    /// Payload of a probe, bytes
+    /// Payload of a probe, bytes; at most 8972, what packets of 9000 bytes hold
     #[arg(long, short, value_name = "BYTES", default_value = "64B")]
     pub size: String,
 

@@ -50,7 +50,8 @@ pub struct Serve {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = time)]
     pub max_duration: Span,
 
-    /// Maximum bytes of a test, both directions together [default: no limit]
+    /// Maximum bytes of a test, headers included, both directions together; of a copy, bytes of
+    /// each file, whatever the headers [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = quantity::<Bytes>)]
     pub max_bytes: Option<Bytes>,
 

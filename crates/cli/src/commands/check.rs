@@ -1,7 +1,7 @@
 //! `fullpipe check`: every mistake of a scenario, before anything runs.
 
 use fullpipe_results::run::refusals;
-use fullpipe_scenario::{Loaded, Overrides, Scenario};
+use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario};
 
 use crate::args::Check;
 use crate::exit::{Exit, Failure};
@@ -20,24 +20,29 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
     };
     let mut exit = Exit::Ok;
     let mut noted: Vec<String> = Vec::new();
-    let mut names = Vec::new();
+    let mut read: Vec<(String, Result<Scenario, Diagnostics>)> = Vec::new();
     for name in &args.scenarios {
-        names.push(name.clone());
-        if let Ok(Loaded::Study(study)) = fullpipe_scenario::load(name, &overrides) {
-            names.pop();
-            let members = counted(study.scenarios.len(), "scenario");
-            output::data(&format!("{name}: a study of {members}\n"))?;
-            names.extend(study.scenarios);
+        match fullpipe_scenario::load(name, &overrides) {
+            Ok(Loaded::Scenario(scenario)) => read.push((name.clone(), Ok(*scenario))),
+            Ok(Loaded::Study(study)) => {
+                let members = counted(study.scenarios.len(), "scenario");
+                output::data(&format!("{name}: a study of {members}\n"))?;
+                for member in study.scenarios {
+                    let scenario = Scenario::load(&member, &overrides);
+                    read.push((member, scenario));
+                }
+            }
+            Err(diagnostics) => read.push((name.clone(), Err(diagnostics))),
         }
     }
-    for name in &names {
-        match Scenario::load(name, &overrides) {
+    for (name, scenario) in &read {
+        match scenario {
             Ok(scenario) => {
                 for warning in &scenario.warnings {
                     output::warning(&warning.to_string());
                 }
                 let refused = match &ground {
-                    Some(ground) => refusals(&scenario, &**ground),
+                    Some(ground) => refusals(scenario, &**ground),
                     None => Vec::new(),
                 };
                 let notes = ground.iter().flat_map(|ground| ground.notes());
@@ -48,7 +53,7 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
                     }
                 }
                 if refused.is_empty() {
-                    output::data(&summary(name, &scenario, args.cases))?;
+                    output::data(&summary(name, scenario, args.cases))?;
                 }
                 for error in &refused {
                     exit = Exit::Usage;

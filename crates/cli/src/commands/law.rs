@@ -31,6 +31,7 @@ pub fn law(args: &Law) -> Result<Exit, Failure> {
         rtt: args.rtt,
         mss: args.mss,
         hz: args.hz,
+        ..Conditions::default()
     };
     let path = args.rate.map(|rate| path_window(args, rate)).transpose()?;
     let mut windows: Vec<f64> = args.window.iter().copied().chain(path).collect();

@@ -25,6 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::live::{dashboard, prometheus};
 use crate::progress::{Progress, clock};
 use crate::table::number;
+use crate::view::NoResult;
 use crate::{commands, foreign, ground, output, view};
 
 /// Runs the command.
@@ -75,6 +76,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
             }
         };
         match args.format {
+            Format::Table if ran.result.cases.is_empty() => {}
             Format::Table => output::data(&headed_table(scenario, &ran.result, ground.peer()))?,
             Format::Ndjson if rows.is_none() => output::data(&view::ndjson(&ran.result))?,
             Format::Ndjson | Format::Json | Format::Csv => {}
@@ -105,7 +107,8 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         (Format::Csv, _) => {}
         (Format::Table | Format::Ndjson, _) => {}
     }
-    summaries(args, &results)?;
+    let without = without(&scenarios, &results, stopped.as_ref());
+    summaries(args, &results, &without)?;
     // A table has said it already.
     if args.format != Format::Table {
         for sentence in results.iter().flat_map(view::not_passed) {
@@ -154,14 +157,41 @@ fn unwritable(path: &Path, e: &io::Error) -> Failure {
     Failure::io(format_args!("cannot write {}", path.display()), e)
 }
 
+/// The scenarios that have no result, since one of them was stopped: the first of them, if it has
+/// no finished run either, or the one before.
+fn without<'a>(
+    scenarios: &'a [Scenario],
+    results: &[RunResult],
+    stopped: Option<&Failure>,
+) -> Vec<NoResult<'a>> {
+    let Some(failure) = stopped else {
+        return Vec::new();
+    };
+    let at = match results.last() {
+        Some(last) if last.interrupted.is_some() => results.len() - 1,
+        _ => results.len(),
+    };
+    let why = |index: usize| match index == at {
+        true => failure.message.clone(),
+        false => format!("not reached: {}: {}", scenarios[at].name, failure.message),
+    };
+    let missing = scenarios.iter().enumerate().skip(results.len());
+    let none = |(index, scenario): (usize, &'a Scenario)| NoResult {
+        scenario: &scenario.name,
+        why: why(index),
+    };
+    missing.map(none).collect()
+}
+
 /// The files that continuous integration asked for.
-fn summaries(args: &Run, results: &[RunResult]) -> Result<(), Failure> {
+fn summaries(args: &Run, results: &[RunResult], without: &[NoResult<'_>]) -> Result<(), Failure> {
     if let Some(path) = &args.junit {
-        fs::write(path, view::junit(results)).map_err(|e| unwritable(path, &e))?;
+        fs::write(path, view::junit(results, without)).map_err(|e| unwritable(path, &e))?;
     }
     if let Some(path) = &args.markdown {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        let written = file.and_then(|mut f| f.write_all(view::markdown(results).as_bytes()));
+        let text = view::markdown(results, without);
+        let written = file.and_then(|mut f| f.write_all(text.as_bytes()));
         written.map_err(|e| unwritable(path, &e))?;
     }
     Ok(())
@@ -270,12 +300,11 @@ impl<T: Into<Failure>> From<T> for Stopped {
     }
 }
 
-/// The finished runs of a scenario that was stopped.
+/// The finished runs of a scenario that was stopped, be there none.
 fn stopped(error: RunError) -> Stopped {
     let mut finished = None;
     if let RunError::Interrupted { result, done, .. } = &error
         && let Some(result) = result.clone()
-        && !result.cases.is_empty()
     {
         finished = Some(Box::new(Ran {
             result: *result,

@@ -66,8 +66,7 @@ fn worlds_table(found: &Falsification) -> String {
     for head in ["wrong world", "noticed by", "what differs"] {
         table.column(Align::Left, &[head]);
     }
-    let tried = |world: &&WorldResult| world.effect != WorldEffect::Untried;
-    for world in found.worlds.iter().filter(tried) {
+    for world in &found.worlds {
         let noticed = match (world.effect, world.line) {
             (WorldEffect::Dead, _) if world.inert.is_some() => "inert, as the file says".to_owned(),
             (effect, Some(line)) if world.inert.is_some() && effect != WorldEffect::Untried => {
@@ -75,7 +74,11 @@ fn worlds_table(found: &Falsification) -> String {
             }
             (WorldEffect::Caught, _) => counted(world.caught_by.len(), "expectation"),
             (WorldEffect::Missed, Some(line)) => format!("NONE ([[negative]], line {line})"),
-            (WorldEffect::Missed | WorldEffect::Untried, _) => "none".to_owned(),
+            (WorldEffect::Missed, None) => "none".to_owned(),
+            (WorldEffect::Untried, None) => "not judged".to_owned(),
+            (WorldEffect::Untried, Some(line)) => {
+                format!("not judged ([[negative]], line {line})")
+            }
             (WorldEffect::Dead, Some(line)) => {
                 format!("NONE: changes no number ([[negative]], line {line})")
             }
@@ -92,10 +95,12 @@ fn worlds_table(found: &Falsification) -> String {
         table.row(vec![world.about.clone(), noticed, differs]);
     }
     let mut out = table.text();
-    let untried = found.worlds.iter().filter(|world| !tried(world)).count();
-    if untried > 0 {
+    let untried = found.worlds.iter();
+    let untried = untried.filter(|world| world.effect == WorldEffect::Untried);
+    let untried = untried.count();
+    if untried > 0 && found.first_failure {
         out += &format!(
-            "\n{} not looked at: with --quick an expectation is followed to its first failure \
+            "\n{} not judged: with --quick an expectation is followed to its first failure \
              (--every-world)\n",
             match untried {
                 1 => "1 world was".to_owned(),
@@ -131,6 +136,8 @@ pub fn advice(found: &Falsification) -> String {
             world.line.unwrap_or_default(),
             match world.effect {
                 WorldEffect::Dead => "no number changes in it, so its keys do nothing here",
+                WorldEffect::Untried =>
+                    "no number changes in the cases that were run, so expect something of the others",
                 _ => "numbers change in it, so tighten a bound or expect one of them",
             }
         );

@@ -4,29 +4,40 @@
 //! The elements are those of the schema of Jenkins' JUnit plug-in, which GitLab, GitHub's actions
 //! and others read too.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fullpipe_results::result::RunResult;
 
-use super::expectations::judged;
+use super::NoResult;
+use super::expectations::{Judged, judged};
 
-/// One document. A scenario without expectations has one test that passes; a case whose test bed
-/// was not what the scenario says is an error.
-pub fn junit(results: &[RunResult]) -> String {
+/// One document. A scenario without expectations has one test that passes. An error is a case whose
+/// test bed was not what the scenario says, runs that were interrupted, and no result at all.
+pub fn junit(results: &[RunResult], without: &[NoResult<'_>]) -> String {
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
-    results.iter().for_each(|result| suite(&mut out, result));
+    for result in results {
+        let walls = result.cases.iter().filter_map(|c| c.wall_s);
+        let seconds = walls.fold(0.0, |a, b| a + b);
+        suite(&mut out, &result.scenario, &tests(result), seconds);
+    }
+    for NoResult { scenario, why } in without {
+        let test = (RUNS.to_owned(), Some(("error", why.clone())));
+        suite(&mut out, scenario, &[test], 0.0);
+    }
     out + "</testsuites>\n"
 }
 
-fn suite(out: &mut String, result: &RunResult) {
-    let name = escaped(&result.scenario);
+/// The test that stands for the runs themselves.
+const RUNS: &str = "runs";
+
+/// Its title, and the element and the text that say what came of it; `None`: it passed.
+type Test = (String, Option<(&'static str, String)>);
+
+fn tests(result: &RunResult) -> Vec<Test> {
     let mut tests = Vec::new();
-    for row in judged(result) {
-        let bracket = match row.case.as_str() {
-            "" => String::new(),
-            case => format!(" [{case}]"),
-        };
-        let title = escaped(&format!("{}{bracket}", row.result.name));
+    let rows = judged(result);
+    for (row, title) in rows.iter().zip(titles(&rows)) {
         let outcome = match (row.result.pass, row.result.unclear) {
             (false, _) => Some("failure"),
             // Neither passed nor failed.
@@ -36,19 +47,50 @@ fn suite(out: &mut String, result: &RunResult) {
         let said = outcome.map(|kind| (kind, row.sentence(&result.scenario)));
         tests.push((title, said));
     }
-    if tests.is_empty() {
-        tests.push(("runs".to_owned(), None));
+    if let Some(interrupted) = &result.interrupted {
+        let why = format!("interrupted {interrupted}: no expectation was judged");
+        tests.push((RUNS.to_owned(), Some(("error", why))));
+    } else if tests.is_empty() {
+        tests.push((RUNS.to_owned(), None));
     }
     if let Some(untrue) = result.untrue() {
         tests.push(("test bed".to_owned(), Some(("error", untrue))));
     }
+    tests
+}
+
+/// Titles that tell the tests of a suite apart, as what reads them keeps one test of a title: the
+/// name and the case, with what is accepted where these are not enough, and at last a number.
+fn titles(rows: &[Judged<'_>]) -> Vec<String> {
+    let mut alike: BTreeMap<_, usize> = BTreeMap::new();
+    for row in rows {
+        *alike.entry((&row.result.name, &row.case)).or_default() += 1;
+    }
+    let mut given: BTreeMap<String, usize> = BTreeMap::new();
+    let title = |row: &Judged<'_>| {
+        let mut title = row.result.name.clone();
+        if alike[&(&row.result.name, &row.case)] > 1 {
+            title += &format!(" {}", row.accepted);
+        }
+        if !row.case.is_empty() {
+            title += &format!(" [{}]", row.case);
+        }
+        let nth = given.entry(title.clone()).or_default();
+        *nth += 1;
+        match *nth {
+            1 => title,
+            nth => format!("{title} ({nth})"),
+        }
+    };
+    rows.iter().map(title).collect()
+}
+
+fn suite(out: &mut String, scenario: &str, tests: &[Test], seconds: f64) {
+    let name = escaped(scenario);
     let count = |kind| {
         let outcomes = tests.iter().filter_map(|(_, outcome)| outcome.as_ref());
         outcomes.filter(|(k, _)| *k == kind).count()
     };
-    let seconds = (result.cases.iter())
-        .filter_map(|c| c.wall_s)
-        .fold(0.0, |a, b| a + b);
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
@@ -59,7 +101,8 @@ fn suite(out: &mut String, result: &RunResult) {
         count("error"),
         count("skipped"),
     );
-    for (title, outcome) in &tests {
+    for (title, outcome) in tests {
+        let title = escaped(title);
         let head = format!("    <testcase classname=\"{name}\" name=\"{title}\"");
         let _ = match outcome {
             None => writeln!(out, "{head}/>"),
@@ -92,12 +135,49 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_results::result::Interrupted;
+
     use super::super::testing::two_cases;
     use super::*;
 
     #[test]
     fn a_suite_per_scenario_and_a_test_per_expectation() {
-        insta::assert_snapshot!(junit(&[two_cases(2)]));
+        insta::assert_snapshot!(junit(&[two_cases(2)], &[]));
+    }
+
+    #[test]
+    fn equal_expectations_are_numbered() {
+        let mut result = two_cases(1);
+        result.expectations[1] = result.expectations[0].clone();
+        let rows = judged(&result);
+        assert_eq!(
+            titles(&rows),
+            [
+                "n 80 to 90 [reno]",
+                "n 80 to 90 [reno] (2)",
+                "n at most 1 [reno]"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_not_judged_is_an_error() {
+        let mut result = two_cases(1);
+        result.expectations.clear();
+        result.interrupted = Some(Interrupted { done: 2, total: 8 });
+        let later = NoResult {
+            scenario: "later",
+            why: "not reached".to_owned(),
+        };
+        let xml = junit(&[result], &[later]);
+        let errors = xml.matches("tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\"");
+        assert_eq!(errors.count(), 2, "{xml}");
+        for why in [
+            "<error message=\"interrupted after 2 of 8 runs: no expectation was judged\"/>",
+            "<error message=\"not reached\"/>",
+        ] {
+            assert!(xml.contains(why), "{xml}");
+        }
     }
 
     #[test]

@@ -2,19 +2,31 @@
 
 use fullpipe_results::result::RunResult;
 
-use super::{expectations, flows, links, not_valid, queues_compete, spread, traffic};
+use super::{
+    NoResult, expectations, flows, interrupted, links, not_valid, queues_compete, spread, traffic,
+};
 
-/// Of each result: first whether it counts, then what failed and its tables.
-pub fn markdown(results: &[RunResult]) -> String {
-    let parts: Vec<String> = results.iter().map(one).collect();
+/// Of each result: first whether it is whole and counts, then what failed and its tables. Then the
+/// scenarios that have none.
+pub fn markdown(results: &[RunResult], without: &[NoResult<'_>]) -> String {
+    let mut parts: Vec<String> = results.iter().map(one).collect();
+    let none =
+        |none: &NoResult<'_>| format!("### {}\n\n**NO RESULT: {}**\n", none.scenario, none.why);
+    parts.extend(without.iter().map(none));
     parts.join("\n")
 }
 
 fn one(result: &RunResult) -> String {
     let ground = result.kernel.as_ref().unwrap_or(&result.ground);
     let mut out = format!("### {} ({ground})\n", result.scenario);
-    if let Some(not_valid) = not_valid(result) {
-        out += &format!("\n**{}**\n", not_valid.trim_end());
+    for first in [interrupted(result), not_valid(result)]
+        .into_iter()
+        .flatten()
+    {
+        out += &format!("\n**{}**\n", first.trim_end());
+    }
+    if result.cases.is_empty() {
+        return out;
     }
     if !result.expectations.is_empty() {
         out += &format!("\n{}", expectations::summary(result));
@@ -40,13 +52,14 @@ fn one(result: &RunResult) -> String {
 #[cfg(test)]
 mod tests {
     use fullpipe_metrics::Fidelity;
+    use fullpipe_results::result::Interrupted;
 
     use super::super::testing::two_cases;
     use super::*;
 
     #[test]
     fn what_failed_stands_first() {
-        insta::assert_snapshot!(markdown(&[two_cases(2)]));
+        insta::assert_snapshot!(markdown(&[two_cases(2)], &[]));
     }
 
     #[test]
@@ -56,9 +69,30 @@ mod tests {
             unplanned_drops: 1,
             ..Fidelity::default()
         });
-        let text = markdown(&[result]);
+        let text = markdown(&[result], &[]);
         let first = text.lines().nth(2).unwrap();
         assert!(first.starts_with("**NOT VALID: "), "{text}");
         assert_eq!(text.matches("NOT VALID").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn what_was_interrupted_says_so_first() {
+        let mut result = two_cases(2);
+        result.expectations.clear();
+        result.interrupted = Some(Interrupted { done: 2, total: 8 });
+        let later = NoResult {
+            scenario: "later",
+            why: "not reached".to_owned(),
+        };
+        let text = markdown(&[result], &[later]);
+        let first = text.lines().nth(2).unwrap();
+        assert!(
+            first.starts_with("**INTERRUPTED after 2 of 8 runs: "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("\n### later\n\n**NO RESULT: not reached**\n"),
+            "{text}"
+        );
     }
 }

@@ -27,6 +27,14 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use rows::{Columns, Kept, Whose, csv, numbers, runs};
 
+/// A scenario that has no result, not even a part of one.
+pub struct NoResult<'a> {
+    /// As the file calls it.
+    pub scenario: &'a str,
+    /// A refusal, or an interruption before its first run was over.
+    pub why: String,
+}
+
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the
 /// expectations.
 pub fn table(result: &RunResult) -> String {
@@ -48,6 +56,7 @@ pub fn table(result: &RunResult) -> String {
     }
     out.push('\n');
     out += &spread(result);
+    out += &interrupted(result).unwrap_or_default();
     out += &not_valid(result).unwrap_or_default();
     if !result.expectations.is_empty() {
         out.push('\n');
@@ -110,6 +119,14 @@ fn queues_compete(result: &RunResult) -> bool {
         && label::varying(&params)
             .iter()
             .any(|(key, _)| key.contains("queue"))
+}
+
+/// How far the runs came if they were stopped; `None` if all were made.
+fn interrupted(result: &RunResult) -> Option<String> {
+    let interrupted = result.interrupted?;
+    Some(format!(
+        "INTERRUPTED {interrupted}: no expectation was judged\n"
+    ))
 }
 
 /// That the numbers do not count, and why; `None` if they do.
@@ -217,7 +234,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(not_passed(&found).len(), 1);
-        let xml = junit(&[found]);
+        let xml = junit(&[found], &[]);
         assert!(
             xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""),
             "{xml}"

@@ -86,6 +86,7 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         began: None,
         duration_s: None,
         quick: false,
+        interrupted: None,
         expectations: vec![
             judged(Some(85.25), [80.0, 90.0], true),
             judged(Some(0.329_879), [0.329_88, f64::INFINITY], false),

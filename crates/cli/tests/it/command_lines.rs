@@ -203,6 +203,7 @@ fn the_habits_of_iperf3_are_answered() {
         (&["--dscp", "8"], "there is none: packets leave with DSCP 0"),
         (&["-T", "x"], "there is none: `--history DIR`"),
         (&["--connect-timeout", "5"], "there is none: a host"),
+        (&["--rcv-timeout", "3"], "there is none: a host"),
         (&["-p", "5201"], "a port follows the host"),
         (&["-u"], "datagrams are cross traffic"),
         (&["-M", "1400"], "`--set path.mtu=1452`"),

@@ -189,6 +189,25 @@ fn what_excludes_a_default_goes_before_it() {
     );
 }
 
+/// The time of tests would cut a copy short.
+#[test]
+fn a_default_time_is_of_tests_and_not_of_copies() {
+    let dir = folder("[send]\ntime = \"3s\"\n");
+    write(dir.path(), "data.txt", "data");
+    let told = |variables: &[(&str, &str)], args: &[&str]| {
+        // Nobody listens on port 9: what is in force is told before.
+        let line = [&["-v", "send"], args].concat();
+        with(dir.path(), variables, &line).stderr
+    };
+    let time = ("FULLPIPE_SEND_TIME", "2s");
+    let test = told(&[], &["127.0.0.1:9"]);
+    assert!(test.contains("send.time = 3s"), "{test}");
+    for variables in [&[][..], &[time]] {
+        let copy = told(variables, &["data.txt", "127.0.0.1:9:"]);
+        assert!(!copy.contains("send.time"), "{copy}");
+    }
+}
+
 /// What is wrong with a value that the command line does not have is told with its place.
 #[test]
 fn a_wrong_default_is_told_with_its_place() {

@@ -153,6 +153,34 @@ fn what_is_left_out_is_said_and_several_are_counted_together() {
     }
 }
 
+/// What was looked at in one of two cases is not called unnoticed.
+#[test]
+fn a_world_that_is_not_judged_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let rates = "\n[matrix]\n\"path.rate\" = [\"10Mbit/s\", \"20Mbit/s\"]\n";
+    let open = "\n[[expect]]\nmetric = \"goodput_mbps\"\nat_least = 3\n";
+    write(dir.path(), "two.toml", &format!("{SMALL}{rates}{open}"));
+    let args = ["two.toml", "--quick", "--quiet", "--out", "teeth"];
+    let ended = falsify(dir.path(), &args);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let of_nonsense = |text: &str| {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.contains("main: a nonsense law"));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    let line = of_nonsense(&ended.stdout);
+    assert!(line.contains("not judged"), "{}", ended.stdout);
+    assert!(
+        !ended.stdout.contains("No expectation notices"),
+        "{}",
+        ended.stdout
+    );
+    let page = std::fs::read_to_string(dir.path().join("teeth/falsification.html")).unwrap();
+    assert!(of_nonsense(&page).contains("<td>not judged</td>"), "{page}");
+    let every = falsify(dir.path(), &[&args[..], &["--every-world"]].concat());
+    assert!(!every.stdout.contains("not judged"), "{}", every.stdout);
+}
+
 #[test]
 fn the_page_lies_beside_the_json() {
     let dir = tempfile::tempdir().unwrap();

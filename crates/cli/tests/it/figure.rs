@@ -86,10 +86,18 @@ fn every_kind_is_drawn_and_told_in_numbers() {
         (
             "goodput",
             &[">goodput (Mbit/s)<", "rtt 40ms"],
-            "curve,time_s,goodput",
+            "curve,time_s,goodput_mbps_mean",
         ),
-        ("rtt", &[">round-trip time (ms)<"], "curve,time_s,rtt"),
-        ("queue", &[">queue (packets)<"], "curve,time_s,queue"),
+        (
+            "rtt",
+            &[">round-trip time (ms)<", ">median and range<"],
+            "curve,time_s,rtt_ms_median,rtt_ms_min,rtt_ms_max",
+        ),
+        (
+            "queue",
+            &[">queue (packets)<"],
+            "curve,time_s,queue_packets_median,queue_packets_min,queue_packets_max",
+        ),
         (
             "matrix",
             &[">goodput (Mbit/s)<", ">rtt 20ms<", ">cubic<"],
@@ -340,7 +348,7 @@ fn tables_are_printed_and_written() {
         tex.starts_with("\\begin{tabular}{llr") && !tex.contains("reno"),
         "{tex}"
     );
-    assert!(tex.contains("$\\pm$") && tex.ends_with("\\end{tabular}\n"));
+    assert!(tex.contains(" \\pm ") && tex.ends_with("\\end{tabular}\n"));
     for (what, form) in [("table", "csv"), ("matrix", "svg")] {
         let file = drawn(dir, &[what], &format!("o.{form}"));
         let piped = figure(dir, &[what, "--out", "-"]);
@@ -753,7 +761,12 @@ fn latency_under_load_is_one_picture() {
     }
     let csv = drawn(dir, &["load"], "load.csv");
     let rows = csv.lines().map(|l| l.split(',').collect::<Vec<_>>());
-    // `up: goodput (Mbit/s),queue fq-codel,12.4,47.1`, after the warm-up.
+    // `up: goodput (Mbit/s),queue fq-codel,12.4,47.1,mean,,`, after the warm-up.
+    for row in rows.clone().skip(1) {
+        let (stat, is_mean) = (row[4], !row[0].starts_with("ping"));
+        assert_eq!(stat, if is_mean { "mean" } else { "median" }, "{row:?}");
+        assert_eq!(row[5].is_empty(), is_mean, "{row:?}");
+    }
     let late = rows.filter(|r| r[2].parse().is_ok_and(|t: f64| t > 10.0));
     let late: Vec<Vec<&str>> = late.collect();
     let mean = |panel: &str, curve: &str| {
@@ -817,7 +830,7 @@ fn flows_that_compete_have_a_panel_for_each_buffer() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let curves = |csv: &str| -> Vec<String> {
         let lines = csv.lines().skip(1);
-        let names = lines.filter_map(|l| Some(l.rsplitn(3, ',').nth(2)?.to_owned()));
+        let names = lines.filter_map(|l| Some(l.rsplitn(5, ',').nth(4)?.to_owned()));
         names
             .collect::<std::collections::BTreeSet<_>>()
             .into_iter()
@@ -829,7 +842,25 @@ fn flows_that_compete_have_a_panel_for_each_buffer() {
             assert!(svg.contains(panel), "{kind} {panel}: {svg}");
         }
     }
+    // Whatever the buffer, the vertical axes are the same: numbers end beside their axis.
+    let svg = drawn(dir, &["rtt"], "f.svg");
+    let numbers = svg.split("text-anchor=\"end\"").skip(1);
+    let numbers: Vec<&str> = numbers
+        .map(|t| &t[t.find('>').unwrap()..t.find("</").unwrap()])
+        .collect();
+    let (left, right) = numbers.split_at(numbers.len() / 2);
+    assert!(left.len() > 2 && left == right, "{numbers:?}");
+    // A row of a picture has several samples; what is between their ends is shaded.
+    assert_eq!(svg.matches("fill-opacity").count(), 4, "{svg}");
     let csv = drawn(dir, &["rtt"], "f.csv");
+    for line in csv.lines().skip(1) {
+        let numbers = line.rsplitn(4, ',').take(3);
+        let numbers: Vec<f64> = numbers.map(|n| n.parse().unwrap()).collect();
+        let [max, min, median] = numbers[..] else {
+            panic!("{line}")
+        };
+        assert!(min <= median && median <= max, "{line}");
+    }
     let names = [
         "0.5BDP, a: reno",
         "0.5BDP, b: cubic",

@@ -176,10 +176,18 @@ stack = "reno"
 #[test]
 fn a_matrix_that_is_interrupted_prints_its_finished_rows() {
     let dir = tempfile::tempdir().unwrap();
-    crate::process::write(dir.path(), "uneven.toml", UNEVEN);
+    let uneven = format!("{UNEVEN}[[expect]]\nmetric = \"goodput_mbps\"\nat_least = 0\n");
+    crate::process::write(dir.path(), "uneven.toml", &uneven);
+    let later = uneven.replace("\"uneven\"", "\"later\"");
+    crate::process::write(dir.path(), "later.toml", &later);
     let line = [
         "run",
         "uneven.toml",
+        "later.toml",
+        "--junit",
+        "r.xml",
+        "--markdown",
+        "r.md",
         "--jobs",
         "1",
         "--format",
@@ -218,4 +226,25 @@ fn a_matrix_that_is_interrupted_prints_its_finished_rows() {
     );
     let said = format!("interrupted after {runs} of 800 runs");
     assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+    let interrupted = serde_json::json!({ "done": runs, "total": 800 });
+    assert_eq!(result["interrupted"], interrupted);
+    // Nothing was judged, neither here nor in the scenario that was not reached.
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let xml = read("r.xml");
+    assert_eq!(
+        xml.matches("tests=\"1\" failures=\"0\" errors=\"1\"")
+            .count(),
+        2,
+        "{xml}"
+    );
+    assert!(xml.contains(&format!("<error message=\"{said}: ")), "{xml}");
+    let reason = format!("<error message=\"not reached: uneven: {said}\"/>");
+    assert!(xml.contains(&reason), "{xml}");
+    let md = read("r.md");
+    let first = said.replace("interrupted", "### uneven (sim)\n\n**INTERRUPTED");
+    assert!(md.starts_with(&first), "{md}");
+    assert!(
+        md.contains("### later\n\n**NO RESULT: not reached: "),
+        "{md}"
+    );
 }

@@ -114,6 +114,23 @@ fn check_finds_every_mistake_and_counts_what_would_run() {
     );
 }
 
+/// `check` says of a study what `run` says of it.
+#[test]
+fn a_study_is_checked_as_it_is_run() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let study = "name = \"both\"\nabout = \"Two\"\nstudy = [\"small.toml\", \"nosuch\"]\n";
+    write(dir.path(), "study.toml", study);
+    let [checked, run] = ["check", "run"].map(|command| {
+        let ended = fullpipe(dir.path(), &[command, "study.toml"]);
+        assert_eq!(ended.code, 2, "{command}: {}", ended.stderr);
+        ended.stderr
+    });
+    let why = "study.toml:3: `study = [\"small.toml\", \"nosuch\"]`: there is no scenario `nosuch`";
+    assert!(checked.contains(why), "{checked}");
+    assert_eq!(checked, run);
+}
+
 #[test]
 fn a_result_does_not_depend_on_the_number_of_jobs() {
     let dir = tempfile::tempdir().unwrap();
@@ -252,6 +269,13 @@ fn results_compare() {
     );
     assert!(page.contains("<td>goodput_mbps (Mbit/s)</td>"), "{page}");
     assert!(!page.contains("<td>timeouts"), "{page}");
+    // A table that is wider than a window scrolls alone.
+    let scrolls = page.matches("<div class=wide><table>").count();
+    assert!(
+        scrolls > 0 && scrolls == page.matches("<table").count(),
+        "{page}"
+    );
+    assert!(page.contains(".wide{overflow-x:auto}"), "{page}");
     // What differs in the settings, as on the terminal.
     let setting = different.stdout.lines().find(|l| l.contains(" -> "));
     let setting = setting.unwrap().replace("->", "-&gt;");

@@ -217,8 +217,9 @@ fn a_running_flow_takes_orders_at_once() {
     );
     ok(set("window=5 segments,stack=reno"));
     let ended = ok(finished(sender.wait_with_output().unwrap()));
-    let stack = json(&ended.stdout)["cases"][0]["flows"][0]["stack"].clone();
-    let stack = stack.as_str().unwrap();
+    let flow = json(&ended.stdout)["cases"][0]["flows"][0].clone();
+    let stack = flow["stack"].as_str().unwrap();
+    assert_eq!(flow["streams"][0]["stack"], stack);
     let named = stack.starts_with("cubic, from ") && stack.ends_with(" s reno");
     assert!(named, "{stack}");
     // Every file that is kept says the same.
@@ -666,6 +667,33 @@ fn a_file_goes_there_and_comes_back() {
 
 fn blake3_of(data: &[u8]) -> String {
     blake3::hash(data).to_hex().to_string()
+}
+
+/// A limit of bytes is one of content, and of each file by itself.
+#[test]
+fn files_of_as_many_bytes_as_a_server_allows_are_copied() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = there.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files, "--max-bytes", "1MB"]);
+    let host = &server.address;
+    let data = bytes(1_000_000);
+    for name in ["a.bin", "b.bin"] {
+        fs::write(dir.path().join(name), &data).unwrap();
+    }
+    ok(fullpipe(
+        dir.path(),
+        &["send", "a.bin", "b.bin", &format!("{host}:")],
+    ));
+    for name in ["a.bin", "b.bin"] {
+        assert!(fs::read(there.path().join(name)).unwrap() == data, "{name}");
+    }
+    let back = |name: &str| fullpipe(dir.path(), &["send", &format!("{host}:{name}"), "back.bin"]);
+    ok(back("a.bin"));
+    assert!(fs::read(dir.path().join("back.bin")).unwrap() == data);
+    fs::write(there.path().join("big.bin"), bytes(1_000_001)).unwrap();
+    let ended = back("big.bin");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("--max-bytes"), "{}", ended.stderr);
 }
 
 #[test]

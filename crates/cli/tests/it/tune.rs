@@ -143,6 +143,33 @@ fn explain_names_the_path_and_why_the_others_are_not() {
 }
 
 #[test]
+fn explain_names_a_path_that_waits_to_be_measured() {
+    let policy = "[[path]]\nname = \"far\"\nto = \"192.0.2.0/24\"\nstack = \"reno\"\n\
+                  window = \"bdp\"\nprobe = \"192.0.2.7\"\n";
+    let explain = |address: &str| {
+        let args = [
+            "explain",
+            address,
+            "--policy",
+            "policy.toml",
+            "--state",
+            "state",
+        ];
+        let ended = tune(policy, &args);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.stdout
+    };
+    let due = "no path yet: `far` (policy.toml:1) waits for its first measurement, by a probe of \
+               192.0.2.7; until then the flow stays as it is\n";
+    assert_eq!(explain("192.0.2.9:80"), due);
+    let said = explain("198.51.100.1:80");
+    assert_eq!(
+        said,
+        "no path: the flow stays as it is\n  not `far`: the address is in none of its networks\n"
+    );
+}
+
+#[test]
 fn explain_shows_the_law_and_its_forecast() {
     let args = [
         "explain",
@@ -362,4 +389,17 @@ fn a_path_to_a_server_is_measured() {
     // On a busy machine hosts are late, and that is said.
     assert!(matches!(heads[4..], [] | ["valid"]), "{heads:?}");
     assert!(measured["valid"].is_boolean(), "{measured}");
+}
+
+/// What came until a server's bytes were used up is no measure of the path.
+#[test]
+fn a_probe_that_a_limit_of_bytes_ends_says_at_least() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &["--open", "--max-bytes", "5MB"]);
+    let args = ["tune", "probe", &server.address, "--time", "20s", "--json"];
+    let ended = fullpipe(dir.path(), &args);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let measured: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(measured["rate_at_least"], true, "{measured}");
+    assert_eq!(measured["server_max_bytes"], 5_000_000, "{measured}");
 }

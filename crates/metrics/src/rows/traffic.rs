@@ -134,7 +134,8 @@ pub const TRAFFIC: &[Metric] = &[
         .datagrams(|d| ratio(d.mbit(d.source.arrived_measured), d.seconds_of_arrival())),
     traffic("delay_ms.min", "ms", Lower)
         .means(
-            "Smallest one-way delay of a datagram of the measured part",
+            "Smallest one-way delay of a datagram of the measured part; like the others below unknown \
+             between two hosts, whose clocks differ",
             "minimum",
             RFC7679,
         )

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::file::{Buffer, Directory, Identity, Room};
+use crate::too_many::too_many;
 
 /// What a server lets its clients do with files.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Allowed {
     pub files: Option<Arc<Directory>>,
     /// A file may be replaced, if the client asks for it.
     pub overwrite: bool,
-    /// Bytes of the largest file that is taken.
+    /// Bytes of the largest file that is taken or given.
     pub most: Option<u64>,
     /// Unfinished files that have not been written to for so long are removed; `None`: never.
     pub keep_parts: Option<Duration>,
@@ -39,6 +40,19 @@ struct Entries {
     of_name: HashMap<String, Vec<(Identity, Weak<AtomicBool>)>>,
     /// Those that are over are cleared away when there are more names than this.
     tidy_at: usize,
+}
+
+impl Allowed {
+    /// Whether a file may have so many bytes.
+    ///
+    /// # Errors
+    /// A sentence for the client, if it may not.
+    pub(super) fn size(&self, name: &str, bytes: u64) -> Result<(), String> {
+        match self.most.filter(|most| bytes > *most) {
+            Some(most) => Err(format!("{name}: {}", too_many(bytes, most))),
+            None => Ok(()),
+        }
+    }
 }
 
 impl UnderWay {

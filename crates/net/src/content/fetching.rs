@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fullpipe_run::RunSpec;
 
+use super::allowed::Allowed;
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Held, PAGE, Question, Work, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
@@ -61,12 +62,13 @@ impl Fetch {
     pub(super) fn new(
         names: &[String],
         directory: Arc<Directory>,
-        buffer: Option<Buffer>,
+        allowed: &Allowed,
     ) -> Result<Self, String> {
         let parsed = names
             .iter()
             .map(|name| Name::parse(name).map_err(|e| format!("{name}: {e}")));
         let names = parsed.collect::<Result<Vec<Name>, String>>()?;
+        let (allowed, buffer) = (allowed.clone(), allowed.buffer.clone());
         let lender = buffer.as_ref().map(|buffer| Arc::clone(&buffer.lender));
         let list = Work::start(move |cancel: &Cancel| {
             let (mut files, mut ways) = (Files::default(), Ways::default());
@@ -74,6 +76,8 @@ impl Fetch {
             for name in &names {
                 files.add(&directory, &mut ways, name, &mut reach)?;
             }
+            let mut items = files.all.iter().map(|file| &file.item);
+            items.try_for_each(|item| allowed.size(&item.name, item.size()))?;
             Ok(files)
         });
         Ok(Self {

@@ -6,6 +6,7 @@ use std::io;
 use blake3::{Hash, Hasher};
 use fullpipe_run::RunSpec;
 
+use super::allowed::Allowed;
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, failed_on};
 use crate::file::{Buffer, Identity, Place, Reading, hashed, permissions, source};
@@ -39,14 +40,16 @@ impl Get {
     ///
     /// # Errors
     /// A sentence for the client, if it will not be done.
-    pub(super) fn new(place: &Place, name: String, buffer: Option<Buffer>) -> Result<Self, String> {
+    pub(super) fn new(place: &Place, name: String, allowed: &Allowed) -> Result<Self, String> {
         let file = place.open().map_err(|e| failed_on(&name, &e))?;
         let metadata = file.metadata().map_err(|e| failed_on(&name, &e))?;
+        let identity = Identity::of(&metadata);
+        allowed.size(&name, identity.size)?;
         Ok(Self {
             name,
-            identity: Identity::of(&metadata),
+            identity,
             mode: permissions(&metadata),
-            buffer,
+            buffer: allowed.buffer.clone(),
             stage: GetStage::Open(file),
         })
     }

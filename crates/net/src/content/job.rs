@@ -13,7 +13,6 @@ use super::storing::Store;
 use super::{Answer, Content, Question, failed_on};
 use crate::file::{Directory, Name, Place};
 use crate::payload::Tally;
-use crate::too_many::too_many;
 
 /// What one run carries, at the server.
 #[derive(Debug)]
@@ -52,9 +51,7 @@ impl Job {
             } => {
                 one_flow(spec, false)?;
                 let place = place(name, allowed)?.with_mode(*mode);
-                if let Some(most) = allowed.most.filter(|most| source.size > *most) {
-                    return Err(format!("{name}: {}", too_many(source.size, most)));
-                }
+                allowed.size(name, source.size)?;
                 let superseded = allowed.under_way.enter(name, *source);
                 let overwrite = *overwrite && allowed.overwrite;
                 let room = allowed.room.clone();
@@ -73,16 +70,12 @@ impl Job {
             }
             Content::Fetch { names } => {
                 one_flow(spec, true)?;
-                State::Fetch(Fetch::new(
-                    names,
-                    directory(allowed)?,
-                    allowed.buffer.clone(),
-                )?)
+                State::Fetch(Fetch::new(names, directory(allowed)?, allowed)?)
             }
             Content::Get { name } => {
                 one_flow(spec, true)?;
                 let place = place(name, allowed)?;
-                State::Get(Get::new(&place, name.clone(), allowed.buffer.clone())?)
+                State::Get(Get::new(&place, name.clone(), allowed)?)
             }
         };
         Ok(Self(state))

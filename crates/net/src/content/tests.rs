@@ -220,6 +220,13 @@ fn what_is_not_allowed_is_refused_at_once() {
     };
     let error = Job::new(&content, &small, &spec(false)).unwrap_err();
     assert!(error.contains("--max-bytes"), "{error}");
+    for (size, passes) in [(1000, true), (1001, false)] {
+        fs::write(there.path().join("file"), bytes(size)).unwrap();
+        match get("file", &small, &spec(true)) {
+            Ok(()) => assert!(passes, "{size}"),
+            Err(error) => assert!(!passes && error.contains("--max-bytes"), "{size}: {error}"),
+        }
+    }
 }
 
 /// Whatever is asked in whatever order, the server answers and does nothing that it should not.

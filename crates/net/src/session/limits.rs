@@ -3,11 +3,12 @@
 //! client is told.
 
 use fullpipe_flow::SenderConfig;
-use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, Trace};
+use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
 use super::control::Grant;
+use crate::content::Content;
 use crate::too_many::too_many;
 
 pub mod memory;
@@ -21,7 +22,7 @@ pub struct Limits {
     /// Length of a test.
     #[serde(rename = "max_duration_s", serialize_with = "seconds")]
     pub max_duration: Span,
-    /// Bytes of a test in both directions.
+    /// Bytes of a test in both directions; of a copy, those of each file.
     pub max_bytes: Option<Bytes>,
     /// Tests at a time.
     pub max_tests: u32,
@@ -69,6 +70,12 @@ const FINEST: Span = Span::from_micros(100);
 /// Short flows in all, and answers to probes: each leaves a row.
 const MOST_ROWS_OF_TRAFFIC: f64 = 1e6;
 
+/// Bytes of whole segments that a flow has to send, if those have an end.
+pub(super) fn transfer(flow: &FlowSpec) -> Option<u64> {
+    let segments = flow.sender.transfer?;
+    Some(segments.saturating_mul(u64::from(flow.sender.mss)))
+}
+
 /// Whether one direction of a run may carry more than this, by the ceilings of its flows.
 fn may_exceed(spec: &RunSpec, most: Rate) -> bool {
     let wire = |sender: &SenderConfig| {
@@ -85,12 +92,12 @@ fn may_exceed(spec: &RunSpec, most: Rate) -> bool {
 }
 
 impl Limits {
-    /// What the server does of a run that has been [checked](super::check): the run as it hosts it,
-    /// and what it tells the client.
+    /// What the server does of a run that has been [checked](super::check) and carries `content`:
+    /// the run as it hosts it, and what it tells the client.
     ///
     /// # Errors
     /// A sentence that names the limit.
-    pub fn grant(&self, mut spec: RunSpec) -> Result<(RunSpec, Grant), String> {
+    pub fn grant(&self, mut spec: RunSpec, content: &Content) -> Result<(RunSpec, Grant), String> {
         if spec.duration > self.max_duration {
             return Err(format!(
                 "{} is longer than the server's limit of {} (--max-duration)",
@@ -99,7 +106,10 @@ impl Limits {
         }
         self.grant_flows(&spec)?;
         self.grant_rate(&spec)?;
-        self.grant_bytes(&spec)?;
+        // Of a copy the bytes of each file count, where it is known what those are.
+        if !content.is_file() {
+            self.grant_bytes(&spec)?;
+        }
         let mut grant = Grant {
             max_rate: self.max_rate,
             max_bytes: self.max_bytes,
@@ -162,10 +172,7 @@ impl Limits {
         let Some(most) = self.max_bytes else {
             return Ok(());
         };
-        let sizes = spec.flows.iter().filter_map(|f| {
-            let segments = f.sender.transfer?;
-            Some(segments.saturating_mul(u64::from(f.sender.mss)))
-        });
+        let sizes = spec.flows.iter().filter_map(transfer);
         let all = sizes.fold(0u64, u64::saturating_add);
         if all > most.0 {
             return Err(too_many(all, most.0));

@@ -65,7 +65,10 @@ impl Cut {
             Self::Vanished => "the server has not been heard of for 10 seconds",
             Self::Stalled => "the server answers, but the flows have stood still for 2 minutes",
             Self::Server(why) => why.text(),
-            Self::Unfetched => "the server was gone before its result was here",
+            Self::Unfetched => {
+                "the server, or the path to it, was gone before its result was here; the silence \
+                 before does not count"
+            }
         }
     }
 }

@@ -21,8 +21,8 @@ use super::control::{
 };
 use super::control_port::{ControlChannel, Traffic};
 use super::credit::Credit;
-use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
+use super::limits::{Limits, transfer};
 use super::message::{Ask, Open};
 use super::mtu::Prober;
 use super::path::{Challenge, PathStep, Paths, Strays};
@@ -354,10 +354,16 @@ impl ServerSession {
     /// # Errors
     /// A sentence for the client.
     pub fn begin_content(&mut self, spec: &mut RunSpec) -> Result<Carried, String> {
-        match &mut self.content {
-            Some(content) => content.begin(spec),
-            None => Ok(Carried::default()),
+        let Some(content) = &mut self.content else {
+            return Ok(Carried::default());
+        };
+        let carried = content.begin(spec)?;
+        if let Stage::Running(run) = &mut self.stage
+            && run.job.options.content.is_file()
+        {
+            run.carries(spec.flows.iter().filter_map(transfer).sum());
         }
+        Ok(carried)
     }
 
     /// What the client's copy has stored here ([`content::Job::stored`]).

@@ -4,10 +4,12 @@
 //! - [`ticket`]: what a connection shows before it carries data.
 //! - [`desk`]: the server's TCP port, open for as long as a test expects connections.
 //! - [`beside`](mod@beside): what the connections carried, for the limits.
-//! - [`flows`]: senders and sinks of one side, and what `TCP_INFO` says of them.
+//! - [`flow`]: one of them at one side, and what `TCP_INFO` says of it.
+//! - [`flows`]: the senders and sinks of one side, on one thread.
 
 pub mod beside;
 pub mod desk;
+mod flow;
 pub mod flows;
 mod sink;
 pub mod ticket;

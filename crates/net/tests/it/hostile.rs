@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fullpipe_host::{HostCounts, HostOutcome, PathReport, ReceiverReport, SenderReport, merge};
+use fullpipe_net::content::Content;
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::control::{ClientMessage, EndReason, MOST_PARTS, PART, ServerMessage};
 use fullpipe_net::session::event::Event;
@@ -541,7 +542,8 @@ fn what_is_beyond_a_limit_is_refused_and_whoever_vanishes_is_forgotten() {
 }
 
 fn grant(spec: RunSpec) -> Result<RunSpec, String> {
-    Limits::default().grant(spec).map(|granted| granted.0)
+    let granted = Limits::default().grant(spec, &Content::Nothing);
+    granted.map(|granted| granted.0)
 }
 
 /// What a request makes the server remember is bounded over all of its flows together.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use fullpipe_policy::{
-    Action, Compiled, Flow, OnDaemonLoss, Params, Prefix, Rule, Side, Verdict, Via,
+    Action, Compiled, Flow, OnDaemonLoss, Params, Prefix, Rule, Selector, Side, Verdict, Via,
 };
 use proptest::prelude::*;
 
@@ -63,11 +63,13 @@ fn rule() -> impl Strategy<Value = Rule> {
     parts.prop_map(
         |(to, ports, side, cgroup, process, respect_app, share)| Rule {
             name: "a".to_owned(),
-            to,
-            ports,
-            side,
-            cgroup: cgroup.map(Into::into),
-            process: process.map(Into::into),
+            selector: Selector {
+                to,
+                ports,
+                side,
+                cgroup: cgroup.map(Into::into),
+                process: process.map(Into::into),
+            },
             respect_app,
             share,
             divide: false,
@@ -136,33 +138,34 @@ fn model(compiled: &Compiled, flow: &Flow) -> Verdict {
     }
     for (i, rule) in compiled.rules.iter().enumerate() {
         let mut in_a_network = false;
-        for to in &rule.to {
+        let selector = &rule.selector;
+        for to in &selector.to {
             let length = usize::from(to.bits) + if to.address.is_ipv4() { 96 } else { 0 };
             if bits(to.address)[..length] == bits(flow.remote.ip())[..length] {
                 in_a_network = true;
             }
         }
-        let ports = all(&rule.ports);
-        let good_port = match rule.side {
+        let ports = all(&selector.ports);
+        let good_port = match selector.side {
             _ if ports.is_empty() => true,
             Side::Either => ports.contains(&local) || ports.contains(&remote),
             Side::Active => ports.contains(&remote),
             Side::Passive => ports.contains(&local),
         };
-        let good_side = match (rule.side, flow.side) {
+        let good_side = match (selector.side, flow.side) {
             (Side::Either, _) => true,
             (side, Some(of)) => side == of,
             (_, None) => false,
         };
         let good_cgroup = match (
-            rule.cgroup.as_ref().map(|c| c.to_str().unwrap()),
+            selector.cgroup.as_ref().map(|c| c.to_str().unwrap()),
             &flow.cgroup,
         ) {
             (None, _) => true,
             (Some(above), Some(below)) => below == above || below.starts_with(&format!("{above}/")),
             (Some(_), None) => false,
         };
-        let good_process = rule.process.is_none() || rule.process == flow.process;
+        let good_process = selector.process.is_none() || selector.process == flow.process;
         if in_a_network && good_port && good_side && good_cgroup && good_process {
             if rule.respect_app && flow.chose_algorithm {
                 return Verdict::AppChose(i);

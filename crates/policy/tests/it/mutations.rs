@@ -79,7 +79,7 @@ proptest! {
             Ok(policy) => {
                 prop_assert_eq!(policy.compiled.rules.len(), policy.paths.len());
                 for rule in &policy.compiled.rules {
-                    prop_assert!(!rule.to.is_empty() && rule.share <= 65536);
+                    prop_assert!(!rule.selector.to.is_empty() && rule.share <= 65536);
                     let Action::Ours { params, table } = &rule.action else { continue };
                     prop_assert!(table.len() <= TABLE_ROWS && params.rows as usize == table.len());
                     for row in table {

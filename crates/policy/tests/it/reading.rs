@@ -35,13 +35,14 @@ fn a_path_has_what_its_keys_say() {
     assert_eq!(compiled.on_daemon_loss, OnDaemonLoss::Keep);
     assert_eq!(compiled.never_tune, [22..=22, 873..=873]);
     let rule = &compiled.rules[0];
+    let selector = &rule.selector;
     assert_eq!(
-        (rule.name.as_str(), rule.to.len(), rule.side),
+        (rule.name.as_str(), selector.to.len(), selector.side),
         ("cern", 2, Side::Passive)
     );
-    assert_eq!(rule.ports, [443..=443, 5000..=5100]);
-    assert_eq!(rule.cgroup.as_deref(), Some(Path::new("/system.slice")));
-    assert_eq!(rule.process.as_deref(), Some("gridftp"));
+    assert_eq!(selector.ports, [443..=443, 5000..=5100]);
+    assert_eq!(selector.cgroup.as_deref(), Some(Path::new("/system.slice")));
+    assert_eq!(selector.process.as_deref(), Some("gridftp"));
     assert_eq!((rule.share, rule.respect_app), (32768, false));
     assert_eq!(rule.stack, "reno+limited(max_ssthresh=200)");
     assert_eq!(policy.paths[0].bdp(), Some(10_000.0));
@@ -127,8 +128,9 @@ fn a_name_that_no_path_can_have_is_answered_once() {
 #[test]
 fn a_port_may_be_a_number() {
     for ports in ["5201", "[5201]", "\"5201\""] {
-        let rule = path(&format!("stack = \"reno\"\nports = {ports}"));
-        assert_eq!(rule.compiled.rules[0].ports, [5201..=5201], "{ports}");
+        let policy = path(&format!("stack = \"reno\"\nports = {ports}"));
+        let selector = &policy.compiled.rules[0].selector;
+        assert_eq!(selector.ports, [5201..=5201], "{ports}");
     }
     let why = crate::support::errors("stack = \"reno\"\nports = 70000");
     assert!(
@@ -243,7 +245,7 @@ fn measured() -> Measurements {
         rtt: Span::from_millis(80),
         buffer: Bytes(450_000),
         lost: true,
-        allowed: None,
+        limit: None,
         valid: true,
         at: 1,
     };

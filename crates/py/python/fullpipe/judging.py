@@ -189,9 +189,10 @@ def compare(
     """Compares two results, or their directories, run by run where both have the same seeds.
 
     ``threshold`` is the largest relative difference that is accepted, ``thresholds`` those of
-    single metrics; results of different grounds are judged by their agreement, unless
-    ``agreement`` says otherwise. Cases with a run that was not what the scenario says are left out
-    (``json["left_out"]``), unless ``with_flagged``.
+    single metrics: ``loss_events`` and ``timeouts`` have to be equal unless they are named. Results
+    of different grounds are judged by their agreement, unless ``agreement`` says otherwise. Cases
+    with a run that was not what the scenario says are left out (``json["left_out"]``), unless
+    ``with_flagged``.
     """
     for most in (threshold, *(thresholds or {}).values()):
         if not 0 <= most < math.inf:

@@ -31,6 +31,8 @@ pub struct Panel {
     pub signed: bool,
     /// End of the warm-up on the horizontal axis: what is before it is drawn and not measured.
     pub warmup: f64,
+    /// The vertical axis is that of all panels of the chart which say so and have its label.
+    pub common: bool,
     /// Parts of the axes that are drawn, in the numbers of the points.
     pub ranges: Ranges,
 }
@@ -75,6 +77,9 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// 95 % intervals of the points, as far as there are any.
     pub intervals: Vec<Option<[f64; 2]>>,
+    /// Smallest and largest of what each point is the median of, drawn as a pale band; empty where
+    /// the points are all there is.
+    pub band: Vec<[f64; 2]>,
     /// Drawn as points.
     pub dots: bool,
     /// Drawn without a line between the points.
@@ -82,4 +87,11 @@ pub struct Line {
     /// Drawn this far to the right, in units of the drawing, so that intervals of several lines do
     /// not cover one another.
     pub shift: f64,
+}
+
+impl Line {
+    /// True if a point stands for values that differ.
+    pub(super) fn has_band(&self) -> bool {
+        self.band.iter().any(|[low, high]| low < high)
+    }
 }

@@ -30,7 +30,7 @@ impl Rows {
     /// A `tabular` of LaTeX with the rules of package booktabs.
     pub fn tex(&self) -> String {
         let line = |row: &[String]| {
-            let cells: Vec<String> = row.iter().map(|c| tex_text(c)).collect();
+            let cells: Vec<String> = row.iter().map(|c| tex(c)).collect();
             format!("  {} \\\\\n", cells.join(" & "))
         };
         let mut out = format!("\\begin{{tabular}}{{{}}}\n  \\toprule\n", self.align);
@@ -57,6 +57,22 @@ impl Rows {
             out += &line(row);
         }
         out
+    }
+}
+
+/// A cell as LaTeX sets it: a number in mathematics, where `-` is a minus and no hyphen.
+fn tex(cell: &str) -> String {
+    let number = |part: &str| {
+        let known = part.parse::<f64>().is_ok() && part.contains(|c: char| c.is_ascii_digit());
+        known.then(|| match part.split_once('e') {
+            Some((digits, exponent)) => format!("{digits} \\times 10^{{{exponent}}}"),
+            None => part.to_owned(),
+        })
+    };
+    let parts: Option<Vec<String>> = cell.split(" ± ").map(number).collect();
+    match parts {
+        Some(parts) => format!("${}$", parts.join(" \\pm ")),
+        None => tex_text(cell),
     }
 }
 
@@ -111,7 +127,16 @@ mod tests {
         assert!(
             tex.starts_with("\\begin{tabular}{lr}\n  \\toprule\n  stack & rtt\\_ms, 95 \\% \\\\\n")
         );
-        assert!(tex.contains("12.5 $\\pm$ 0.2") && tex.contains("a|b \\& \"c\" & -- \\\\"));
+        assert!(tex.contains("$12.5 \\pm 0.2$") && tex.contains("a|b \\& \"c\" & -- \\\\"));
+        for (cell, set) in [
+            ("-0.147 ± 0.056", "$-0.147 \\pm 0.056$"),
+            ("-3", "$-3$"),
+            ("1e-5", "$1 \\times 10^{-5}$"),
+            ("web-1 ± 2", "web-1 $\\pm$ 2"),
+            ("inf", "inf"),
+        ] {
+            assert_eq!(super::tex(cell), set);
+        }
         assert!(all.markdown().contains("|---|---:|\n") && all.markdown().contains("a\\|b"));
     }
 }

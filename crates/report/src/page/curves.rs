@@ -58,6 +58,26 @@ impl Grid {
         (low, high)
     }
 
+    /// The rows of the same quantity as a figure draws them, with the time of their middle.
+    pub fn spans(&self, samples: &[Sample]) -> Vec<Span> {
+        let (low, high) = self.range(samples);
+        let mut within: Vec<Vec<f64>> = vec![Vec::new(); self.rows];
+        for s in samples {
+            within[self.row(s.time)].push(s.last);
+        }
+        let span = |(row, mut values): (usize, Vec<f64>)| {
+            values.sort_by(f64::total_cmp);
+            let middle = values.get(values.len().saturating_sub(1) / 2).copied();
+            let held = || (!low[row].is_nan()).then_some(low[row]);
+            Some(Span {
+                time: (row as f64 + 0.5) * self.step,
+                median: middle.or_else(held)?,
+                range: [low[row], high[row]],
+            })
+        };
+        within.into_iter().enumerate().filter_map(span).collect()
+    }
+
     /// Last value in each row, held from the row before where there is none.
     fn last(&self, samples: &[Sample]) -> Vec<f64> {
         let mut out = vec![f64::NAN; self.rows];
@@ -88,9 +108,20 @@ impl Grid {
     }
 }
 
+/// What the samples in a row of a grid have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Span {
+    /// Middle of the row, seconds.
+    pub time: f64,
+    /// Median of the samples; where there is none, the value that is held.
+    pub median: f64,
+    /// Smallest and largest.
+    pub range: [f64; 2],
+}
+
 /// A value and the range it stood in since the sample before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Sample {
+pub(crate) struct Sample {
     time: f64,
     last: f64,
     low: f64,
@@ -123,13 +154,7 @@ pub(crate) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
         if !threshold.is_empty() {
             out.push((head("ssthresh", "last"), grid.last(&threshold)));
         }
-        let mut rtt: Vec<Sample> = members
-            .iter()
-            .flat_map(|m| m.samples("rtt_ms", false))
-            .filter(|s| s.last > 0.0)
-            .collect();
-        rtt.sort_by(|a, b| a.time.total_cmp(&b.time));
-        let (low, high) = grid.range(&rtt);
+        let (low, high) = grid.range(&rtt(&members));
         out.push((head("rtt", "low"), low));
         out.push((head("rtt", "high"), high));
     }
@@ -138,18 +163,48 @@ pub(crate) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
 
 /// The queue of every link that ever had one.
 pub(crate) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
-    let mut out = Vec::new();
-    for (of, members) in groups(series, "link") {
-        let samples: Vec<Sample> = members
-            .iter()
-            .flat_map(|m| m.samples("queue_packets", false))
-            .collect();
-        if samples.iter().all(|s| s.last == 0.0) {
-            continue;
-        }
-        out.extend(band("queue", of, grid, &samples));
-    }
-    out
+    let queues = queues(series).into_iter();
+    queues
+        .flat_map(|(of, samples)| band("queue", of, grid, &samples))
+        .collect()
+}
+
+/// A name and its samples, ascending in time.
+pub(crate) type Sampled = (String, Vec<Sample>);
+
+/// Round-trip times of every flow, those of its connections together.
+pub(crate) fn rtts(series: &Table) -> Vec<Sampled> {
+    let flows = groups(series, "flow").into_iter();
+    flows.map(|(of, members)| (of, rtt(&members))).collect()
+}
+
+fn rtt(members: &[Member<'_>]) -> Vec<Sample> {
+    let mut rtt = samples_of(members, "rtt_ms");
+    rtt.retain(|s| s.last > 0.0);
+    rtt.sort_by(|a, b| a.time.total_cmp(&b.time));
+    rtt
+}
+
+/// Lengths of the queue of every link that ever had one.
+pub(crate) fn queues(series: &Table) -> Vec<Sampled> {
+    let links = groups(series, "link").into_iter();
+    links
+        .map(|(of, members)| (of, samples_of(&members, "queue_packets")))
+        .filter(|(_, samples)| samples.iter().any(|s| s.last != 0.0))
+        .collect()
+}
+
+/// Round-trip times of every probe.
+pub(crate) fn probes(series: &Table) -> Vec<Sampled> {
+    let names = groups(series, "name").into_iter();
+    names
+        .map(|(of, members)| (of, samples_of(&members, "rtt_ms")))
+        .collect()
+}
+
+fn samples_of(members: &[Member<'_>], column: &str) -> Vec<Sample> {
+    let all = members.iter();
+    all.flat_map(|m| m.samples(column, false)).collect()
 }
 
 /// The smallest and the largest of something over time.
@@ -193,15 +248,10 @@ pub(crate) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
 
 /// Round-trip times that probes saw.
 pub(crate) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
-    let mut out = Vec::new();
-    for (of, members) in groups(series, "name") {
-        let samples: Vec<Sample> = members
-            .iter()
-            .flat_map(|m| m.samples("rtt_ms", false))
-            .collect();
-        out.extend(band("ping", of, grid, &samples));
-    }
-    out
+    let probes = probes(series).into_iter();
+    probes
+        .flat_map(|(of, samples)| band("ping", of, grid, &samples))
+        .collect()
 }
 
 /// Rows of one connection in a table.
@@ -327,6 +377,24 @@ mod tests {
             assert_eq!(low.iter().copied().fold(99.0, f64::min), 1.0, "{rows}");
             assert_eq!(high[(1.23 / 10.0 * rows as f64) as usize], 500.0);
         }
+    }
+
+    /// One sample in a hundred is late: the range has it, the median does not.
+    #[test]
+    fn few_extremes_do_not_move_the_median() {
+        let late = |i: u32| if i % 100 == 7 { 200.0 } else { 80.0 };
+        let points: Vec<(f64, f64)> = (0..4000).map(|i| (f64::from(i) * 0.01, late(i))).collect();
+        let spans = Grid::new(40.0, 10).spans(&samples(&points));
+        assert_eq!(spans.len(), 10);
+        for (span, middle) in spans.iter().zip([2.0, 6.0, 10.0]) {
+            assert_eq!((span.time, span.median), (middle, 80.0));
+        }
+        assert!(spans.iter().all(|s| s.range == [80.0, 200.0]), "{spans:?}");
+        // A value that is held is a line without a range; before the first sample there is none.
+        let held = Grid::new(10.0, 10).spans(&samples(&[(2.5, 7.0), (5.5, 9.0)]));
+        let drawn: Vec<_> = held.iter().map(|s| (s.time, s.median)).collect();
+        assert_eq!(drawn, [(2.5, 7.0), (3.5, 7.0), (4.5, 7.0), (5.5, 9.0)]);
+        assert!(held.iter().all(|s| s.range == [s.median; 2]), "{held:?}");
     }
 
     #[test]

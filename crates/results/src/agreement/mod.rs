@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::difference::Difference;
-use crate::compare::options::{Options, View};
+use crate::compare::options::Options;
 use crate::compare::row::Verdict;
 use crate::compare::runs::Runs;
 use crate::result::{CaseResult, Estimate, Params, RunResult};
@@ -279,7 +279,7 @@ impl Judge<'_> {
             true => one,
             false => other,
         };
-        let threshold = self.options.threshold_of(measure, View::Agreement);
+        let threshold = self.options.threshold_of(measure);
         let no_larger = || {
             let difference = Difference::welch(&seeds, n, &seen, apart.len());
             let least = difference.interval.map(|[low, _]| low);
@@ -338,7 +338,7 @@ impl Judge<'_> {
         let (step, real) = kolmogorov_smirnov(&a, &b)?;
         let apart = |a: &Vec<f64>, b: &Vec<f64>| area_of_distributions(a, b);
         let by_run = self.pairs(class, COMPLETION_AREA, "1", runs, &apart);
-        let threshold = self.options.threshold_of(COMPLETION_AREA, View::Agreement);
+        let threshold = self.options.threshold_of(COMPLETION_AREA);
         let chance = match &by_run {
             Some(d) if d.between_seeds.is_some() => d.verdict != Verdict::Beyond,
             _ => step <= real,

@@ -99,7 +99,7 @@ impl Collector<'_> {
                     (View::Metrics, false) => true,
                     _ => is_judged(scope, metric),
                 };
-            let threshold = options.threshold_of(metric, self.view);
+            let threshold = options.threshold_of(metric);
             let (na, nb) = (a.seeds.len(), b.seeds.len());
             let paired = self.runs.and_then(|runs| {
                 let of = |side: usize| runs[side].values(self.at[side], scope, name, metric);

@@ -10,9 +10,10 @@ use crate::agreement::judged;
 /// What is compared, and the largest difference that counts as equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Largest accepted relative difference, `|b - a| / |a|`.
+    /// Largest accepted relative difference, `|b - a| / |a|`, of what has no threshold of its own:
+    /// `loss_events` and `timeouts` are to be equal, `loss_time_rtt` within one round trip.
     pub threshold: f64,
-    /// The same for single metrics, by name.
+    /// The same for single metrics, by name, those with a threshold of their own included.
     pub thresholds: BTreeMap<String, f64>,
     /// Metrics to compare; empty: all of the table.
     pub metrics: Vec<String>,
@@ -49,13 +50,10 @@ impl Default for Options {
 }
 
 impl Options {
-    pub(crate) fn threshold_of(&self, metric: &str, view: View) -> f64 {
-        let default = || match view {
-            View::Agreement => judged::threshold(metric).unwrap_or(self.threshold),
-            _ => self.threshold,
-        };
-        let own = self.thresholds.get(metric).copied();
-        own.unwrap_or_else(default)
+    pub(crate) fn threshold_of(&self, metric: &str) -> f64 {
+        let named = self.thresholds.get(metric).copied();
+        let own = named.or_else(|| judged::threshold(metric));
+        own.unwrap_or(self.threshold)
     }
 }
 

@@ -63,6 +63,7 @@ fn result(cases: Vec<CaseResult>) -> RunResult {
         began: None,
         duration_s: None,
         quick: false,
+        interrupted: None,
         cases,
         expectations: vec![],
     }
@@ -104,6 +105,29 @@ fn one_seed_is_judged_by_the_threshold() {
         ..Options::default()
     };
     assert!(compare(&a, &result(vec![case(1500, &[106.0])]), &loose).agree);
+}
+
+/// Counts of few events have to be equal, whatever the view and whatever the others may differ by,
+/// unless they are named.
+#[test]
+fn as_many_loss_events_are_expected_on_both_sides() {
+    let of = |events: f64| {
+        let mut r = result(vec![case(1500, &[100.0])]);
+        let metrics = &mut r.cases[0].flows[0].metrics;
+        metrics.insert("loss_events".into(), estimate(&[events]));
+        r
+    };
+    let agree = |options: &Options| compare(&of(36.0), &of(35.0), options).agree;
+    for view in [View::Metrics, View::Agreement] {
+        let mut options = Options {
+            threshold: 0.10,
+            view,
+            ..Options::default()
+        };
+        assert!(!agree(&options), "{view:?}");
+        options.thresholds.insert("loss_events".to_owned(), 0.05);
+        assert!(agree(&options), "{view:?}");
+    }
 }
 
 /// Two runs in real time are never the same: of one on each side only what chance leaves alone is

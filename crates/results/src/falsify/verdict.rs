@@ -155,7 +155,7 @@ pub struct WorldResult {
     /// Why no number changes in it, as the file says: it has to be dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inert: Option<String>,
-    /// Caught, missed, dead or untried.
+    /// Caught, missed, dead or not judged.
     pub effect: WorldEffect,
     /// Expectations that fail in it.
     pub caught_by: Vec<String>,
@@ -181,12 +181,14 @@ pub struct LeftOut {
 pub enum WorldEffect {
     /// An expectation fails.
     Caught,
-    /// Numbers change, and every expectation passes.
+    /// Numbers change, and every expectation passes in every case that changes.
     Missed,
     /// No metric of any case changes: the knob is dead. Of a flow or a traffic that is switched
     /// off: none of any other flow or traffic, but for a `ping`, which only measures.
     Dead,
-    /// Not looked at, since every expectation had failed before.
+    /// Not judged: no expectation fails as far as it was looked at, and not all of it was, since
+    /// with `first_failure` an expectation that has failed elsewhere is held against no more
+    /// worlds. An `inert` world that changes no case is not judged either.
     Untried,
 }
 
@@ -290,6 +292,8 @@ pub(super) fn judge(
         });
     }
     let mut expectations = Vec::new();
+    // By world: whether an expectation was not held against a case that could fail it.
+    let mut unjudged = vec![false; results.len()];
     for e in &scenario.expectations {
         let observed = |point: &Point, cases: &[Option<CaseResult>]| {
             let judged = judged_at(e, *point, |i| cases.get(i)?.as_ref())?;
@@ -327,6 +331,11 @@ pub(super) fn judge(
                 }
                 let there = observed(point, other);
                 let (Some(here), Some(there)) = (here, there) else {
+                    // What fails as it is notices nothing.
+                    unjudged[w] |= match here {
+                        Some((_, pass)) => *pass && !were_run(point, other),
+                        None => !were_run(point, real),
+                    };
                     continue;
                 };
                 // What is measured is gone with what was switched off: that is no failure.
@@ -405,6 +414,11 @@ pub(super) fn judge(
             weak: depth == Depth::EveryWorld && one_kind(&caught_in),
             excuse: e.toothless.clone(),
         });
+    }
+    for (world, unjudged) in results.iter_mut().zip(unjudged) {
+        if unjudged && world.effect == WorldEffect::Missed && world.inert.is_none() {
+            world.effect = WorldEffect::Untried;
+        }
     }
     let repeats = |(i, case): &(usize, &Case)| {
         let single = seeds(scenario, case, ground).len() == 1 && scenario.seeds.len() > 1;
@@ -489,7 +503,7 @@ fn effect(
     world: &World,
 ) -> WorldEffect {
     let (inert, off) = (world.inert.is_some(), world.switched_off());
-    let mut compared = !inert;
+    let (mut compared, mut complete) = (false, true);
     for (i, (a, b)) in real.iter().zip(other).enumerate() {
         if places[i] == elsewhere[i] {
             continue;
@@ -497,14 +511,23 @@ fn effect(
         match (a, b) {
             (Some(a), Some(b)) if same_numbers(a, b, off) => compared = true,
             (Some(_), Some(_)) => return WorldEffect::Missed,
-            _ if inert => {}
-            _ => return WorldEffect::Untried,
+            _ => complete = false,
         }
     }
-    match compared {
+    let dead = match inert {
+        true => compared,
+        false => complete,
+    };
+    match dead {
         true => WorldEffect::Dead,
         false => WorldEffect::Untried,
     }
+}
+
+/// True if the cases of a point were run.
+fn were_run((case, peer): &Point, cases: &[Option<CaseResult>]) -> bool {
+    let mut all = [Some(*case), *peer].into_iter().flatten();
+    all.all(|i| cases[i].is_some())
 }
 
 /// True if two results differ in nothing but names and wall times; if something is switched off

@@ -116,6 +116,10 @@ pub enum Direction {
 pub struct StreamResult {
     /// Name in series and traces.
     pub name: String,
+    /// Its stack; of one that was changed all of them: `cubic, from 1.9 s reno`. Absent in results
+    /// of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stack: String,
     /// Its part of the flow's goodput, Mbit/s.
     pub goodput_mbps: Option<f64>,
     /// Segments sent again.

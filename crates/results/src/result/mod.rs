@@ -18,6 +18,7 @@ mod schema;
 mod verdict;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 
 use schemars::{JsonSchema, Schema};
@@ -74,6 +75,10 @@ pub struct RunResult {
     /// Run with what the scenario's `[quick]` sets; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
+    /// How far the runs came before they were stopped; absent if all were made. Then `cases` are
+    /// those that have runs, and no expectation was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interrupted>,
     /// One entry per point of the matrix, in order.
     pub cases: Vec<CaseResult>,
     /// One entry per expectation and case it applies to.
@@ -110,14 +115,15 @@ impl RunResult {
             began: None,
             duration_s: None,
             quick: scenario.quick,
+            interrupted: None,
             cases,
             expectations,
         }
     }
 
-    /// True if every expectation passed.
+    /// True if all runs were made and every expectation passed.
     pub fn passed(&self) -> bool {
-        self.expectations.iter().all(|e| e.pass)
+        self.interrupted.is_none() && self.expectations.iter().all(|e| e.pass)
     }
 
     /// The JSON text, one object over several lines, with a line break at the end.
@@ -166,6 +172,7 @@ impl RunResult {
                 network: self.network.as_ref(),
                 began: self.began.as_deref(),
                 duration_s: self.duration_s,
+                interrupted: self.interrupted,
                 case,
                 expectations: judged.filter(|e| e.params == case.params).collect(),
             }
@@ -208,7 +215,8 @@ struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     fn new(result: &'a RunResult, cases: EachCase<'a>) -> Stored<'a> {
-        // Every field, so that a new one is not forgotten; when it was begun is not kept.
+        // Every field, so that a new one is not forgotten; when it was begun is not kept, and only
+        // what is finished is.
         let RunResult {
             fullpipe,
             scenario,
@@ -220,6 +228,7 @@ impl<'a> Stored<'a> {
             began: _,
             duration_s: _,
             quick,
+            interrupted: _,
             cases: _,
             expectations,
         } = result;
@@ -253,6 +262,21 @@ impl Serialize for EachCase<'_> {
             all.serialize_element(&case)?;
         }
         all.end()
+    }
+}
+
+/// Runs that were stopped before all of them were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interrupted {
+    /// Runs that are finished.
+    pub done: usize,
+    /// All runs.
+    pub total: usize,
+}
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} of {} runs", self.done, self.total)
     }
 }
 
@@ -311,6 +335,10 @@ pub struct CaseLine<'a> {
     /// How long it lasted, seconds ([`RunResult::duration_s`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
+    /// How far the runs came before they were stopped ([`RunResult::interrupted`]); absent from the
+    /// lines of cases that were complete by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interrupted>,
     /// The case.
     #[serde(flatten)]
     pub case: &'a CaseResult,

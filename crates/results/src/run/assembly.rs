@@ -10,7 +10,8 @@ use super::RunError;
 use super::kept::Kept;
 use crate::precision::Judgement;
 use crate::result::{
-    CaseLine, CaseResult, ExpectationResult, RunResult, VERSION, by_seed, judged_at, points,
+    CaseLine, CaseResult, ExpectationResult, Interrupted, RunResult, VERSION, by_seed, judged_at,
+    points,
 };
 use crate::store::{StoreError, Variables};
 use fullpipe_scenario::Scenario;
@@ -243,7 +244,7 @@ impl<'a> Assembly<'a> {
             }
             let judged = self.judged(index, &case, stage)?;
             let expectations = judged.iter().map(|(_, e)| e).collect();
-            self.give(&taken, index, &case, expectations)?;
+            self.give(&taken, index, &case, expectations, None)?;
             if taken.keep == Keep::Remarks {
                 case = case.without_metrics();
                 let stays = |e: &ExpectationResult| self.stored || !e.pass || e.unclear;
@@ -270,6 +271,7 @@ impl<'a> Assembly<'a> {
         index: usize,
         case: &CaseResult,
         expectations: Vec<&ExpectationResult>,
+        interrupted: Option<Interrupted>,
     ) -> Result<(), RunError> {
         let line = CaseLine {
             fullpipe: VERSION,
@@ -279,6 +281,7 @@ impl<'a> Assembly<'a> {
             network: None,
             began: None,
             duration_s: None,
+            interrupted,
             case,
             expectations,
         };
@@ -340,7 +343,7 @@ impl<'a> Assembly<'a> {
 
     /// The result of the runs that are there, when no further one is made. Expectations are about
     /// all of them: none is judged.
-    pub(super) fn so_far(&self) -> Result<RunResult, RunError> {
+    pub(super) fn so_far(&self, interrupted: Interrupted) -> Result<RunResult, RunError> {
         let mut state = self.locked();
         let mut cases = mem::take(&mut state.cases);
         for index in state.next..self.scenario.cases.len() {
@@ -351,13 +354,16 @@ impl<'a> Assembly<'a> {
             let mut result = CaseResult::new(case, &self.kept.case(index), &BTreeSet::new())?;
             result.made_on(self.ground);
             if let Some(taken) = self.taken {
-                self.give(&taken, index, &result, Vec::new())?;
+                self.give(&taken, index, &result, Vec::new(), Some(interrupted))?;
                 if taken.keep == Keep::Remarks {
                     result = result.without_metrics();
                 }
             }
             cases.push(result);
         }
-        Ok(RunResult::of(self.scenario, self.ground, cases, Vec::new()))
+        Ok(RunResult {
+            interrupted: Some(interrupted),
+            ..RunResult::of(self.scenario, self.ground, cases, Vec::new())
+        })
     }
 }

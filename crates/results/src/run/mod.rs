@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
-use crate::result::RunResult;
+use crate::result::{Interrupted, RunResult};
 use crate::store::{Earlier, Keys, Store, Table, brought, runs_table};
 use assembly::{Assembly, Stage};
 use fullpipe_metrics as metrics;
@@ -180,12 +180,6 @@ fn made_on<'a>(
     }
     let mut store = match options.out {
         Some(dir) => {
-            // A refusal leaves no directory behind that would be in the way of what is mended.
-            if !Store::is_there(dir)
-                && let Some(refusal) = refusals(scenario, ground).into_iter().next()
-            {
-                return Err(refusal);
-            }
             let all = vec![seeds.len(); counts.len()];
             let runs = (keys.planned(&seeds, &counts), keys.planned(&seeds, &all));
             let store = Store::create(dir, scenario, ground, runs, options.earlier)?;
@@ -193,7 +187,7 @@ fn made_on<'a>(
             if outdated > 0 {
                 options.progress.outdated(outdated, why);
             }
-            Some(store.with_captures(options.captures)?)
+            Some(store.with_captures(options.captures))
         }
         None => None,
     };
@@ -264,10 +258,11 @@ fn made_on<'a>(
             }
         })?;
         if kept.len() < total {
-            let mut result = assembly.so_far()?;
+            let done = kept.len();
+            let mut result = assembly.so_far(Interrupted { done, total })?;
             made_by(&mut result, scenario, ground);
             return Err(RunError::Interrupted {
-                done: kept.len(),
+                done,
                 total,
                 kept: store.is_some(),
                 result: Some(Box::new(result)),

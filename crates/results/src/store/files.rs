@@ -79,6 +79,15 @@ pub(super) fn make_dir(path: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(path).map_err(|e| refused("create", path, e))
 }
 
+/// The directory and those above it that are not there, the innermost first.
+pub(super) fn missing_dirs(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().filter(|dir| !dir.as_os_str().is_empty());
+    above
+        .take_while(|dir| !dir.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
 /// Removes a file that may be absent.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {

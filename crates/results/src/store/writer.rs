@@ -1,8 +1,10 @@
 //! A result directory that is being written.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use fullpipe_run::Outcome;
 use serde::ser::SerializeSeq as _;
@@ -28,7 +30,9 @@ use fullpipe_metrics::{RunMetrics, Scope};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Scenario, TraceMode};
 
-/// A result directory that is being written.
+/// A result directory that is being written. What is there stays as it is until the first run is
+/// to be kept: a ground that refuses or a host that does not answer costs no earlier result, and
+/// leaves no directory behind.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
@@ -41,15 +45,15 @@ pub struct Store {
     captures: Captures,
     /// Finished runs that were there and are of no use to this result, and why.
     outdated: (usize, Earlier),
+    earlier: Earlier,
+    /// The directory holds this result, and no longer the earlier one.
+    begun: Mutex<bool>,
+    /// Directories that were made for it, the innermost first.
+    made: Vec<PathBuf>,
     _lock: files::Lock,
 }
 
 impl Store {
-    /// A result is in the directory, whole or not.
-    pub fn is_there(dir: &Path) -> bool {
-        dir.join(MANIFEST).exists()
-    }
-
     /// Takes the directory for these runs, and for further ones among the `possible`
     /// ([`Store::extend`]); `earlier` says what becomes of a result that is there.
     ///
@@ -62,6 +66,7 @@ impl Store {
         (runs, possible): (Planned<'_>, Planned<'_>),
         earlier: Earlier,
     ) -> Result<Store, StoreError> {
+        let made = files::missing_dirs(dir);
         files::make_dir(dir)?;
         let lock = files::Lock::take(dir)?;
         let cases: Vec<Params> = scenario.cases.iter().map(Params::of).collect();
@@ -99,7 +104,7 @@ impl Store {
         let outdated = outdated(dir, possible, earlier)?;
         let series_of = series_of(scenario, runs.len());
         let kept = series_of.as_ref().map_or(scenario.seeds.len(), Vec::len);
-        let store = Store {
+        Ok(Store {
             dir: dir.to_owned(),
             manifest,
             trace: scenario.measure.trace,
@@ -107,17 +112,36 @@ impl Store {
             series_of,
             captures: Captures::default(),
             outdated,
+            earlier,
+            begun: Mutex::new(false),
+            made,
             _lock: lock,
-        };
-        // First say that the result is not finished, then take away what would contradict it.
-        files::make_dir(&dir.join(RUNS))?;
-        files::make_dir(&dir.join(SERIES))?;
-        store.write_manifest()?;
-        for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
-            files::remove(&dir.join(name))?;
+        })
+    }
+
+    /// Puts this result in the place of the earlier one, once.
+    fn begin(&self) -> Result<(), StoreError> {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if *begun {
+            return Ok(());
         }
-        store.sweep(|_, _| earlier != Earlier::Remade)?;
-        Ok(store)
+        // First say that the result is not finished, then take away what would contradict it.
+        files::make_dir(&self.dir.join(RUNS))?;
+        files::make_dir(&self.dir.join(SERIES))?;
+        if self.captures.any() {
+            files::make_dir(&self.dir.join(CAPTURES))?;
+        }
+        self.write_manifest()?;
+        for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
+            files::remove(&self.dir.join(name))?;
+        }
+        self.sweep(|_, _| self.earlier != Earlier::Remade)?;
+        *begun = true;
+        Ok(())
+    }
+
+    fn has_begun(&self) -> bool {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finished runs that were there and are not taken over, and how they were meant:
@@ -127,15 +151,9 @@ impl Store {
     }
 
     /// Lets [`Store::save`] write captures too; a run that has none of these is not finished.
-    ///
-    /// # Errors
-    /// If their directory cannot be made.
-    pub fn with_captures(mut self, captures: Captures) -> Result<Store, StoreError> {
-        if captures.any() {
-            files::make_dir(&self.dir.join(CAPTURES))?;
-        }
+    pub fn with_captures(mut self, captures: Captures) -> Store {
         self.captures = captures;
-        Ok(self)
+        self
     }
 
     /// Says that these runs, by case and seed, belong to the result.
@@ -144,7 +162,10 @@ impl Store {
     /// If the manifest cannot be written.
     pub fn extend(&mut self, runs: Planned<'_>) -> Result<(), StoreError> {
         self.manifest.runs = runs.each().map(ManifestRun::from).collect();
-        self.write_manifest()
+        match self.has_begun() {
+            true => self.write_manifest(),
+            false => Ok(()),
+        }
     }
 
     /// A finished run of an earlier time, or `None` with the reason if its file is there but not
@@ -201,6 +222,7 @@ impl Store {
         metrics: &RunMetrics,
         outcome: &Outcome,
     ) -> Result<StoredFiles, StoreError> {
+        self.begin()?;
         let mut hashes = Vec::new();
         let meta = series::meta(&self.manifest, unit, &outcome.flows);
         let has_series = |seeds: &Vec<u64>| seeds.contains(&unit.seed);
@@ -292,6 +314,7 @@ impl Store {
         (result, variables, case): Results<'_>,
         runs: &dyn AllRuns,
     ) -> Result<(), StoreError> {
+        self.begin()?;
         let stored = |out: &mut (dyn Write + Send)| result.write_stored(case, out);
         let result_hash = FileHash {
             path: RESULT.to_owned(),
@@ -358,6 +381,19 @@ impl Store {
         files::write(&self.dir.join(&path), bytes)?;
         let sha256 = Hash::of(bytes);
         Ok(FileHash { path, sha256 })
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.has_begun() || self.made.is_empty() {
+            return;
+        }
+        // Best effort: what stays is empty, and in nobody's way.
+        let _ = files::remove(&self.dir.join(files::LOCK));
+        for dir in &self.made {
+            let _ = fs::remove_dir(dir);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use fullpipe_results::capture::Captures;
 use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_on};
 use fullpipe_results::store::Earlier;
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
@@ -275,6 +276,78 @@ fn a_replaced_result_keeps_what_is_asked_for_again() {
         ..Options::default()
     };
     assert!(run_on(&other, &options, &fullpipe_sim::run).is_err());
+}
+
+/// Whether the ground is asked or tried: what is there stays, and nothing is left where nothing
+/// was.
+#[test]
+fn what_makes_no_run_changes_no_directory() {
+    struct Useless {
+        when_asked: bool,
+    }
+    impl Useless {
+        fn refusal(&self, spec: &RunSpec) -> GroundError {
+            let (what, hint) = ("nothing works".to_owned(), "take another".to_owned());
+            match self.when_asked || spec.capture {
+                true => GroundError::Unable {
+                    key: None,
+                    what,
+                    hint,
+                },
+                false => GroundError::Environment { what, hint },
+            }
+        }
+    }
+    impl Ground for Useless {
+        fn name(&self) -> &str {
+            "useless"
+        }
+        fn fingerprint(&self) -> &str {
+            "none"
+        }
+        fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
+            match self.when_asked || spec.capture {
+                true => Err(self.refusal(spec)),
+                false => Ok(()),
+            }
+        }
+        fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+            Err(self.refusal(spec))
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let there = root.path().join("there");
+    let s = scenario(MATRIX);
+    run(&s, Some(&there), 2, false).unwrap();
+    let before = contents(&there);
+    let pcap = Captures {
+        pcap: true,
+        qlog: false,
+    };
+    for (when_asked, captures, code) in [
+        (true, Captures::default(), 2),
+        (false, pcap, 2),
+        (false, Captures::default(), 3),
+    ] {
+        for (out, earlier) in [
+            (there.clone(), Earlier::Replaced),
+            (root.path().join("new/one"), Earlier::Remade),
+        ] {
+            let options = Options {
+                out: Some(&out),
+                earlier,
+                captures,
+                ..Options::default()
+            };
+            let error = run_on(&s, &options, &Useless { when_asked }).unwrap_err();
+            assert_eq!(error.exit_code(), code, "{error}");
+            assert_same(&before, &contents(&there));
+            assert!(!root.path().join("new").exists());
+        }
+    }
+    assert!(!there.join("captures").exists());
+    let (ran, _) = run(&s, Some(&there), 2, true).unwrap();
+    assert_eq!((ran.made, ran.reused), (0, 8));
 }
 
 /// A copy without its series: resuming makes exactly these runs again.

@@ -278,4 +278,12 @@ fn after_an_interrupt_the_rest_is_handed_over() {
     let lines = taker.lines.lock().unwrap();
     assert_eq!(lines[2].2["expectations"], Value::Array(Vec::new()));
     assert_eq!(lines[2].2["seeds"], serde_json::json!([1]));
+    let interrupted = serde_json::json!({ "done": 5, "total": 8 });
+    assert_eq!(lines[1].2.get("interrupted"), None);
+    assert_eq!(lines[2].2["interrupted"], interrupted);
+    assert_eq!(
+        serde_json::to_value(&*result).unwrap()["interrupted"],
+        interrupted
+    );
+    assert!(!result.passed());
 }

@@ -1,9 +1,9 @@
 //! Traces of delivery opportunities in the format of mahimahi's `mm-link`: one time in milliseconds
 //! a line, never falling.
 
-/// Delivery opportunities of a mahimahi trace: each lets one packet of 1504 bytes leave, or several
-/// that fit it together; a larger one takes several opportunities. What finds no packet is lost.
-/// The trace repeats.
+/// Delivery opportunities of a mahimahi trace: each carries 1504 bytes, of one packet or several; a
+/// larger one takes several opportunities. What a packet leaves of its last one goes to the next
+/// packet in the queue; what finds none is lost. The trace repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
     /// Milliseconds of the opportunities in one period, never falling; the last is the period and

@@ -42,18 +42,41 @@ pub(super) fn expectations(
     for (i, record) in tables.iter().enumerate() {
         let at = At::<Expect>::new(record, format!("expect[{}]", i + 1));
         let before = reader.findings.faults.len();
-        let read = expectation(reader, &Referring { at, known });
+        let table = Referring { at, known };
+        let read = expectation(reader, &table);
         if known.in_a_world && reader.findings.faults.len() > before {
             let mut faults = reader.findings.faults.drain(before..);
             inapplicable.extend(faults.next().map(|fault| Inapplicable {
                 line: reader.sources.line(record.at),
                 why: fault.message,
             }));
-        } else {
-            all.extend(read);
+        } else if let Some(read) = read {
+            warn_of_its_name(reader, &table, &read, &all);
+            all.push(read);
         }
     }
     (all, inapplicable)
+}
+
+/// Warns of a name that an earlier expectation has in one of the same cases: what failed is told by
+/// its name.
+fn warn_of_its_name(
+    reader: &mut Reader<'_>,
+    table: &Referring<'_, Expect>,
+    read: &Expectation,
+    earlier: &[Expectation],
+) {
+    let is_judged = |case: &usize| read.cases.binary_search(case).is_ok();
+    let mut namesakes = earlier.iter().filter(|other| other.name == read.name);
+    if table.is_given(&Expect::name)
+        && let Some(other) = namesakes.find(|other| other.cases.iter().any(is_judged))
+    {
+        let message = format!(
+            "the expectation of line {} has this name too: give each one of its own",
+            other.line
+        );
+        table.warn(&mut reader.findings, &Expect::name, &message);
+    }
 }
 
 fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option<Expectation> {

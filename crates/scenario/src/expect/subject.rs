@@ -49,6 +49,22 @@ pub(super) fn subject(
         table.refuse(reader, &key, message, hint);
         return (None, None);
     }
+    let is_of_traffic = |part: &String| scope_of(part) == Some(Scope::Traffic);
+    if parts(metric).iter().any(is_of_traffic) {
+        let names = table.known.names;
+        if names.traffic.is_empty() {
+            let message = "this is a metric of traffic, and there is none";
+            let hint = "add a [[traffic]], or choose a metric of a flow: `fullpipe list metrics`";
+            table.refuse(reader, &Expect::metric, message, hint);
+            return (None, None);
+        }
+        if let Some(flow) = flow.as_ref().filter(|flow| names.flows.contains(flow)) {
+            let message = format!("`{flow}` is a flow, and this is a metric of traffic");
+            let hint = did_you_mean(flow, names.traffic.iter().map(String::as_str));
+            table.refuse(reader, &Expect::flow, message, hint);
+            return (None, None);
+        }
+    }
     match scope {
         // Without a name the only row of this kind is meant.
         Scope::Traffic if flow.is_none() => (None, of_link),

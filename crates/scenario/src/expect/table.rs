@@ -76,6 +76,11 @@ impl<T> Referring<'_, T> {
     /// The same of an expression over metrics.
     fn expression(&self, reader: &mut Reader<'_>, key: &Key, text: &str) -> Option<Scope> {
         match Expression::parse(text) {
+            Ok(expression) if expression.metrics().is_empty() => {
+                let message = "an expression without a metric is the same whatever happens";
+                self.refuse(reader, key, message, EXPRESSIONS);
+                None
+            }
             Ok(expression) => Some(expression.scope()),
             Err(error) => {
                 let hint = error.hint.clone();

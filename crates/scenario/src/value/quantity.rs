@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use fullpipe_units::{
-    Bytes, ParseQuantityError, QuantityErrorKind, Rate, Segments, Span, WindowSize,
+    BufferSize, Bytes, ParseQuantityError, QuantityErrorKind, Rate, Segments, Span, WindowSize,
 };
 
 use super::reader::Item;
@@ -67,6 +67,18 @@ impl Reader<'_> {
             Bytes(0) => self.unfit(item, NO_BYTE),
             bytes => Some(Value::Bytes(bytes)),
         }
+    }
+
+    /// Room of any size; whether a packet fits into it is known only where the path is.
+    pub(super) fn buffer(&mut self, item: Item<'_>) -> Option<Value> {
+        let none = [
+            BufferSize::Packets(0),
+            BufferSize::Bytes(Bytes(0)),
+            BufferSize::Time(Span::ZERO),
+            BufferSize::Bdp(0.0),
+        ];
+        let size = self.quantity_of::<BufferSize>(item, |size| !none.contains(size))?;
+        Some(Value::Buffer(size))
     }
 
     /// Any number with a unit of its kind.

@@ -155,7 +155,7 @@ impl Reader<'_> {
             Kind::Window => self.quantity(item).map(Value::Window),
             Kind::Volume => self.volume(item),
             Kind::Size => self.size(item),
-            Kind::Buffer => self.quantity(item).map(Value::Buffer),
+            Kind::Buffer => self.buffer(item),
             Kind::Stack => self.stack(item),
             Kind::Seeds => self.seeds(item),
             Kind::Bounds => self.bounds(item),

@@ -139,6 +139,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "[path]\nrate = \"622Mbps\"\nrtt = \"80ms\"\n[[expect]]\nmetric = \"utilization\"\nat_least = 0.5",
     ),
     (
+        "expect: an expression without a metric",
+        "end",
+        "[[expect]]\nmetric = \"1 + 1\"\nat_least = 0.5",
+    ),
+    (
         "expect: a divisor that is always zero",
         "end",
         "[[expect]]\nmetric = \"utilization / 0\"\nat_least = 0.5",
@@ -211,6 +216,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "loss = { model = \"bernoulli\", probability = 0.1, bad = 1 }",
     ),
     ("a buffer below one packet", "path+", "buffer = \"100B\""),
+    ("a bare number for no buffer", "path+", "buffer = 0"),
     (
         "a buffer of a tiny BDP",
         "path",

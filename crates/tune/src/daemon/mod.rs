@@ -57,8 +57,6 @@ pub struct Config {
     pub page: Option<Arc<Mutex<String>>>,
 }
 
-/// Behind a measurement that is not valid.
-const LATE: &str = " (not valid, the hosts were late: too large, if anything; it is tried again)";
 /// The algorithms that the running kernel has.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// Between two beats; flows wait for three seconds ([`crate::tuner::PATIENCE`]).
@@ -231,8 +229,7 @@ impl Daemon {
 
     /// Hosts that paths of the policy are measured to, each once.
     fn probed(&self) -> impl Iterator<Item = &String> {
-        let Policy { paths, waiting, .. } = &self.policy;
-        let hosts = paths.iter().chain(waiting);
+        let hosts = self.policy.facts();
         let hosts = hosts.filter_map(|facts| facts.probe.as_ref().map(|(host, _)| host));
         hosts.collect::<BTreeSet<_>>().into_iter()
     }
@@ -252,22 +249,15 @@ impl Daemon {
 
     /// Looks after the probes of paths; what they found holds at once. Lines for the log.
     fn measure(&mut self) -> Result<Vec<String>, DaemonError> {
-        let Policy { paths, waiting, .. } = &self.policy;
-        let paths: Vec<&PathFacts> = paths.iter().chain(waiting).collect();
+        let paths: Vec<&PathFacts> = self.policy.facts().collect();
         let looked = self.probing.look(&paths);
         let looked = looked.map_err(|e| DaemonError::Io(MEASURED.to_owned(), e))?;
         match looked {
             None => Ok(Vec::new()),
             Some(Probed::Failed(host, why)) => Ok(vec![format!("probe of {host}: {why}")]),
             Some(Probed::Measured(host, m)) => {
-                let mut lines = vec![format!(
-                    "probe of {host}: {}, RTT {}, buffer {}{}{}",
-                    m.rate,
-                    m.rtt,
-                    if m.lost { "" } else { "at least " },
-                    m.buffer,
-                    if m.valid { "" } else { LATE }
-                )];
+                let again = if m.valid { "" } else { "; it is tried again" };
+                let mut lines = vec![format!("probe of {host}: {m}{again}")];
                 match parse(&self.sources, self.probing.known()) {
                     Ok(policy) => lines.extend(self.measured(policy)?),
                     // What holds is not worse than it was.

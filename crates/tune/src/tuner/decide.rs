@@ -41,11 +41,11 @@ impl<K: Kernel> Tuner<K> {
             .collect();
         // Both are looked for only where a rule asks.
         let rules = &self.compiled.rules;
-        let owners = match rules.iter().any(|r| r.process.is_some()) {
+        let owners = match rules.iter().any(|r| r.selector.process.is_some()) {
             true => self.kernel.owners(),
             false => BTreeMap::new(),
         };
-        let groups = match rules.iter().any(|r| r.cgroup.is_some()) {
+        let groups = match rules.iter().any(|r| r.selector.cgroup.is_some()) {
             true => self.kernel.groups(),
             false => BTreeMap::new(),
         };
@@ -60,7 +60,7 @@ impl<K: Kernel> Tuner<K> {
                 // What its program has closed is nobody's, and still sends what was given to it.
                 let orphan = listing.inode == 0 && listing.state != ESTABLISHED;
                 let left = self.rule_of(listing).filter(|_| orphan);
-                let left = left.and_then(|(_, rule)| rule.process.as_ref());
+                let left = left.and_then(|(_, rule)| rule.selector.process.as_ref());
                 let flow = Flow {
                     local_port: listing.local.1,
                     remote: SocketAddr::from(listing.remote),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use super::orders::refusal;
 use super::{LISTEN, TuneError, label};
 use crate::journal::{Before, Entry, Journal, Key};
 use crate::kernel::{Kernel, KernelError, Seen};
@@ -137,7 +138,7 @@ pub(super) fn returns<K: Kernel>(
                     returned.push((seen.key(), order.algorithm.clone()));
                     format!("{} again", order.algorithm)
                 }
-                Some(e) => format!("{}: {}", order.algorithm, super::refusal(e)),
+                Some(e) => format!("{}: {}", order.algorithm, refusal(e)),
                 None => "has ended".to_owned(),
             };
             let line: &mut String = said.entry(seen.key()).or_default();

@@ -2,7 +2,9 @@
 //! back, and says what it did.
 
 mod decide;
+mod force;
 mod give_back;
+mod orders;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -16,25 +18,12 @@ use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Rule};
 
 pub use self::decide::Decision;
 pub use self::give_back::give_back;
-use self::give_back::{buffers_before, by_cookie, give_sizes, returns};
 use crate::arms::{Arms, Member};
-use crate::divide::{self, Flows};
-use crate::image::{Image, Numbers, Unfit};
-use crate::journal::{Before, Entry, Given, Journal, JournalError, Key};
+use crate::divide::Flows;
+use crate::image::{Numbers, Unfit};
+use crate::journal::{Journal, JournalError, Key};
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
 use crate::layout::{Control, Event, Listing, Order, OrderAction};
-use crate::sockets::Resize;
-
-/// The kernel's refusal of an order, by its negative error number.
-fn refusal(error: i32) -> String {
-    let number = -error;
-    let why = match number {
-        nix::libc::ENOENT => " (no such algorithm, or its module is not loaded)",
-        nix::libc::EPERM | nix::libc::EACCES => " (not permitted)",
-        _ => "",
-    };
-    format!("refused, error {number}{why}")
-}
 
 /// Why the tuner cannot do it.
 #[derive(Debug, thiserror::Error)]
@@ -80,15 +69,6 @@ pub struct Tuner<K> {
     arms: Arms,
     /// What a tuner before this one left has been taken back.
     began: bool,
-}
-
-/// Rules that the maps have room for.
-#[derive(Debug)]
-struct Fitted {
-    compiled: Compiled,
-    each: Vec<Rule>,
-    shares: Flows,
-    numbers: Numbers,
 }
 
 /// A flow that has other parameters than its path.
@@ -203,38 +183,6 @@ impl<K: Kernel> Tuner<K> {
         self.replace(compiled, BTreeMap::new())
     }
 
-    /// Has rules in force and moves flows, or leaves both as they were: flows that were moved
-    /// before the failure are moved back with the next look.
-    fn replace(&mut self, compiled: Compiled, own: BTreeMap<u64, Own>) -> Result<(), TuneError> {
-        if !self.began {
-            let left = self.kernel.flows(&[])?;
-            let lines = give_back(
-                &mut self.kernel,
-                &mut self.journal,
-                &self.prefix,
-                left,
-                |_| true,
-            )?;
-            self.log.extend(lines);
-            self.began = true;
-        }
-        let rules = self.compiled.clone();
-        let own = std::mem::replace(&mut self.own, own);
-        if let Err(e) = self.install(compiled) {
-            self.own = own;
-            return Err(e);
-        }
-        if let Err(e) = self.settle() {
-            self.own = own;
-            if let Err(why) = self.put(rules) {
-                self.log
-                    .push(format!("the rules before are not in force again: {why}"));
-            }
-            return Err(e);
-        }
-        Ok(())
-    }
-
     /// Changes parameters of rules that stay: one write, no flow is moved.
     ///
     /// # Errors
@@ -245,117 +193,9 @@ impl<K: Kernel> Tuner<K> {
         Ok(())
     }
 
-    /// Rules as they would be in force, each flow's part of them.
-    ///
-    /// # Errors
-    /// [`Unfit`].
-    fn fit(&self, compiled: Compiled) -> Result<(Fitted, Image), Unfit> {
-        let mut numbers = self.numbers.clone();
-        let own = self.own.values().map(|own| &own.rule);
-        let all = compiled.rules.iter().chain(own);
-        numbers.assign(all.map(|rule| rule.name.as_str()));
-        let shares = self.count_shares(&compiled, &numbers);
-        let rules = compiled.rules.iter();
-        let rules = rules.map(|rule| divide::part(rule, &rule.name, &shares));
-        let parts = Compiled {
-            rules: rules.collect(),
-            ..compiled.clone()
-        };
-        let own = self.own.values();
-        let own = own.map(|own| divide::part(&own.rule, &own.path, &shares));
-        let own: Vec<Rule> = own.collect();
-        let image = Image::new(&parts, own.iter(), &numbers, &self.prefix)?;
-        let fitted = Fitted {
-            each: [parts.rules, own].concat(),
-            compiled,
-            shares,
-            numbers,
-        };
-        Ok((fitted, image))
-    }
-
-    /// Writes rules.
-    fn put(&mut self, compiled: Compiled) -> Result<(), TuneError> {
-        let (mut fitted, image) = self.fit(compiled)?;
-        let mut control = self.control.clone();
-        control.active ^= 1;
-        control.generation = control.generation.wrapping_add(1);
-        control.keep = fitted.compiled.on_daemon_loss == OnDaemonLoss::Keep;
-        control.heartbeat_us = self.kernel.now_us();
-        control.never = image.never.clone();
-        self.note_ceilings(&fitted.each)?;
-        // The half that nobody reads, then one word that says which half is read.
-        let written = self.kernel.fill(control.active, &image);
-        if let Err(e) = written.and_then(|()| self.kernel.control(&control)) {
-            // What is written down stays what flows have.
-            self.note_ceilings(&self.each.clone())?;
-            return Err(e.into());
-        }
-        for old in &self.compiled.rules {
-            if !fitted.compiled.rules.contains(old) {
-                self.arms.forget(&old.name);
-            }
-        }
-        self.control = control;
-        self.exchange(&mut fitted);
-        Ok(())
-    }
-
-    /// Puts these rules in the place of those in force, and the other way round.
-    fn exchange(&mut self, fitted: &mut Fitted) {
-        mem::swap(&mut self.compiled, &mut fitted.compiled);
-        mem::swap(&mut self.each, &mut fitted.each);
-        mem::swap(&mut self.shares, &mut fitted.shares);
-        mem::swap(&mut self.numbers, &mut fitted.numbers);
-    }
-
-    /// How many flows each path that divides has now, those with parameters of their own too.
-    fn count_shares(&self, compiled: &Compiled, numbers: &Numbers) -> Flows {
-        let dividing = compiled.rules.iter().filter(|r| r.divide);
-        let mut flows: Flows = dividing.map(|rule| (rule.name.clone(), 0)).collect();
-        for (cookie, known) in self.known.iter().filter(|(_, known)| !known.refused) {
-            let name = known.rule.and_then(|number| numbers.name(number));
-            let own = self.own.get(cookie);
-            let own = own.filter(|own| Some(own.rule.name.as_str()) == name);
-            let path = own.map(|own| own.path.as_str()).or(name);
-            if let Some(n) = path.and_then(|path| flows.get_mut(path)) {
-                *n += 1;
-            }
-        }
-        flows
-    }
-
-    /// Flows have come or gone: windows and rates are theirs at the next ACK, buffers with the next
-    /// look.
-    fn divide(&mut self) -> Result<(), TuneError> {
-        match self.count_shares(&self.compiled, &self.numbers) == self.shares {
-            true => Ok(()),
-            false => self.put(self.compiled.clone()),
-        }
-    }
-
     /// How many flows share a path that divides.
     pub fn shares(&self, path: &str) -> Option<u32> {
         self.shares.get(path).copied()
-    }
-
-    /// Ceilings of pacing that change reach flows at the next ACK, without an order: they are
-    /// written down before.
-    fn note_ceilings(&mut self, rules: &[Rule]) -> Result<(), TuneError> {
-        let mut changed = Vec::new();
-        for known in self.known.values() {
-            let name = known.rule.and_then(|n| self.numbers.name(n));
-            let rule = self.named(rules, name);
-            let (Some(rule), Some(entry)) = (rule, self.journal.entry(known.key)) else {
-                continue;
-            };
-            if entry.given.ceiling != ceiling(rule) {
-                let mut entry = entry.clone();
-                entry.given.ceiling = ceiling(rule);
-                changed.push((known.key, entry));
-            }
-        }
-        Ok(self.journal.touch(changed)?)
     }
 
     /// The rule of this name, of a path or of one flow.
@@ -493,94 +333,6 @@ impl<K: Kernel> Tuner<K> {
     /// The clock of [`Tuner::arms`], microseconds.
     pub fn now_us(&self) -> u64 {
         self.kernel.now_us()
-    }
-
-    fn execute(&mut self, decisions: &[Decision]) -> Result<(), TuneError> {
-        let (adopted, released): (Vec<&Decision>, Vec<&Decision>) = decisions
-            .iter()
-            .filter(|d| d.order.is_some())
-            .partition(|d| d.is(OrderAction::Adopt));
-        if !released.is_empty() {
-            let why = |s: &Seen| {
-                let found = released.iter().find(|d| d.seen.key() == s.key());
-                found.map_or_else(String::new, |d| d.why.clone())
-            };
-            let flows = released.iter().map(|d| d.seen.clone()).collect();
-            let back = returns(&mut self.kernel, &mut self.journal, &self.prefix, flows)?;
-            for (seen, what) in back {
-                self.known.remove(&seen.listing.cookie);
-                self.log
-                    .push(format!("{}: {}{what}", label(&seen.listing), why(&seen)));
-            }
-        }
-        if !adopted.is_empty() {
-            self.adopt_all(&adopted)?;
-        }
-        if adopted.is_empty() && released.is_empty() {
-            return Ok(());
-        }
-        // Flows that changed their rule and kept their algorithm look again.
-        self.control.generation = self.control.generation.wrapping_add(1);
-        self.beat()
-    }
-
-    /// Written down, then done.
-    fn adopt_all(&mut self, adopted: &[&Decision]) -> Result<(), TuneError> {
-        let of = |d: &Decision| {
-            let order = d.order.clone().unwrap_or_default();
-            let name = order.rule.and_then(|n| self.numbers.name(n));
-            let rule = self.named(&self.each, name);
-            let record = d.seen.listing.flow.as_ref().filter(|f| !f.control);
-            let entry = Entry {
-                flow: label(&d.seen.listing),
-                before: record.map_or_else(|| Before::of(&d.seen.listing), Before::kept),
-                given: Given {
-                    algorithm: order.algorithm,
-                    ceiling: rule.map_or(0, ceiling),
-                    send_buffer: order.send_buffer,
-                    receive_buffer: order.receive_buffer,
-                },
-            };
-            (d.seen.key(), entry)
-        };
-        let entries: Vec<(Key, Entry)> = adopted.iter().map(|d| of(d)).collect();
-        self.journal.touch(entries)?;
-        // Buffers that the new rule does not set are as they were before the old one.
-        let sizes = adopted.iter().filter_map(|d| {
-            let order = d.order.as_ref()?;
-            let mut size = buffers_before(&d.seen, None)?;
-            size.send = size.send.filter(|_| order.send_buffer == 0);
-            size.receive = size.receive.filter(|_| order.receive_buffer == 0);
-            Some((d.seen.key(), size)).filter(|(_, s)| s.send.or(s.receive).is_some())
-        });
-        let sizes: Vec<(Key, Resize)> = sizes.collect();
-        give_sizes(&mut self.kernel, &sizes)?;
-        let orders: Vec<(u64, Order)> = adopted
-            .iter()
-            .filter_map(|d| Some((d.seen.listing.cookie, d.order.clone()?)))
-            .collect();
-        let after = by_cookie(self.kernel.flows(&orders)?);
-        for d in adopted {
-            let cookie = d.seen.listing.cookie;
-            let label = label(&d.seen.listing);
-            let Some(done) = after.get(&cookie).and_then(|s| s.listing.done) else {
-                continue;
-            };
-            self.log.push(match done {
-                0 => format!("{label}: {}", d.why),
-                e => format!("{label}: {}: {}", d.why, refusal(e)),
-            });
-            let order = d.order.clone().unwrap_or_default();
-            let known = Known {
-                label,
-                key: d.seen.key(),
-                rule: order.rule,
-                sizes: (order.send_buffer, order.receive_buffer, order.ceiling),
-                refused: done != 0,
-            };
-            self.known.insert(cookie, known);
-        }
-        Ok(())
     }
 
     fn beat(&mut self) -> Result<(), TuneError> {

@@ -6,6 +6,7 @@ use fullpipe_policy::Rule;
 
 use super::decide::Decision;
 use super::give_back::is_changed;
+use super::orders::refusal;
 use super::{CLOSED, Known, TuneError, Tuner, ceiling, ends, label, ordered_ceiling};
 use crate::image::buffer_option;
 use crate::journal::{Before, Entry, Given, Key};
@@ -41,7 +42,7 @@ impl<K: Kernel> Tuner<K> {
         self.log.push(match (o.flow.control, o.done) {
             (true, _) => format!("{label}: new, rule {name}: kept for comparison"),
             (_, 0) => format!("{label}: new, rule {name} ({stack}), was {}", o.flow.before),
-            (_, e) => format!("{label}: new, rule {name}: {}", super::refusal(e)),
+            (_, e) => format!("{label}: new, rule {name}: {}", refusal(e)),
         });
         if o.flow.control {
             return None;

@@ -673,12 +673,16 @@ fn kills_at_any_moment_leave_nothing() {
     };
     let (mut reached, mut queued) = (0, 0);
     let mut moment = 0x2545_f491_4f6c_dd1d_u64;
-    for kill in 0..10 {
-        // xorshift64: while it loads, before and after it has given flows their rules.
+    for kill in 0..40 {
+        if kill >= 10 && reached >= 3 && (queued >= 1 || queues(&before).is_empty()) {
+            break;
+        }
+        // xorshift64: while it loads, before and after it has given flows their rules; later after
+        // ten kills, on a machine that is too busy to have loaded it by then.
         moment ^= moment << 13;
         moment ^= moment >> 7;
         moment ^= moment << 17;
-        let after = Duration::from_millis(moment % 1500);
+        let after = Duration::from_millis(moment % (1500 * (1 + kill / 10)));
         let mut daemon = Running::begun(&ground, &state);
         std::thread::sleep(after);
         daemon.child.kill().unwrap();
@@ -702,7 +706,7 @@ fn kills_at_any_moment_leave_nothing() {
         assert!(eye.gets_on(), "a flow stalls after kill {kill} and revert");
     }
     // A kill that came before anything was changed proves little.
-    assert!(reached >= 3, "{reached} of ten kills found changed flows");
+    assert!(reached >= 3, "{reached} kills found changed flows");
     let compared = !queues(&before).is_empty();
     assert!(queued >= 1 || !compared, "no kill found another queue");
     // No program of theirs is left on the control group.

@@ -296,13 +296,11 @@ fn flows_over_ipv6_are_found_by_their_networks() {
         return;
     };
     let [first, second] = [0, 1].map(|k| addresses(Side::Far, k).1);
-    let six = Rule {
-        to: vec![Prefix {
-            address: "2001:2::".parse().unwrap(),
-            bits: 64,
-        }],
-        ..rule("six", 0, "aimd", Params::default(), aimd(4.0, 0.25))
-    };
+    let mut six = rule("six", 0, "aimd", Params::default(), aimd(4.0, 0.25));
+    six.selector.to = vec![Prefix {
+        address: "2001:2::".parse().unwrap(),
+        bits: 64,
+    }];
     tuner.apply(policy(vec![six])).unwrap();
     // New from here, new from there, running; and three that the rule is not for.
     let none = |_: &std::net::TcpStream| ();

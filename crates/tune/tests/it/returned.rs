@@ -427,7 +427,7 @@ fn a_policy_of_many_networks_can_be_replaced() {
     };
     let with = |many: u32, a: f64| {
         let mut rule = plain("path", 0, a);
-        rule.to.extend((1..many).map(|k| Prefix {
+        rule.selector.to.extend((1..many).map(|k| Prefix {
             address: std::net::Ipv4Addr::from_bits(0xcb00_0000 + k).into(),
             bits: 32,
         }));
@@ -474,10 +474,11 @@ fn rules_by_process_and_control_group_hold_their_flows_alone() {
     ground.flow_outside(1);
     gets_on_all(&mut tuner);
     let with = |cgroup: Option<std::path::PathBuf>, process: Option<&str>| {
-        let rules = (0..2).map(|k| Rule {
-            cgroup: cgroup.clone(),
-            process: process.map(str::to_owned),
-            ..plain(&format!("path{k}"), k, 4.0)
+        let rules = (0..2).map(|k| {
+            let mut rule = plain(&format!("path{k}"), k, 4.0);
+            rule.selector.cgroup = cgroup.clone();
+            rule.selector.process = process.map(str::to_owned);
+            rule
         });
         policy(rules.collect())
     };

@@ -316,7 +316,7 @@ fn what_is_injected_is_lost_by_number_by_turns_and_by_chance_and_nobody_else_is_
 /// stalls and losses of its own: then it is tried again.
 #[test]
 fn a_refusal_is_a_stall_and_a_loss_is_a_cut() {
-    for _ in 0..5 {
+    for _ in 0..12 {
         let Some(mut ground) = Ground::new(&[slow(vec![])]) else {
             return;
         };
@@ -349,7 +349,7 @@ fn a_refusal_is_a_stall_and_a_loss_is_a_cut() {
         }
         eprintln!("{seen:?}, and {} lost by devices", ground.device_drops());
     }
-    panic!("the devices lost packets in each of five attempts");
+    panic!("the devices lost packets in each of twelve attempts");
 }
 
 /// What a filter lets pass is not seen by those behind it: ours is the first one, and leaves the

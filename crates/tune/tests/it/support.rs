@@ -533,14 +533,16 @@ pub fn rule(name: &str, k: usize, stack: &str, params: Params, table: Vec<Row>) 
     let rows = table.len() as u32;
     Rule {
         name: name.into(),
-        to: vec![Prefix {
-            address: address.into(),
-            bits: 32,
-        }],
-        ports: Vec::new(),
-        side: fullpipe_policy::Side::Either,
-        cgroup: None,
-        process: None,
+        selector: fullpipe_policy::Selector {
+            to: vec![Prefix {
+                address: address.into(),
+                bits: 32,
+            }],
+            ports: Vec::new(),
+            side: fullpipe_policy::Side::Either,
+            cgroup: None,
+            process: None,
+        },
         respect_app: true,
         share: 1 << 16,
         divide: false,

@@ -31,7 +31,7 @@ pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure>
             d.text("every", &args.every, "--every");
             if let Some(count) = args.count {
                 let stop = span(&args.every, "--every")? * u64::from(count.get());
-                d.text("stop", &format!("{}ns", stop.as_nanos()), "--count");
+                d.text("stop", &stop.to_string(), "--count");
             }
             transport(&mut d, args);
         }
@@ -125,7 +125,7 @@ fn duration(d: &mut Document, args: &Send, rtt: Span) -> Result<(), Failure> {
     if args.only_traffic {
         let time = span(args.time.as_deref().unwrap_or("10s"), "--time")?;
         let all = time + tail(rtt);
-        d.text("duration", &format!("{}ns", all.as_nanos()), "--time");
+        d.text("duration", &all.to_string(), "--time");
         return Ok(());
     }
     let default = match (&args.size, args.request.and(args.count)) {
@@ -133,7 +133,7 @@ fn duration(d: &mut Document, args: &Send, rtt: Span) -> Result<(), Failure> {
         // The last one has as long as the one before, and two seconds.
         (None, Some(count)) => {
             let all = span(&args.every, "--every")? * (u64::from(count.get()) + 1);
-            format!("{}ns", (all + Span::from_secs(2)).as_nanos())
+            (all + Span::from_secs(2)).to_string()
         }
         (None, None) => "10s".to_owned(),
     };
@@ -152,7 +152,7 @@ fn path(d: &mut Document, rtt: Span) {
     d.table("[path]");
     d.text("rate", "100Gbit/s", "");
     d.text("buffer", BUFFER, "");
-    d.text("rtt", &format!("{}ns", rtt.as_nanos().max(1)), "");
+    d.text("rtt", &rtt.max(Span::from_nanos(1)).to_string(), "");
 }
 
 pub(super) fn interval(args: &Send) -> Result<String, Failure> {
@@ -163,7 +163,7 @@ pub(super) fn interval(args: &Send) -> Result<String, Failure> {
         None => interval,
     };
     let interval = interval.min(most).max(SHORTEST);
-    Ok(format!("{}ns", interval.as_nanos()))
+    Ok(interval.to_string())
 }
 
 /// Time between two lines on the terminal.

@@ -20,7 +20,7 @@ use fullpipe_net::orders::{Ordered, Orders};
 use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::asked::Kind;
 use fullpipe_results::history::{History, Moment};
-use fullpipe_results::result::{Direction, RunResult, StreamResult};
+use fullpipe_results::result::{Direction, FlowResult, RunResult, StreamResult};
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_results::store::StoreError;
 use fullpipe_run::Ground as _;
@@ -120,6 +120,15 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     let mut ran = ran?;
     dated(&mut ran.result, &scenario, &ground, begun);
     say_notes(args, &ground);
+    if !args.quiet {
+        for case in &ran.result.cases {
+            let short = case
+                .flows
+                .iter()
+                .filter_map(|flow| short_of_rate(flow, case.simulated_s));
+            short.for_each(|line| output::warning(&line));
+        }
+    }
     let whole = say_proofs(args, &scenario, &ground)?;
     finish(args, &scenario, &ran, whole, kept.as_deref())
 }
@@ -162,6 +171,7 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
         let finite = |x: f64| Some(x).filter(|x| x.is_finite());
         let one = |(name, s): (&String, &Stream)| StreamResult {
             name: name.clone(),
+            stack: s.stack.clone(),
             goodput_mbps: goodput.map(|sum| sum * s.delivered as f64 / all.max(1) as f64),
             retransmits: s.retransmits,
             cwnd_mean_segments: finite(s.cwnd_mean),
@@ -170,6 +180,35 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
         flow.streams = names.zip(members).map(one).collect();
     }
 }
+
+/// Of a flow that its own ceiling held back nearly always, and that still stayed below it:
+/// segments that a late host sends late are made up for by a millisecond of data only.
+fn short_of_rate(flow: &FlowResult, seconds: f64) -> Option<String> {
+    let asked = flow.rate_asked_mbps? * flow.streams.len().max(1) as f64;
+    let goodput = flow.value("goodput_mbps")?;
+    let held = flow.value("limited.rate")? > MOSTLY && flow.value("loss_events")? == 0.0;
+    // Nothing has arrived for the first round trips.
+    let idle = ROUND_TRIPS * flow.value("rtt_ms.mean")? / 1e3 / seconds;
+    let least = asked * (NEARLY - idle);
+    (held && goodput < least).then(|| {
+        format!(
+            "{}: {} of {} Mbit/s that were asked for: a host was late, and what leaves late is not \
+             made up for; `--traffic udp,rate={asked}Mbit/s` keeps a rate whatever happens",
+            flow.name,
+            number(goodput, 3),
+            number(asked, 3)
+        )
+    })
+}
+
+/// From the start of a flow to its first deliveries.
+const ROUND_TRIPS: f64 = 2.0;
+
+/// A part of a flow's time that leaves no other cause.
+const MOSTLY: f64 = 0.9;
+
+/// A part of the rate that is taken for the rate.
+const NEARLY: f64 = 0.97;
 
 fn moment() -> Moment {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -364,4 +403,46 @@ fn finish(
 
 fn usage(message: String) -> Failure {
     Failure::new(Exit::Usage, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_results::result::Estimate;
+
+    use super::*;
+    use crate::view::testing::case;
+
+    #[test]
+    fn a_rate_that_was_not_reached_is_told_unless_the_path_or_the_start_explains_it() {
+        let said = |goodput: f64, held: f64, events: f64, seconds: f64| {
+            let mut flow = case(&[], 1, &[("main", "cubic", goodput)]).flows.remove(0);
+            flow.rate_asked_mbps = Some(20.0);
+            let metrics = [
+                ("goodput_mbps", goodput),
+                ("rtt_ms.mean", 100.0),
+                ("limited.rate", held),
+                ("loss_events", events),
+            ];
+            let estimate = |x| Estimate {
+                mean: Some(x),
+                ..Estimate::default()
+            };
+            flow.metrics = metrics.map(|(k, x)| (k.to_owned(), estimate(x))).into();
+            short_of_rate(&flow, seconds)
+        };
+        let line = said(17.7, 0.99, 0.0, 10.0).unwrap();
+        assert!(line.contains("17.7 of 20 Mbit/s"), "{line}");
+        assert_eq!(said(19.9, 0.99, 0.0, 10.0), None);
+        assert_eq!(said(17.7, 0.5, 0.0, 10.0), None, "its window held it back");
+        assert_eq!(
+            said(17.7, 0.99, 3.0, 10.0),
+            None,
+            "the path lost some of it"
+        );
+        assert_eq!(
+            said(17.0, 0.99, 0.0, 1.0),
+            None,
+            "two round trips of a second"
+        );
+    }
 }

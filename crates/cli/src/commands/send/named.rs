@@ -67,7 +67,7 @@ fn changes(args: &Send, test: &str, rtt: Span, file: &Scenario) -> Result<Vec<Ch
     let mut changes = vec![
         Change::new("", "path.rate", "100Gbit/s"),
         Change::new("", "path.return_rate", "100Gbit/s"),
-        Change::new("", "path.rtt", nanoseconds(rtt)),
+        Change::new("", "path.rtt", spelled(rtt)),
         Change::new("", "path.buffer", memory::BUFFER),
     ];
     if args.interval.is_some() || args.time.is_some() {
@@ -77,11 +77,11 @@ fn changes(args: &Send, test: &str, rtt: Span, file: &Scenario) -> Result<Vec<Ch
     let mut shorter = 1.0;
     if let Some(time) = &args.time {
         let time = memory::span(time, "--time")?;
-        changes.push(Change::new("--time", "duration", nanoseconds(time)));
+        changes.push(Change::new("--time", "duration", spelled(time)));
         shorter = time.ratio(case.duration).min(1.0);
     }
     let shrunk =
-        |key: String, time: Span| Change::new("--time", key, nanoseconds(time.mul_f64(shorter)));
+        |key: String, time: Span| Change::new("--time", key, spelled(time.mul_f64(shorter)));
     changes.push(shrunk("measure.warmup".to_owned(), case.warmup));
     let stacks = &args.stack;
     if test == "versus" && stacks.len() == 1 {
@@ -115,6 +115,6 @@ fn changes(args: &Send, test: &str, rtt: Span, file: &Scenario) -> Result<Vec<Ch
     Ok(changes)
 }
 
-fn nanoseconds(span: Span) -> String {
-    format!("{}ns", span.as_nanos().max(1))
+fn spelled(span: Span) -> String {
+    span.max(Span::from_nanos(1)).to_string()
 }

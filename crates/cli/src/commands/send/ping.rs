@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_grounds::Peer;
 use fullpipe_realtime::live::Live;
 use fullpipe_run::CrossOutcome;
-use fullpipe_units::{Span, Time};
+use fullpipe_units::{Bytes, Span, Time};
 use serde_json::json;
 
 use super::document::Document;
@@ -76,12 +76,11 @@ fn document(args: &Ping) -> Result<Document, Failure> {
     let interval = memory::span(&args.interval, "--interval")?;
     let stop = interval * u64::from(args.count.get()) - interval / 2;
     let mut d = Document::new("ping", "round-trip times");
-    d.text(
-        "duration",
-        &format!("{}ns", (stop + WAIT).as_nanos()),
-        "--count",
-    );
+    d.text("duration", &(stop + WAIT).to_string(), "--count");
     d.table("[path]");
+    if let Some(packet) = long_packet(&args.size)? {
+        d.plain("mtu", packet, "--size");
+    }
     d.text("rate", "100Gbit/s", "");
     d.text("rtt", "1ms", "");
     d.table("[measure]");
@@ -91,8 +90,27 @@ fn document(args: &Ping) -> Result<Document, Failure> {
     d.text("kind", "ping", "");
     d.text("interval", &args.interval, "--interval");
     d.text("size", &size(&args.size), "--size");
-    d.text("stop", &format!("{}ns", stop.as_nanos().max(1)), "--count");
+    let stop = stop.max(Span::from_nanos(1));
+    d.text("stop", &stop.to_string(), "--count");
     Ok(d)
+}
+
+/// Packets of probes that are longer than those of a path as a rule. The route decides whether they
+/// fit.
+///
+/// # Errors
+/// No path takes such.
+fn long_packet(text: &str) -> Result<Option<u64>, Failure> {
+    // What is no number of bytes is refused with the key.
+    let Ok(Bytes(bytes)) = size(text).parse() else {
+        return Ok(None);
+    };
+    if bytes > LONGEST {
+        let message = format!("--size: a probe has at most {LONGEST} bytes");
+        return Err(usage(message).hint("write for example `--size 64B`"));
+    }
+    let packet = bytes + HEADERS;
+    Ok((packet > MTU).then_some(packet))
 }
 
 /// A number alone counts bytes, as for ping(8).
@@ -220,6 +238,12 @@ impl Summary {
     }
 }
 
+/// IPv4 and UDP.
+const HEADERS: u64 = 28;
+/// Bytes of a packet that every path is taken to carry.
+const MTU: u64 = 1500;
+/// Payload of a packet of 9000 bytes, the longest that Ethernet carries as a rule.
+const LONGEST: u64 = 9000 - HEADERS;
 /// For the last answer.
 const WAIT: Span = Span::from_secs(1);
 
@@ -242,6 +266,23 @@ mod tests {
     fn a_size_without_a_unit_is_in_bytes() {
         assert_eq!((size("1400"), size("64B")), ("1400B".into(), "64B".into()));
         assert_eq!(size("1kB"), "1kB");
+    }
+
+    #[test]
+    fn a_probe_may_be_as_long_as_a_jumbo_frame() {
+        for (size, packet) in [
+            ("64B", None),
+            ("1472", None),
+            ("1473", Some(1501)),
+            ("8000B", Some(8028)),
+            ("8972B", Some(9000)),
+        ] {
+            assert_eq!(long_packet(size).unwrap(), packet, "{size}");
+        }
+        let refused = long_packet("8973").unwrap_err();
+        assert!(refused.message.starts_with("--size: "), "{refused:?}");
+        // What is wrong with it otherwise is the scenario's to say.
+        assert_eq!(long_packet("big").unwrap(), None);
     }
 
     #[test]

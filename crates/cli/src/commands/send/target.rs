@@ -112,8 +112,9 @@ fn split_host(text: &str) -> Result<(String, Option<&str>), String> {
         };
         return checked(host).map(|host| (host, rest));
     }
-    // A bare IPv6 address has no port.
-    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+    // A bare IPv6 address, with its zone if it has one, has no port.
+    let address = text.split_once('%').map_or(text, |(address, _)| address);
+    if address.parse::<std::net::Ipv6Addr>().is_ok() && !text.ends_with('%') {
         return Ok((text.to_owned(), None));
     }
     match text.split_once(':') {
@@ -165,6 +166,8 @@ mod tests {
             ("[2001:db8::7]:7000", server("2001:db8::7", 7000)),
             ("[::1]", server("::1", None)),
             ("::1", server("::1", None)),
+            ("fe80::1%eth0", server("fe80::1%eth0", None)),
+            ("[fe80::1%eth0]:7000", server("fe80::1%eth0", 7000)),
         ] {
             let read = Server::parse(text).unwrap();
             assert_eq!(read, expected);

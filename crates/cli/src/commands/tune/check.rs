@@ -83,8 +83,10 @@ fn as_json(args: &TuneCheck, read: &Result<Policy, Diagnostics>) -> Value {
 
 /// What is said of a path for programs.
 pub(super) fn path_json(rule: &Rule, facts: &PathFacts) -> Value {
-    let to: Vec<String> = rule.to.iter().map(ToString::to_string).collect();
-    let ports: Vec<[u16; 2]> = rule.ports.iter().map(|r| [*r.start(), *r.end()]).collect();
+    let selector = &rule.selector;
+    let to: Vec<String> = selector.to.iter().map(ToString::to_string).collect();
+    let ports = selector.ports.iter();
+    let ports: Vec<[u16; 2]> = ports.map(|r| [*r.start(), *r.end()]).collect();
     let later = facts.changes.iter();
     let changes: Vec<Value> = later
         .map(|c| json!({ "at_s": c.at.as_secs_f64(), "stack": c.stack.to_string() }))

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use fullpipe_cc::response::{Conditions, Cycle, cycle};
 use fullpipe_policy::{
-    Action, Aggression, Flow, Mismatch, PathFacts, Policy, Row, Rule, Side, Verdict, Via,
+    Action, Aggression, Flow, Mismatch, PathFacts, Policy, Row, Rule, Side, Verdict, Via, Waiting,
 };
 use fullpipe_units::Span;
 use serde_json::{Value, json};
@@ -175,28 +175,41 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// What is said of each path before the chosen one.
-    fn others(&self) -> Vec<(&Rule, &'static str)> {
+    /// What is said of each path before the chosen one, and of those that wait to be measured.
+    fn others(&self) -> Vec<(&str, &'static str)> {
         let rules = self.policy.compiled.rules.iter();
-        let each = rules.filter_map(|rule| {
-            let why = match rule.mismatch(self.flow)? {
-                Mismatch::Address => "the address is in none of its networks",
-                Mismatch::Port if self.args.peer.port.is_none() => {
-                    "it has ports, and no port is given"
-                }
-                Mismatch::Port => "the port is in none of its ranges",
-                Mismatch::Side => match self.args.side {
-                    Opened::Active => {
-                        "the other end opens its connections (ask with `--side passive`)"
-                    }
-                    Opened::Passive => "this host opens its connections (ask with `--side active`)",
-                },
-                Mismatch::Cgroup => "it is for another control group",
-                Mismatch::Process => "it is for another process",
-            };
-            Some((rule, why))
+        let rules = rules.filter_map(|rule| {
+            let mismatch = rule.mismatch(self.flow)?;
+            Some((rule.name.as_str(), self.why_not(mismatch)))
         });
-        each.collect()
+        let waiting = self.policy.waiting.iter().map(|path| {
+            let why = match path.selector.mismatch(self.flow) {
+                Some(mismatch) => self.why_not(mismatch),
+                None => "it waits for its first measurement",
+            };
+            (path.name.as_str(), why)
+        });
+        rules.chain(waiting).collect()
+    }
+
+    fn why_not(&self, mismatch: Mismatch) -> &'static str {
+        match mismatch {
+            Mismatch::Address => "the address is in none of its networks",
+            Mismatch::Port if self.args.peer.port.is_none() => "it has ports, and no port is given",
+            Mismatch::Port => "the port is in none of its ranges",
+            Mismatch::Side => match self.args.side {
+                Opened::Active => "the other end opens its connections (ask with `--side passive`)",
+                Opened::Passive => "this host opens its connections (ask with `--side active`)",
+            },
+            Mismatch::Cgroup => "it is for another control group",
+            Mismatch::Process => "it is for another process",
+        }
+    }
+
+    /// The first path that the flow will be of when it is measured.
+    fn awaited(&self) -> Option<&Waiting> {
+        let mut waiting = self.policy.waiting.iter();
+        waiting.find(|path| path.selector.mismatch(self.flow).is_none())
     }
 
     fn headline(&self, chosen: Chosen<'_>) -> String {
@@ -204,7 +217,17 @@ impl Told<'_> {
         let name = name.unwrap_or_default();
         match self.verdict {
             Verdict::NeverTuned => "never touched: the port is in `never_tune`".to_owned(),
-            Verdict::NoRule => "no path: the flow stays as it is".to_owned(),
+            Verdict::NoRule => match self.awaited() {
+                None => "no path: the flow stays as it is".to_owned(),
+                Some(Waiting { name, facts, .. }) => {
+                    let host = facts.probe.as_ref().map_or("", |(host, _)| host);
+                    format!(
+                        "no path yet: `{name}` ({}) waits for its first measurement, by a probe of \
+                         {host}; until then the flow stays as it is",
+                        facts.place
+                    )
+                }
+            },
             Verdict::AppChose(_) => format!(
                 "path {name}, which leaves the flow alone: its program chose an algorithm \
                  (`respect_app`)"
@@ -218,8 +241,12 @@ impl Told<'_> {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{}", self.headline(chosen));
         let last = chosen.map(|(i, ..)| i);
-        for (rule, why) in self.others() {
-            let _ = writeln!(out, "  not `{}`: {why}", rule.name);
+        // The headline has said it of this one.
+        let said = self.awaited().filter(|_| self.verdict == Verdict::NoRule);
+        let said = said.map(|path| path.name.as_str());
+        let others = self.others().into_iter();
+        for (name, why) in others.filter(|(name, _)| said != Some(*name)) {
+            let _ = writeln!(out, "  not `{name}`: {why}");
         }
         let rules = self.policy.compiled.rules.iter().enumerate();
         for (_, rule) in rules.filter(|(i, rule)| {
@@ -251,7 +278,7 @@ impl Told<'_> {
         let others: Vec<Value> = self
             .others()
             .iter()
-            .map(|(rule, why)| json!({ "name": rule.name, "why": why }))
+            .map(|(name, why)| json!({ "name": name, "why": why }))
             .collect();
         let rows: Vec<Value> = laws.map_or(Vec::new(), |laws| {
             let row = |at: &At| {
@@ -300,10 +327,7 @@ fn given(out: &mut String, rule: &Rule, facts: &PathFacts) {
     };
     line("stack", what);
     if let (Some(m), Some((host, _))) = (&facts.measured, &facts.probe) {
-        let least = if m.lost { "" } else { "at least " };
-        let (rate, rtt, buffer) = (m.rate, m.rtt, m.buffer);
-        let words = format!("{rate}, RTT {rtt}, buffer {least}{buffer}, by a probe of {host}");
-        line("measured", words);
+        line("measured", format!("{m}, by a probe of {host}"));
     }
     if rule.divide {
         let what = "window, pacing and buffers, among the flows that the path has";

@@ -15,7 +15,7 @@ use fullpipe_cc::registry::entries;
 use fullpipe_doctor::Finding;
 use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
-use fullpipe_policy::{Policy, Source, of_a_path};
+use fullpipe_policy::{Measured, Policy, Source, of_a_path};
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, JOURNAL, Reverted, SOCKET};
 use fullpipe_tune::groups;
@@ -465,25 +465,13 @@ fn status(answer: &Value) -> String {
     out
 }
 
-/// `192.0.2.7: 98.7 Mbit/s, RTT 80.1 ms, buffer 450.0 kB, measured 12 s ago`.
+/// `192.0.2.7: 98.7 Mbit/s, RTT 80.10 ms, buffer 450.0 kB, measured 12 s ago`.
 fn measured(path: &Value) -> String {
     let host = text(&path["host"]);
-    let Some(rate) = path["rate_bps"].as_f64() else {
-        return format!("{host}: not measured yet");
-    };
-    let (rtt, buffer) = (path["rtt_ns"].as_f64(), path["buffer_bytes"].as_f64());
-    let least = if path["lost"] == true {
-        ""
-    } else {
-        "at least "
-    };
-    format!(
-        "{host}: {:.1} Mbit/s, RTT {:.1} ms, buffer {least}{:.1} kB, measured {} s ago",
-        rate / 1e6,
-        rtt.unwrap_or_default() / 1e6,
-        buffer.unwrap_or_default() / 1e3,
-        path["age_s"]
-    )
+    match Measured::from_json(path) {
+        Some(measured) => format!("{host}: {measured}, measured {} s ago", path["age_s"]),
+        None => format!("{host}: not measured yet"),
+    }
 }
 
 fn flows(answer: &Value) -> String {
@@ -576,6 +564,24 @@ fn plan(answer: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn status_says_which_measurement_is_not_valid() {
+        let mut path = json!({ "host": "192.0.2.7", "age_s": null });
+        assert_eq!(measured(&path), "192.0.2.7: not measured yet");
+        path = json!({
+            "host": "192.0.2.7", "age_s": 12, "rate_bps": 98_700_000, "rtt_ns": 80_100_000,
+            "buffer_bytes": 450_000, "lost": true, "valid": true, "at": 1,
+        });
+        let due = "192.0.2.7: 98.7 Mbit/s, RTT 80.10 ms, buffer 450.0 kB, measured 12 s ago";
+        assert_eq!(measured(&path), due);
+        path["valid"] = json!(false);
+        assert!(
+            measured(&path).contains("(not valid, "),
+            "{}",
+            measured(&path)
+        );
+    }
 
     #[test]
     fn what_takes_changes_back_looks_where_they_are_noted() {

@@ -6,11 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fullpipe_grounds::Peer;
 use fullpipe_metrics::Fidelity;
+use fullpipe_net::session::control::EndReason;
 use fullpipe_observe::tcp_info::UNACKED;
 use fullpipe_observe::{Socket, SocketDiag};
-use fullpipe_policy::Measured;
+use fullpipe_policy::{Measured, ServerLimit};
 use fullpipe_results::result::in_real_time;
-use fullpipe_run::{FlowOutcome, Ground, Outcome};
+use fullpipe_run::{FlowOutcome, Ground, Network, Outcome};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Bytes, Rate, Span};
 
@@ -73,8 +74,10 @@ fn measure(
     let outcome = ground.run(&spec)?;
     let flow = outcome.flows.first();
     let flow = flow.ok_or_else(|| broken("no flow came back".to_owned()))?;
-    let allowed = ground.network().and_then(|network| network.max_rate);
-    let measured = what_it_says(flow, &outcome, allowed).ok_or_else(|| {
+    let limit = ground
+        .network()
+        .and_then(|network| limit(&network, ground.ended()));
+    let measured = what_it_says(flow, &outcome, limit).ok_or_else(|| {
         Failure::new(Exit::Environment, format!("nothing arrived at {server}"))
             .hint("give it more time: `--time 20s`")
     })?;
@@ -110,8 +113,21 @@ fn own_flows(to: &[SocketAddr]) -> usize {
 /// Grain of the arrivals.
 const STEP: Span = Span::from_millis(20);
 
-/// `allowed`: what the server lets through.
-fn what_it_says(flow: &FlowOutcome, outcome: &Outcome, allowed: Option<Rate>) -> Option<Measured> {
+/// The server's limit that a probe may have met: bytes that were used up cut it short, whatever the
+/// rate was.
+fn limit(network: &Network, ended: Option<EndReason>) -> Option<ServerLimit> {
+    match ended {
+        Some(EndReason::Bytes) => network.max_bytes.map(ServerLimit::Bytes),
+        _ => network.max_rate.map(ServerLimit::Rate),
+    }
+}
+
+/// `limit`: what the server lets through.
+fn what_it_says(
+    flow: &FlowOutcome,
+    outcome: &Outcome,
+    limit: Option<ServerLimit>,
+) -> Option<Measured> {
     let rtt = flow.rtt.min()?;
     // Over two round trips, and so long that what a busy host hands out in one go counts little.
     let steps = (2 * rtt.as_nanos()).max(LEAST.as_nanos()) / outcome.interval.as_nanos().max(1);
@@ -124,13 +140,17 @@ fn what_it_says(flow: &FlowOutcome, outcome: &Outcome, allowed: Option<Rate>) ->
     let rate = Rate::from_bits_per_sec(bits.round() as u64);
     let longest = flow.rtt.quantile(FULL)?;
     let waited = longest.saturating_sub(rtt);
+    let hides = |limit: &ServerLimit| match limit {
+        ServerLimit::Rate(most) => most.as_mbps() < rate.as_mbps() * NEAR,
+        ServerLimit::Bytes(_) => true,
+    };
     (bits >= 1.0).then_some(Measured {
         rate,
         rtt,
         buffer: Bytes(rate.bytes_in(waited).get()),
         lost: flow.totals.retransmits > 0,
         valid: Fidelity::of(outcome).is_none_or(|f| f.valid),
-        allowed: allowed.filter(|most| most.as_mbps() < rate.as_mbps() * NEAR),
+        limit: limit.filter(hides),
         at: now(),
     })
 }
@@ -153,11 +173,8 @@ fn now() -> u64 {
 fn words(m: &Measured) -> String {
     let packets = m.buffer.get() as f64 / 1500.0;
     let least = if m.lost { "" } else { "at least " };
-    let (bound, why) = match m.allowed {
-        Some(most) => (
-            "at least ",
-            format!(": the server allows {most} (`serve --max-rate`)"),
-        ),
+    let (bound, why) = match m.limit {
+        Some(limit) => ("at least ", format!(": the server allows {limit}")),
         None => ("", String::new()),
     };
     let valid = match m.valid {
@@ -178,8 +195,8 @@ fn words(m: &Measured) -> String {
 /// A scenario with the path as it was measured: CUBIC and BBR as Linux has them, one at a time.
 fn scenario(m: &Measured, host: &str) -> String {
     let packets = (m.buffer.get() as f64 / 1500.0).round().max(1.0);
-    let bound = match m.allowed {
-        Some(most) => format!("    # at least: the server allows {most}"),
+    let bound = match m.limit {
+        Some(limit) => format!("    # at least: the server allows {limit}"),
         None => String::new(),
     };
     let least = match (m.valid, m.lost) {
@@ -219,6 +236,22 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn bytes_that_are_used_up_go_before_the_rate() {
+        let network = Network {
+            near: ([192, 0, 2, 1], 6220).into(),
+            far: ([192, 0, 2, 2], 6220).into(),
+            max_rate: Some(Rate::from_bits_per_sec(20_000_000)),
+            max_bytes: Some(Bytes(1_000_000)),
+        };
+        for (ended, due) in [
+            (EndReason::Over, network.max_rate.map(ServerLimit::Rate)),
+            (EndReason::Bytes, network.max_bytes.map(ServerLimit::Bytes)),
+        ] {
+            assert_eq!(limit(&network, Some(ended)), due);
+        }
+    }
+
     /// The simulator's path is known: so is what a probe of it would have to find.
     #[test]
     fn rate_round_trip_and_buffer_are_those_of_the_path() {
@@ -248,15 +281,21 @@ mod tests {
             // A server that lets hardly more through hides the path; one that does, does not.
             let with = |mbps: f64| {
                 let most = Rate::from_bits_per_sec((mbps * 1e6) as u64);
-                what_it_says(&outcome.flows[0], &outcome, Some(most)).unwrap()
+                let limit = Some(ServerLimit::Rate(most));
+                what_it_says(&outcome.flows[0], &outcome, limit).unwrap()
             };
             let due = f64::from(rate);
             let limited = with(due);
-            assert!(limited.allowed.is_some() && with(due * 1.2).allowed.is_none());
-            assert!(
-                words(&limited).starts_with("rate    at least "),
-                "{limited:?}"
-            );
+            assert!(limited.limit.is_some() && with(due * 1.2).limit.is_none());
+            // One whose bytes were used up does, whatever came until then.
+            let bytes = Some(ServerLimit::Bytes(Bytes(1_000_000)));
+            let cut = what_it_says(&outcome.flows[0], &outcome, bytes).unwrap();
+            assert_eq!(cut.limit, bytes);
+            for (m, option) in [(limited, "--max-rate"), (cut, "--max-bytes")] {
+                let words = words(&m);
+                assert!(words.starts_with("rate    at least "), "{words}");
+                assert!(words.contains(option), "{words}");
+            }
             assert!(!words(&m).contains("--max-rate") && !words(&m).contains("valid"));
             // The same, by hosts that answered late.
             let mut samples = Histogram::default();

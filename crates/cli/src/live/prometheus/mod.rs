@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::output;
 
 /// Answers whoever asks, one after the other, until the program ends. `page` is made for each
@@ -22,15 +22,9 @@ pub fn serve(
     address: SocketAddr,
     page: impl Fn() -> String + Send + 'static,
 ) -> Result<(), Failure> {
-    let failed = |e: &io::Error| {
-        Failure::new(
-            Exit::Environment,
-            format!("cannot listen on {address}: {e}"),
-        )
-        .hint("choose another port for `--prometheus`")
-    };
-    let listener = TcpListener::bind(address).map_err(|e| failed(&e))?;
-    let bound = listener.local_addr().map_err(|e| failed(&e))?;
+    let failed = |e: io::Error| no_listener(address, &e);
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
     output::say(&format!("for Prometheus: http://{bound}/metrics"));
     let serve = move || {
         for stream in listener.incoming().flatten() {
@@ -39,8 +33,22 @@ pub fn serve(
         }
     };
     let thread = thread::Builder::new().name("prometheus".to_owned());
-    thread.spawn(serve).map_err(|e| failed(&e))?;
+    thread.spawn(serve).map_err(failed)?;
     Ok(())
+}
+
+fn no_listener(address: SocketAddr, error: &io::Error) -> Failure {
+    let failure = Failure::io(format!("cannot listen on {address}"), error);
+    match (error.kind(), address.ip().is_loopback()) {
+        (io::ErrorKind::AddrNotAvailable, true) => {
+            failure.hint("the loopback interface is down: `ip link set lo up`")
+        }
+        (io::ErrorKind::AddrNotAvailable, false) => failure.hint(
+            "no interface of this host that is up has that address: `ip address` lists those there \
+             are",
+        ),
+        _ => failure.hint("choose another port for `--prometheus`"),
+    }
 }
 
 fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
@@ -129,6 +137,18 @@ pub fn labels(all: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_that_is_not_there_is_told_from_a_port_that_is_taken() {
+        let hint = |address: &str, kind: io::ErrorKind| {
+            let failure = no_listener(address.parse().unwrap(), &kind.into());
+            failure.hints.concat()
+        };
+        let away = io::ErrorKind::AddrNotAvailable;
+        assert!(hint("127.0.0.1:9111", away).contains("`ip link set lo up`"));
+        assert!(hint("192.0.2.1:9111", away).contains("`ip address`"));
+        assert!(hint("127.0.0.1:9111", io::ErrorKind::AddrInUse).contains("another port"));
+    }
 
     /// Every line of a page is a comment or a sample.
     pub(super) fn holds(page: &str) {

@@ -227,7 +227,18 @@ impl Writer {
             return Ok(Arc::clone(file));
         }
         if self.open.len() >= MOST_OPEN {
-            self.open.remove(0);
+            // One that is being brought to the disk stays locked until it is there: opened again
+            // before, it would look like another transfer's.
+            let is_idle = |(index, file): &(u32, Arc<File>)| {
+                let held = self
+                    .targets
+                    .get(*index as usize)
+                    .and_then(|t| t.held.as_ref());
+                Arc::strong_count(file) == 1 + usize::from(held.is_some())
+            };
+            if let Some(idle) = self.open.iter().position(is_idle) {
+                self.open.remove(idle);
+            }
         }
         let target = self.targets.get(index as usize);
         let target = target.ok_or(ErrorKind::InvalidData)?;
@@ -310,3 +321,49 @@ const MOST_OPEN: usize = 8;
 
 /// Bytes that are read back at once.
 const READ_BACK: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::state::Identity;
+
+    /// A packet that comes late, for a file that is being brought to the disk, whose place among
+    /// the open ones others have taken since.
+    #[test]
+    fn a_file_on_its_way_to_the_disk_is_not_taken_for_another_transfer_s() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = Identity {
+            size: 4,
+            changed: 1,
+        };
+        let begun = |i: usize| {
+            let place = Arc::new(Place::local(&dir.path().join(i.to_string())).unwrap());
+            let mut target = Target::new(place, source);
+            let mut before = target.begin(1).unwrap();
+            target.reserve(&mut before, false).unwrap();
+            target
+        };
+        let mut plan = Plan::default();
+        let targets: Vec<_> = (0..3 * MOST_OPEN).map(begun).collect();
+        for index in 0..targets.len() {
+            plan.push(index as u32, &[(0, 4)]);
+        }
+        let (_sink, _pieces, shared) = FileSink::new(plan.bytes(), 1448);
+        let mut writer = Writer {
+            targets,
+            plan,
+            shared,
+            prefix: 0,
+            ahead: RangeSet::default(),
+            open: Vec::new(),
+            checkpoints: Checkpoints::new().unwrap(),
+        };
+        let on_its_way = writer.file(0).unwrap();
+        for index in 1..writer.targets.len() as u32 {
+            writer.file(index).unwrap();
+        }
+        writer.file(0).unwrap();
+        drop(on_its_way);
+        assert_eq!(writer.open.len(), MOST_OPEN, "the others were closed");
+    }
+}

@@ -254,7 +254,7 @@ mod tests {
             flows: vec![flow],
             ..RunSpec::default()
         };
-        limits.grant(spec).unwrap().0
+        limits.grant(spec, &Content::Nothing).unwrap().0
     }
 
     fn put() -> Content {
@@ -380,7 +380,7 @@ mod tests {
                 ..Change::default()
             },
         });
-        let (later, grant) = limits.grant(later).unwrap();
+        let (later, grant) = limits.grant(later, &Content::Nothing).unwrap();
         assert!(grant.notes[0].contains("--max-window"), "{grant:?}");
         let more = limits.max_window - 10;
         assert_eq!(of(&later) - of(&plain), more * OF_SEGMENT);

@@ -52,12 +52,12 @@ pub fn admit(
     if clipped {
         spec.duration = most;
     }
-    let (spec, mut grant) = limits.grant(spec)?;
+    let carries = &options.content;
+    let (spec, mut grant) = limits.grant(spec, carries)?;
     if clipped {
         let note = format!("it ends after {most} at the latest (--max-duration)");
         grant.notes.push(note);
     }
-    let carries = &options.content;
     let share = memory.take(&spec, carries, |reverse| reverse)?;
     let lender: Arc<dyn Lender> = Arc::clone(&share) as _;
     let allowed = Allowed {

@@ -17,10 +17,10 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         });
     };
     let mut tidy = Rows {
-        heads: ["panel", "curve", "time_s", "value"]
+        heads: ["panel", "curve", "time_s", "value", "stat", "min", "max"]
             .map(str::to_owned)
             .to_vec(),
-        align: "llrr".to_owned(),
+        align: "llrrlrr".to_owned(),
         ..Rows::default()
     };
     let scenario = resolved(view);
@@ -30,14 +30,18 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     for quantity in [&GOODPUT, &PING] {
         for member in &part.members {
             let of_case = lines(view, asked, quantity, member.case)?;
-            let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
-            for ((of, points), group) in of_case.into_iter().zip(groups) {
-                let title = format!("{of}: {}", quantity.label);
-                let row = |(t, v): &(f64, f64)| {
-                    let texts = [t.to_string(), v.to_string()];
-                    [vec![title.clone(), member.name.clone()], texts.to_vec()].concat()
+            let groups = view.groups(member, of_case.iter().map(|course| course.of.as_str()));
+            for (course, group) in of_case.into_iter().zip(groups) {
+                let title = format!("{}: {}", course.of, quantity.label);
+                let row = |(i, (t, v)): (usize, &(f64, f64))| {
+                    let end = |k: usize| course.band.get(i).map(|band| band[k].to_string());
+                    let stat = quantity.stat.to_owned();
+                    let names = [title.clone(), member.name.clone()];
+                    let ends = [0, 1].map(|k| end(k).unwrap_or_default());
+                    let numbers = [t.to_string(), v.to_string(), stat];
+                    [&names[..], &numbers[..], &ends[..]].concat()
                 };
-                tidy.rows.extend(points.iter().map(row));
+                tidy.rows.extend(course.points.iter().enumerate().map(row));
                 let line = Line {
                     name: member.name.clone(),
                     // In a panel of its own a flow looks like its member, or else like itself.
@@ -45,11 +49,13 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                         true => group,
                         false => member.group,
                     },
-                    points,
+                    points: course.points,
+                    band: course.band,
                     ..Line::default()
                 };
                 match panels.iter_mut().find(|p| p.y.label == title) {
                     Some(panel) => panel.lines.push(line),
+                    // On a scale of its own: a slow direction would lie flat beside a fast one.
                     None => panels.push(Panel {
                         x: linear(String::new()),
                         y: linear(title),

@@ -5,6 +5,7 @@
 
 mod bars;
 mod cdf;
+mod choice;
 mod distribution;
 mod load;
 mod matrix;
@@ -21,7 +22,7 @@ use super::draw::{self, Matrix};
 use super::{Chart, Figure, Rows, Style};
 use view::View;
 
-pub use view::chosen;
+pub use choice::chosen;
 
 macro_rules! kinds {
     ($($kind:ident $word:literal $about:literal)*) => {
@@ -55,8 +56,8 @@ macro_rules! kinds {
 kinds! {
     Window "window" "Congestion windows over time, stacks laid over one another"
     Goodput "goodput" "Goodput over time"
-    Rtt "rtt" "Round-trip times over time"
-    Queue "queue" "Queues over time"
+    Rtt "rtt" "Round-trip times over time, their median and range"
+    Queue "queue" "Queues over time, their median and range"
     Load "load" "Goodput of every flow and pings beside them, one below the other"
     Matrix "matrix" "A metric of every case as a coloured table"
     Bars "bars" "A metric over the values of an axis, with its 95 % interval"

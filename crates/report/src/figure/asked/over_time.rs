@@ -1,7 +1,7 @@
 //! Goodput, round-trip time and queue over time.
 
 use fullpipe_results::result::CaseResult;
-use fullpipe_results::store::SeriesKind;
+use fullpipe_results::store::{SeriesKind, Table};
 
 use super::view::View;
 use super::window::{flow_names, no_series, resolved, warmup};
@@ -16,6 +16,11 @@ pub(super) struct Quantity {
     what: &'static str,
     /// The same of traffic, which is drawn where it is asked for by its name.
     of_traffic: Option<&'static str>,
+    /// Its column in the series.
+    column: &'static str,
+    /// What a point says of the values in its part of the time: their `mean`, or their `median`,
+    /// beside which the smallest and the largest stand.
+    pub stat: &'static str,
     name: &'static str,
     pub label: &'static str,
 }
@@ -24,6 +29,8 @@ pub(super) const GOODPUT: Quantity = Quantity {
     kind: SeriesKind::Samples,
     what: "goodput",
     of_traffic: Some("rate"),
+    column: "goodput_mbps",
+    stat: "mean",
     name: "goodput",
     label: "goodput (Mbit/s)",
 };
@@ -31,6 +38,8 @@ pub(super) const RTT: Quantity = Quantity {
     kind: SeriesKind::Flows,
     what: "rtt",
     of_traffic: None,
+    column: "rtt_ms",
+    stat: "median",
     name: "round-trip times",
     label: "round-trip time (ms)",
 };
@@ -38,6 +47,8 @@ pub(super) const PING: Quantity = Quantity {
     kind: SeriesKind::Pings,
     what: "ping",
     of_traffic: None,
+    column: "rtt_ms",
+    stat: "median",
     name: "pings",
     label: "ping (ms)",
 };
@@ -45,6 +56,8 @@ pub(super) const QUEUE: Quantity = Quantity {
     kind: SeriesKind::Links,
     what: "queue",
     of_traffic: None,
+    column: "queue_packets",
+    stat: "median",
     name: "queue lengths",
     label: "queue (packets)",
 };
@@ -54,11 +67,18 @@ pub(super) fn draw(
     asked: &Asked,
     quantity: &Quantity,
 ) -> Result<Drawn, AskedError> {
+    let column = |stat: &str| format!("{}_{stat}", quantity.column);
+    let mut heads = vec![
+        "curve".to_owned(),
+        "time_s".to_owned(),
+        column(quantity.stat),
+    ];
+    if quantity.stat == "median" {
+        heads.extend([column("min"), column("max")]);
+    }
     let mut tidy = Rows {
-        heads: ["curve", "time_s", quantity.what]
-            .map(str::to_owned)
-            .to_vec(),
-        align: "lrr".to_owned(),
+        align: format!("l{}", "r".repeat(heads.len() - 1)),
+        heads,
         ..Rows::default()
     };
     view.check_seed(asked)?;
@@ -75,6 +95,7 @@ pub(super) fn draw(
         let mut panel = Panel {
             title: part.title.clone(),
             warmup: warmup(scenario.as_ref(), cases),
+            common: true,
             x: Axis {
                 label: "time (s)".to_owned(),
                 scale: Scale::Linear,
@@ -88,19 +109,26 @@ pub(super) fn draw(
         for member in &part.members {
             let of_case = lines(view, asked, quantity, member.case)?;
             let count = of_case.len();
-            let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
-            for ((of, points), group) in of_case.into_iter().zip(groups) {
-                let name = view.line_name(member, &of, count);
+            let groups = view.groups(member, of_case.iter().map(|course| course.of.as_str()));
+            for (course, group) in of_case.into_iter().zip(groups) {
+                let name = view.line_name(member, &course.of, count);
                 let head = match part.title.as_str() {
                     "" => name.clone(),
                     title => format!("{title}, {name}"),
                 };
-                let row = |(t, v): &(f64, f64)| vec![head.clone(), t.to_string(), v.to_string()];
-                tidy.rows.extend(points.iter().map(row));
+                let row = |(i, (t, v)): (usize, &(f64, f64))| {
+                    let range = course.band.get(i).into_iter().flatten();
+                    let numbers = [t, v].into_iter().chain(range).map(f64::to_string);
+                    std::iter::once(head.clone())
+                        .chain(numbers)
+                        .collect::<Vec<_>>()
+                };
+                tidy.rows.extend(course.points.iter().enumerate().map(row));
                 panel.lines.push(Line {
                     name,
                     group,
-                    points,
+                    points: course.points,
+                    band: course.band,
                     ..Line::default()
                 });
             }
@@ -146,9 +174,9 @@ pub(super) fn nothing(
         .iter()
         .flat_map(|q| view.cases.iter().map(move |case| (q, case)))
     {
-        for (_, (of, _)) in every_line(view, asked, quantity, case)? {
-            if !having.contains(&of) {
-                having.push(of);
+        for (_, course) in every_line(view, asked, quantity, case)? {
+            if !having.contains(&course.of) {
+                having.push(course.of);
             }
         }
     }
@@ -161,23 +189,30 @@ pub(super) fn nothing(
     })
 }
 
-/// A name and its points, extremes kept.
-type Named = (String, Vec<(f64, f64)>);
+/// A quantity of a flow, a traffic or a link over time.
+pub(super) struct Course {
+    /// Name of the flow, traffic or link.
+    pub of: String,
+    /// Times and values, of a part of the time each.
+    pub points: Vec<(f64, f64)>,
+    /// Smallest and largest value of the parts of which the points are medians; else none.
+    pub band: Vec<[f64; 2]>,
+}
 
-/// What a case has of the quantity: of flows, links or pings, by name.
+/// What a case has of the quantity: of flows, links or pings.
 pub(super) fn lines(
     view: &View<'_>,
     asked: &Asked,
     quantity: &Quantity,
     index: usize,
-) -> Result<Vec<Named>, AskedError> {
+) -> Result<Vec<Course>, AskedError> {
     let all = every_line(view, asked, quantity, index)?.into_iter();
     let wanted = |what: &str, name: &str| match &asked.of {
         Some(of) => of == name,
         None => what == quantity.what,
     };
-    let lines = all.filter(|(what, (name, _))| wanted(what, name));
-    Ok(lines.map(|(_, named)| named).collect())
+    let lines = all.filter(|(what, course)| wanted(what, &course.of));
+    Ok(lines.map(|(_, course)| course).collect())
 }
 
 /// The same of everyone, as the page's curves call it.
@@ -186,7 +221,7 @@ fn every_line(
     asked: &Asked,
     quantity: &Quantity,
     index: usize,
-) -> Result<Vec<(&'static str, Named)>, AskedError> {
+) -> Result<Vec<(&'static str, Course)>, AskedError> {
     let case = view.case(index);
     let seed = asked.seed.or(case.seeds.first().copied());
     let series = match seed {
@@ -197,30 +232,43 @@ fn every_line(
         return Ok(Vec::new());
     };
     let grid = Grid::new(case.simulated_s, COLUMNS);
-    let drawn = match quantity.kind {
-        SeriesKind::Samples => curves::samples(grid, &series),
-        SeriesKind::Links => curves::links(grid, &series),
-        SeriesKind::Pings => curves::pings(grid, &series),
-        _ => curves::flows(grid, &series),
+    let sampled = match quantity.kind {
+        SeriesKind::Samples => return Ok(means(quantity, grid, &series)),
+        SeriesKind::Links => curves::queues(&series),
+        SeriesKind::Pings => curves::probes(&series),
+        _ => curves::rtts(&series),
     };
-    let mut out: Vec<(&'static str, Named)> = Vec::new();
-    for (head, values) in drawn {
-        if head.what != quantity.what && Some(head.what) != quantity.of_traffic {
-            continue;
-        }
-        let points = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
-        let points = points.map(|(row, v)| ((row as f64 + 0.5) * grid.step, *v));
-        match out.iter_mut().find(|(_, (of, _))| *of == head.of) {
-            // The largest value of a row stands beside the smallest.
-            Some((_, (_, known))) => {
-                known.extend(points);
-                known.sort_by(|a, b| a.0.total_cmp(&b.0));
-                known.dedup();
-            }
-            None => out.push((head.what, (head.of, points.collect()))),
-        }
-    }
-    Ok(out)
+    // Few samples that are far from the others, as those of delayed ACKs, would fill a picture
+    // through whose extremes a line goes.
+    let medians = sampled.into_iter().map(|(of, samples)| {
+        let spans = grid.spans(&samples);
+        let course = Course {
+            of,
+            points: spans.iter().map(|s| (s.time, s.median)).collect(),
+            band: spans.iter().map(|s| s.range).collect(),
+        };
+        (quantity.what, course)
+    });
+    Ok(medians.collect())
+}
+
+/// Rates, each the mean of its interval.
+fn means(quantity: &Quantity, grid: Grid, series: &Table) -> Vec<(&'static str, Course)> {
+    let wanted = |what: &str| what == quantity.what || Some(what) == quantity.of_traffic;
+    let rates = curves::samples(grid, series).into_iter();
+    rates
+        .filter(|(head, _)| wanted(head.what))
+        .map(|(head, values)| {
+            let points = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
+            let points = points.map(|(row, v)| ((row as f64 + 0.5) * grid.step, *v));
+            let course = Course {
+                of: head.of,
+                points: points.collect(),
+                band: Vec::new(),
+            };
+            (head.what, course)
+        })
+        .collect()
 }
 
 /// Columns of a drawing.

@@ -97,21 +97,29 @@ fn of_chart(chart: &mut Chart, ranges: &Ranges) -> Result<(), AskedError> {
         })
     };
     let meets = |range: Range, a: f64, b: f64| range.meets(a.min(b), a.max(b));
+    let meets_both = |r: Ranges, [a, b]: [(f64, [f64; 2]); 2]| {
+        let (low, high) = (a.1[0].min(b.1[0]), a.1[1].max(b.1[1]));
+        meets(r.x, a.0, b.0) && r.y.meets(low, high)
+    };
     if !pieces().any(|(r, [a, b])| meets(r.x, a.0, b.0)) {
         return Err(nothing('x', ranges.x));
     }
-    if !pieces().any(|(r, [a, b])| meets(r.x, a.0, b.0) && meets(r.y, a.1, b.1)) {
+    if !pieces().any(|(r, ends)| meets_both(r, ends)) {
         return Err(nothing('y', ranges.y));
     }
     Ok(())
 }
 
-/// What is drawn of a line between its points; of loose ones the points.
-fn pieces(line: &Line) -> impl Iterator<Item = [(f64, f64); 2]> + '_ {
+/// What is drawn of a line between its points, of loose ones the points: both ends, each with the
+/// smallest and the largest that it stands for.
+fn pieces(line: &Line) -> impl Iterator<Item = [(f64, [f64; 2]); 2]> + '_ {
     let step = usize::from(!line.loose);
-    let next = move |i: usize| line.points[(i + step).min(line.points.len() - 1)];
-    let points = line.points.iter().enumerate();
-    points.map(move |(i, at)| [*at, next(i)])
+    let count = line.points.len();
+    let end = move |i: usize| {
+        let (x, y) = line.points[i];
+        (x, line.band.get(i).copied().unwrap_or([y, y]))
+    };
+    (0..count).map(move |i| [end(i), end((i + step).min(count - 1))])
 }
 
 /// The range as the points of an axis have it.
@@ -236,6 +244,20 @@ mod tests {
         of_chart(&mut same, &ranges("", "1:9")).unwrap();
         assert!(of_chart(&mut same, &ranges("", "6:9")).is_err());
         assert!(of_chart(&mut same, &ranges("9.5:", "")).is_err());
+    }
+
+    /// What is seen of a line's band is something.
+    #[test]
+    fn a_band_lies_in_a_range() {
+        let mut chart = Chart::default();
+        chart.panels.push(panel(
+            "round-trip time (ms)",
+            vec![(0.0, 80.0), (9.0, 80.0)],
+        ));
+        let high = ranges("", "150:190");
+        assert!(of_chart(&mut chart, &high).is_err());
+        chart.panels[0].lines[0].band = vec![[80.0, 80.0], [80.0, 200.0]];
+        of_chart(&mut chart, &high).unwrap();
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn law(stack: &str, highest: f64, rtt_ms: f64) -> Vec<(f64, f64)> {
     let conditions = Conditions {
         rtt: Span::from_nanos((rtt_ms.clamp(0.01, 1e4) * 1e6) as u64),
         mss: 1448,
-        hz: 250,
+        ..Conditions::default()
     };
     let (low, high) = (5.0_f64, (1.5 * highest).min(LARGEST));
     let step = |i: u32| low * (high / low).powf(f64::from(i) / f64::from(STEPS));

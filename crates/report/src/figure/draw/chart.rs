@@ -2,13 +2,13 @@
 
 use super::axes::room_left;
 use super::headline;
-use super::legend::WARMUP_WORDS;
+use super::legend::{Entries, WARMUP_WORDS};
 use super::panel::{FOOT, HEAD};
-use super::style::{INK, LEAST_AXES, WARMUP};
+use super::style::{LEAST_AXES, WARMUP};
 use super::svg::Svg;
-use super::text::{fit, named, text_width};
+use super::text::named;
 use crate::figure::Style;
-use crate::figure::chart::{Chart, Line};
+use crate::figure::chart::{Chart, Line, Panel};
 
 impl Chart {
     /// The picture.
@@ -49,10 +49,10 @@ impl Chart {
         let label = named(&self.title, &self.subtitle);
         let mut out = Svg::new(total, height, &label, style);
         heading(&mut out);
-        let beside = self
-            .panels
-            .iter()
-            .map(|p| p.beside(height_of_row, style))
+        let others: Vec<Vec<f64>> = self.panels.iter().map(|p| self.others(p)).collect();
+        let beside = self.panels.iter().zip(&others);
+        let beside = beside
+            .map(|(p, others)| p.beside(height_of_row, others, style))
             .fold(0.0, f64::max);
         let margin = style.margin_left().max(room_left(beside));
         let width_of = |right: f64| (total - right) / columns as f64 - margin;
@@ -62,51 +62,63 @@ impl Chart {
             let left = margin + (i % columns) as f64 * (width + margin);
             let top = top + (i / columns) as f64 * (height_of_row + more);
             let size = (width, height_of_row);
-            panel.draw(&mut out, (left, top), size, (beside, more), style);
+            let others = others[i].as_slice();
+            panel.draw(&mut out, (left, top), size, (beside, more), (others, style));
         }
         out.finish()
     }
 
+    /// What a panel has on its vertical axis because others have it.
+    fn others(&self, panel: &Panel) -> Vec<f64> {
+        let shares = |p: &&Panel| panel.common && p.common && p.y.label == panel.y.label;
+        self.panels
+            .iter()
+            .filter(shares)
+            .flat_map(Panel::heights)
+            .collect()
+    }
+
     /// Names of the lines, and the lower end of the legend.
-    fn names(&self, out: &mut Svg, (left, right): (f64, f64), mut y: f64) -> f64 {
+    fn names(&self, out: &mut Svg, ends: (f64, f64), y: f64) -> f64 {
+        let lines = || self.panels.iter().flat_map(|p| &p.lines);
         let mut named: Vec<&Line> = Vec::new();
-        for line in self.panels.iter().flat_map(|p| &p.lines) {
+        for line in lines() {
             let known = |l: &&Line| l.group == line.group && l.name == line.name;
             if !line.name.is_empty() && !named.iter().any(known) {
                 named.push(line);
             }
         }
-        let mut x = left;
+        let mut entries = Entries::new(out, ends, y);
         for line in named {
-            let width = 52.0 + text_width(&line.name, 13.0);
-            if x > left && x + width - 22.0 > right {
-                (x, y) = (left, y + 20.0);
-            }
             let look = out.look(line.group);
-            if !line.loose {
-                let style = format!("stroke=\"{}\" {}", look.colour, look.line(false, 2.2));
-                out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
-            }
-            if line.dots {
-                out.dot(x + 12.0, y - 4.5, line.group);
-            }
-            let name = [fit(&line.name, right - x - 30.0, 13.0)];
-            out.whole(&line.name, &name, |out| {
-                out.text(x + 30.0, y, "start", 13.0, INK, &name[0]);
+            entries.place(out, &line.name, |out, x, y| {
+                if !line.loose {
+                    let style = format!("stroke=\"{}\" {}", look.colour, look.line(false, 2.2));
+                    out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
+                }
+                if line.dots {
+                    out.dot(x + 12.0, y - 4.5, line.group);
+                }
             });
-            x += width;
+        }
+        if lines().any(Line::has_band) {
+            entries.place(out, BAND_WORDS, |out, x, y| {
+                let style = "stroke=\"#555\" stroke-width=\"1.8\"";
+                out.rect(x, y - 9.0, 24.0, 9.0, "#ddd");
+                out.line(x, y - 4.5, x + 24.0, y - 4.5, style);
+            });
         }
         if self.panels.iter().any(|p| p.warmup > 0.0) {
-            if x > left && x + 30.0 + text_width(WARMUP_WORDS, 13.0) > right {
-                (x, y) = (left, y + 20.0);
-            }
-            out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
-            out.text(x + 30.0, y, "start", 13.0, INK, WARMUP_WORDS);
+            entries.place(out, WARMUP_WORDS, |out, x, y| {
+                out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
+            });
         }
-        y
+        entries.y
     }
 }
 
+/// What a line in its band is.
+const BAND_WORDS: &str = "median and range";
 const WIDTH: f64 = 1080.0;
 const COLUMNS: usize = 2;
 /// Least room for a panel.
@@ -120,8 +132,9 @@ const LEAST_ROW: f64 = LEAST_AXES + HEAD + FOOT;
 
 #[cfg(test)]
 mod tests {
+    use super::super::text::text_width;
     use super::*;
-    use crate::figure::chart::{Axis, Panel, Scale};
+    use crate::figure::chart::{Axis, Scale};
 
     fn chart(points: Vec<(f64, f64)>) -> Chart {
         let panel = Panel {
@@ -300,6 +313,22 @@ mod tests {
             .collect();
         assert_eq!(starts.len(), 2);
         assert!((starts[1] - starts[0] - 7.0).abs() < 0.01, "{starts:?}");
+    }
+
+    /// Panels of one quantity are compared; another label is another axis.
+    #[test]
+    fn panels_may_have_a_common_vertical_axis() {
+        let mut all = chart(vec![(0.0, 1.0), (10.0, 80.0)]);
+        for panel in &mut all.panels {
+            panel.y.scale = Scale::Linear;
+            panel.common = true;
+        }
+        all.panels[1].lines[0].points[1].1 = 300.0;
+        all.panels[2].y.label = "another".to_owned();
+        let count = |chart: &Chart| chart.svg(&Style::default()).matches(">300<").count();
+        assert_eq!(count(&all), 2);
+        all.panels[0].common = false;
+        assert_eq!(count(&all), 1);
     }
 
     /// Lines end at the axes by a clip; a point is drawn whole or not at all.

@@ -4,7 +4,7 @@ use super::axes::Frame;
 use super::curve::thinned;
 use super::style::{Detail, INK, WARMUP, level_stroke};
 use super::svg::Svg;
-use super::text::{fit, text_width, thousands};
+use super::text::{fit, text_width, thousands, told_apart};
 use crate::figure::picture::{Curve, Figure, LevelKind, MarkKind};
 
 /// Draws the legend of some figures below `y`, between `left` and `right`, and returns its lower
@@ -14,22 +14,9 @@ pub(super) fn legend(
     figures: &[&Figure],
     detail: &Detail,
     (left, right): (f64, f64),
-    mut y: f64,
+    y: f64,
 ) -> f64 {
-    let mut x = left;
-    let mut place = |out: &mut Svg, text: &str, sample: &mut dyn FnMut(&mut Svg, f64, f64)| {
-        let width = 30.0 + text_width(text, 13.0) + 22.0;
-        if x > left && x + width - 22.0 > right {
-            x = left;
-            y += 20.0;
-        }
-        sample(out, x, y);
-        let shown = [fit(text, right - x - 30.0, 13.0)];
-        out.whole(text, &shown, |out| {
-            out.text(x + 30.0, y, "start", 13.0, INK, &shown[0]);
-        });
-        x += width;
-    };
+    let mut entries = Entries::new(out, (left, right), y);
     let curves = || figures.iter().flat_map(|f| &f.curves);
     let mut groups: Vec<(usize, &str, bool)> = Vec::new();
     for curve in curves() {
@@ -43,38 +30,42 @@ pub(super) fn legend(
     } else {
         groups.len().min(LEGEND_GROUPS)
     };
-    for (group, name, band) in &groups[..shown] {
-        let look = out.look(*group);
+    let groups_shown = &groups[..shown];
+    let names = groups_shown.iter().map(|(group, name, _)| {
         // In several figures a flow's stack may differ.
-        let same = curves().all(|c| c.group != *group || c.name == *name);
-        let name = match same {
-            true => name,
+        match curves().all(|c| c.group != *group || c.name == *name) {
+            true => *name,
             false => name.split(": ").next().unwrap_or(name),
-        };
-        place(out, name, &mut |out, x, y| {
+        }
+    });
+    let mut names: Vec<&str> = names.collect();
+    // Paper has little room, and a caption.
+    if out.is_paper() {
+        names = told_apart(&names);
+    }
+    for ((group, _, band), name) in groups_shown.iter().zip(names) {
+        let look = out.look(*group);
+        entries.place(out, name, |out, x, y| {
             let style = format!("stroke=\"{}\" {}", look.colour, look.line(*band, 2.2));
             out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
         });
     }
     if groups.len() > LEGEND_GROUPS {
-        place(
-            out,
-            &format!("and {} more", groups.len() - LEGEND_GROUPS),
-            &mut |_, _, _| {},
-        );
+        let more = format!("and {} more", groups.len() - LEGEND_GROUPS);
+        entries.place(out, &more, |_, _, _| {});
     }
     let finite = |c: &Curve| c.ssthresh.iter().any(|w| w.is_finite());
     if figures
         .iter()
         .any(|f| f.curves.len() <= detail.ssthresh_up_to && f.curves.iter().any(finite))
     {
-        place(out, "ssthresh", &mut |out, x, y| {
+        entries.place(out, "ssthresh", |out, x, y| {
             let style = "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"";
             out.line(x, y - 4.5, x + 24.0, y - 4.5, style);
         });
     }
     if figures.iter().any(|f| f.warmup > 0.0) {
-        place(out, WARMUP_WORDS, &mut |out, x, y| {
+        entries.place(out, WARMUP_WORDS, |out, x, y| {
             out.rect(x, y - 9.0, 24.0, 10.0, WARMUP);
         });
     }
@@ -85,7 +76,7 @@ pub(super) fn legend(
         let levels = || figures.iter().flat_map(|f| &f.levels);
         for kind in LevelKind::ALL {
             if levels().any(|l| l.kind == kind && bottom <= l.window && l.window < top) {
-                place(out, kind.name(), &mut |out, x, y| {
+                entries.place(out, kind.name(), |out, x, y| {
                     out.line(x, y - 4.5, x + 24.0, y - 4.5, level_stroke(kind));
                 });
             }
@@ -134,11 +125,59 @@ pub(super) fn legend(
         } else {
             0.0
         };
-        place(out, &text, &mut |out, x, y| {
-            out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5)
+        entries.place(out, &text, |out, x, y| {
+            out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5);
         });
     }
-    y
+    entries.y
+}
+
+/// Entries of a legend, one beside the other as far as there is room.
+pub(super) struct Entries {
+    left: f64,
+    right: f64,
+    x: f64,
+    /// Line on which the last one stands.
+    pub(super) y: f64,
+}
+
+impl Entries {
+    /// From a line on, between the ends of the axes; on paper from its edge.
+    pub(super) fn new(out: &Svg, (left, right): (f64, f64), y: f64) -> Self {
+        let left = if out.is_paper() { PAPER_EDGE } else { left };
+        Self {
+            left,
+            right,
+            x: left,
+            y,
+        }
+    }
+
+    /// Writes the next one, with the sample that is drawn in front of it.
+    pub(super) fn place(
+        &mut self,
+        out: &mut Svg,
+        text: &str,
+        sample: impl FnOnce(&mut Svg, f64, f64),
+    ) {
+        let (gap, line) = match out.is_paper() {
+            true => (12.0, 16.0),
+            false => (22.0, 20.0),
+        };
+        let size = out.size(13.0);
+        let width = SAMPLE + text_width(text, size);
+        if self.x > self.left && self.x + width > self.right {
+            self.x = self.left;
+            self.y += line;
+        }
+        let (x, y) = (self.x, self.y);
+        sample(out, x, y);
+        let shown = [fit(text, self.right - x - SAMPLE, size)];
+        out.whole(text, &shown, |out| {
+            out.text(x + SAMPLE, y, "start", 13.0, INK, &shown[0]);
+        });
+        self.x += width + gap;
+    }
 }
 
 /// How many marks of a kind are drawn of a figure that is about so wide.
@@ -161,6 +200,56 @@ fn shapes(figure: &Figure, kind: MarkKind, detail: &Detail, width: f64) -> usize
 }
 
 const LEGEND_GROUPS: usize = 12;
+/// Room for the sample in front of a name.
+const SAMPLE: f64 = 30.0;
+const PAPER_EDGE: f64 = 8.0;
 
 /// What the shade at the beginning of a picture is.
 pub(super) const WARMUP_WORDS: &str = "warm-up: in counts, not in means";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Style;
+
+    fn figure(names: &[&str]) -> Figure {
+        let curve = |(group, name): (usize, &&str)| Curve {
+            name: (*name).to_owned(),
+            group,
+            ..Curve::default()
+        };
+        Figure {
+            curves: names.iter().enumerate().map(curve).collect(),
+            warmup: 1.0,
+            ..Figure::default()
+        }
+    }
+
+    /// Six names on the column of a journal leave the room to the curves.
+    #[test]
+    fn a_legend_on_paper_is_short() {
+        let names = [
+            "main: reno",
+            "main: cubic",
+            "main: highspeed",
+            "main: scalable",
+            "main: westwood",
+            "main: illinois",
+        ];
+        let paper = Style {
+            width_mm: Some(84.0),
+            ..Style::default()
+        };
+        let drawn = |style: &Style| {
+            let mut out = Svg::new(317.0, 200.0, "", style);
+            let ends = (66.0, 303.0);
+            let low = legend(&mut out, &[&figure(&names)], &Detail::PAPER, ends, 16.0);
+            (low, out.finish())
+        };
+        let (low, svg) = drawn(&paper);
+        assert!(low <= 64.0, "{low}");
+        assert!(svg.contains(">cubic<") && !svg.contains("main"), "{svg}");
+        let (low, svg) = drawn(&Style::default());
+        assert!(low > 64.0 && svg.contains(">main: cubic<"), "{svg}");
+    }
+}

@@ -26,8 +26,14 @@ impl Panel {
         Layout::of(&self.x, all, width / TICK, self.ranges.x)
     }
 
-    /// The vertical axis.
-    fn up(&self, height: f64) -> Layout {
+    /// The vertical axis, for these values beside its own.
+    fn up(&self, height: f64, others: &[f64]) -> Layout {
+        let all = self.heights().into_iter().chain(others.iter().copied());
+        Layout::of(&self.y, all, height / 36.0, self.ranges.y)
+    }
+
+    /// Values that have a place on the vertical axis, of the part that is drawn.
+    pub(super) fn heights(&self) -> Vec<f64> {
         let least = self.least();
         // Of a line that crosses a part in which it has no point, all of it counts.
         let part = self.ranges.x;
@@ -40,8 +46,11 @@ impl Panel {
         let intervals = intervals.filter(|(p, _)| part.is_all() || seen(p.0));
         let ends = intervals.filter_map(|(_, i)| *i).flatten();
         let ends = ends.map(|end| end.max(least));
-        let all = self.drawn().filter(|p| seen(p.0)).map(|p| p.1).chain(ends);
-        Layout::of(&self.y, all, height / 36.0, self.ranges.y)
+        let bands = self.lines.iter();
+        let bands = bands.flat_map(|l| l.points.iter().zip(&l.band));
+        let bands = bands.filter(|(p, _)| seen(p.0)).flat_map(|(_, b)| *b);
+        let points = self.drawn().filter(|p| seen(p.0)).map(|p| p.1);
+        points.chain(ends).chain(bands).collect()
     }
 
     /// Where intervals end: of what is never negative at zero.
@@ -53,8 +62,8 @@ impl Panel {
     }
 
     /// How far left of its axis the vertical label stands.
-    pub(super) fn beside(&self, row: f64, style: &Style) -> f64 {
-        let ticks = self.up(self.height(row, style)).ticks();
+    pub(super) fn beside(&self, row: f64, others: &[f64], style: &Style) -> f64 {
+        let ticks = self.up(self.height(row, style), others).ticks();
         beside(ticks.into_iter().map(|t| t.1), style.label_beside())
     }
 
@@ -89,7 +98,7 @@ impl Panel {
         (left, top): (f64, f64),
         (width, row): (f64, f64),
         (beside, more): (f64, f64),
-        style: &Style,
+        (others, style): (&[f64], &Style),
     ) {
         if !self.title.is_empty() {
             let (size, title) = shrunk(&self.title, width, out.size(14.0), 9.0);
@@ -99,7 +108,7 @@ impl Panel {
         }
         let (top, height) = (top + self.head(), self.height(row, style));
         let bottom = top + height;
-        let (x, y) = (self.across(width), self.up(height));
+        let (x, y) = (self.across(width), self.up(height, others));
         let place = |p: (f64, f64)| (left + width * x.part(p.0), bottom - height * y.part(p.1));
         if self.warmup > 0.0 {
             let part = x.part(self.warmup).clamp(0.0, 1.0);
@@ -152,22 +161,39 @@ impl Panel {
         out.whole(&self.y.label, std::slice::from_ref(&label), |out| {
             out.rotated(left - beside, top + height / 2.0, size, INK, &label);
         });
+        // Below every line, so that none is hidden by another's band.
+        for line in self.lines.iter().filter(|l| l.has_band()) {
+            let frame = ((left, top), (width, height));
+            self.clipped(out, frame, |out| draw_band(out, line, (&x, &y), &place));
+        }
         let closer = self.closer(&x, width);
         for line in &self.lines {
             let place = |p| {
                 let (px, py) = place(p);
                 (px + closer * line.shift, py)
             };
-            // Whole axes have room for all of it.
-            let is_part = self.ranges != Ranges::default();
-            if is_part {
-                out.open_clip((left, top), (width, height));
-            }
-            self.draw_line(out, line, (&x, &y), &place);
-            if is_part {
-                out.close_group();
-            }
+            let frame = ((left, top), (width, height));
+            self.clipped(out, frame, |out| {
+                self.draw_line(out, line, (&x, &y), &place);
+            });
             self.draw_dots(out, line, (&x, &y), &place);
+        }
+    }
+
+    /// Draws between the axes only: whole ones have room for all of it.
+    fn clipped(
+        &self,
+        out: &mut Svg,
+        (at, size): ((f64, f64), (f64, f64)),
+        draw: impl FnOnce(&mut Svg),
+    ) {
+        let is_part = self.ranges != Ranges::default();
+        if is_part {
+            out.open_clip(at, size);
+        }
+        draw(out);
+        if is_part {
+            out.close_group();
         }
     }
 
@@ -241,6 +267,27 @@ impl Panel {
     }
 }
 
+/// From the smallest to the largest of what each point of a line stands for.
+fn draw_band(
+    out: &mut Svg,
+    line: &Line,
+    (x, y): (&Layout, &Layout),
+    place: &dyn Fn((f64, f64)) -> (f64, f64),
+) {
+    let all = line.points.iter().zip(&line.band);
+    let drawn = all.filter(|(p, ends)| x.shows(p.0) && ends.iter().all(|v| y.shows(*v)));
+    let (low, high): (Vec<_>, Vec<_>) = drawn
+        .map(|(p, [low, high])| (place((p.0, *low)), place((p.0, *high))))
+        .unzip();
+    let mut path = PathText::default();
+    for (px, py) in high.into_iter().chain(low.into_iter().rev()) {
+        path.to(px, py);
+    }
+    if !path.text.is_empty() {
+        out.area(&path.text, out.look(line.group).colour);
+    }
+}
+
 /// The points of a line without those that would lie on the one before, as seen; the last stays.
 fn apart(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
@@ -293,12 +340,48 @@ mod tests {
             ..Panel::default()
         };
         panel.y.scale = Scale::Linear;
-        assert_eq!(panel.up(300.0).lowest(), 0.0);
+        assert_eq!(panel.up(300.0, &[]).lowest(), 0.0);
         panel.signed = true;
-        assert!(panel.up(300.0).lowest() <= -30.0);
+        assert!(panel.up(300.0, &[]).lowest() <= -30.0);
         panel.signed = false;
         panel.lines[0].points[1].1 = -20.0;
-        assert!(panel.up(300.0).lowest() <= -30.0);
+        assert!(panel.up(300.0, &[]).lowest() <= -30.0);
+    }
+
+    /// A band is part of the axis, and below the lines.
+    #[test]
+    fn a_band_lies_below_every_line() {
+        let line = |group, median: f64, band: &[[f64; 2]]| Line {
+            points: vec![(0.0, median), (1.0, median)],
+            band: band.to_vec(),
+            group,
+            ..Line::default()
+        };
+        let mut panel = Panel {
+            lines: vec![
+                line(0, 80.0, &[[80.0, 200.0]; 2]),
+                line(1, 90.0, &[[80.0, 160.0]; 2]),
+                line(2, 70.0, &[[70.0, 70.0]; 2]),
+            ],
+            ..Panel::default()
+        };
+        panel.x.scale = Scale::Linear;
+        panel.y.scale = Scale::Linear;
+        assert!(panel.heights().contains(&200.0));
+        let style = Style::default();
+        let mut out = Svg::new(400.0, 300.0, "", &style);
+        panel.draw(
+            &mut out,
+            (0.0, 0.0),
+            (400.0, 300.0),
+            (50.0, 0.0),
+            (&[], &style),
+        );
+        let svg = out.finish();
+        let bands: Vec<usize> = svg.match_indices("fill-opacity").map(|m| m.0).collect();
+        let lines = svg.match_indices("stroke-width=\"1.8\"").map(|m| m.0);
+        assert_eq!(bands.len(), 2, "{svg}");
+        assert!(lines.clone().count() == 3 && lines.min() > bands.last().copied());
     }
 
     /// Nine lines over values that are near one another: those of one stay apart from the next's,

@@ -44,6 +44,11 @@ impl Svg {
         look(group, self.grey)
     }
 
+    /// True of a picture whose width is that of a journal's column or page.
+    pub(super) fn is_paper(&self) -> bool {
+        self.letters.is_some()
+    }
+
     /// Size of letters: paper has one, and what is too long for it is smaller.
     pub(super) fn size(&self, size: f64) -> f64 {
         self.letters.map_or(size, |letters| letters.min(size))
@@ -120,6 +125,12 @@ impl Svg {
         self.put(&format!(
             "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-linejoin=\"round\" {style}/>"
         ));
+    }
+
+    /// A closed shape in a pale colour, through which lines are seen.
+    pub(super) fn area(&mut self, d: &str, colour: &str) {
+        let pale = format!("fill=\"{colour}\" fill-opacity=\".25\"");
+        self.put(&format!("<path d=\"{d}z\" {pale}/>"));
     }
 
     /// What follows is seen in this rectangle only, and on its lower edge.

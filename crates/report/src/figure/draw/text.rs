@@ -31,6 +31,37 @@ pub(super) fn fit(text: &str, width: f64, size: f64) -> String {
     kept
 }
 
+/// Names without what all of them begin or end with, up to a colon or a comma; one alone is whole.
+pub(super) fn told_apart<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let [first, _, ..] = names else {
+        return names.to_vec();
+    };
+    let mut heads = cuts(first).into_iter().rev().map(|i| &first[..i + 2]);
+    let shared = |head: &&str| {
+        names
+            .iter()
+            .all(|n| n.starts_with(*head) && n.len() > head.len())
+    };
+    let head = heads.find(shared).map_or(0, str::len);
+    let rest: Vec<&str> = names.iter().map(|name| &name[head..]).collect();
+    let mut tails = cuts(rest[0]).into_iter().map(|i| &rest[0][i..]);
+    let shared = |tail: &&str| {
+        rest.iter()
+            .all(|n| n.ends_with(*tail) && n.len() > tail.len())
+    };
+    let tail = tails.find(shared).map_or(0, str::len);
+    rest.iter().map(|name| &name[..name.len() - tail]).collect()
+}
+
+/// Where a name has a colon or a comma between words, outside of brackets.
+fn cuts(name: &str) -> Vec<usize> {
+    let between = |i: usize| name[i..].starts_with(", ") || name[i..].starts_with(": ");
+    let count = |i: usize, bracket: char| name[..i].matches(bracket).count();
+    let outside = |i: usize| count(i, '(') <= count(i, ')');
+    let all = name.match_indices([',', ':']).map(|(i, _)| i);
+    all.filter(|&i| between(i) && outside(i)).collect()
+}
+
 /// `text` as large as a width allows, up to `size` and not below `least`; what does not fit then is
 /// cut.
 pub(super) fn shrunk(text: &str, width: f64, size: f64, least: f64) -> (f64, String) {
@@ -110,6 +141,28 @@ mod tests {
         let (size, shown) = shrunk(text, 0.5 * all, 13.0, 9.0);
         assert!(size == 9.0 && shown.ends_with('…'));
         assert_eq!(shrunk("", 10.0, 13.0, 9.0), (13.0, String::new()));
+    }
+
+    #[test]
+    fn names_are_told_apart_by_what_differs() {
+        let of = |names: &[&'static str]| told_apart(names);
+        assert_eq!(of(&["main: reno", "main: cubic"]), ["reno", "cubic"]);
+        let both = ["buffer 1, a: reno", "buffer 1, b: reno"];
+        assert_eq!(of(&both), ["a", "b"]);
+        for whole in [
+            &["main: reno"][..],
+            &["reno", "cubic"],
+            &["a: reno", "b: cubic"],
+            &["limited(x=1, y=2)", "limited(x=1, y=3)"],
+            &["main", "main: cubic"],
+        ] {
+            assert_eq!(of(whole), whole);
+        }
+        assert_eq!(
+            of(&["main: reno"; 2]),
+            ["reno"; 2],
+            "a part of a name always stays"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Expectations: bounds, several values of a key, ratios of cases.
 
-use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_scenario::{Overrides, Scenario, WorldKey};
 
 use super::{SMALL, parse, read, small};
 use crate::ratios::RATIOS;
@@ -122,6 +122,74 @@ fn what_a_flow_never_has_is_found_before_the_run() {
     // A law that comes later may have it.
     let change = "[[flow.change]]\nat = \"9s\"\nstack = \"cubic\"\n";
     read(&small(&format!("{change}{}", expect("var.w_max.last"))));
+}
+
+/// A scenario has a metric of traffic only where it has traffic, be it switched off.
+#[test]
+fn a_metric_of_traffic_needs_traffic() {
+    let expect = |lines: &str| format!("[[expect]]\n{lines}\nat_most = 5\n");
+    let mice = "[[traffic]]\nname = \"mice\"\nkind = \"short-flows\"\nstack = \"reno\"\n\
+                size = \"10 segments\"\nper_second = 5\n";
+    let mean = expect("metric = \"completion_time_s.mean\"");
+    for (text, message) in [
+        (mean.clone(), "of traffic, and there is none"),
+        (
+            expect("metric = \"2 * completion_time_s.mean\""),
+            "of traffic, and there is none",
+        ),
+        (
+            mice.to_owned() + &expect("metric = \"completion_time_s.mean\"\nflow = \"main\""),
+            "`main` is a flow",
+        ),
+    ] {
+        let said = refused(&small(&text));
+        assert!(
+            said.contains("test.toml:") && said.contains(message),
+            "{said}"
+        );
+    }
+    let with_mice = small(&format!("{mice}{mean}"));
+    let off = [("traffic.mice.enabled", "false")];
+    read(&with_mice);
+    parse(&with_mice, &off);
+    let world = off.map(|(key, value)| WorldKey {
+        case: None,
+        key: key.to_owned(),
+        value: value.to_owned(),
+    });
+    let overrides = Overrides {
+        world: world.to_vec(),
+        ..Overrides::default()
+    };
+    let scenario = Scenario::parse(&with_mice, "test.toml", &overrides).unwrap();
+    assert_eq!(
+        (scenario.expectations.len(), scenario.inapplicable),
+        (1, vec![])
+    );
+}
+
+#[test]
+fn two_expectations_of_one_name_are_warned_of() {
+    let warnings = |first: &str, second: &str| {
+        let expect =
+            |lines: &str| format!("[[expect]]\n{lines}\nmetric = \"goodput_mbps\"\nat_least = 1\n");
+        let scenario = read(&format!("{RATIOS}{}{}", expect(first), expect(second)));
+        let all = scenario.warnings.iter().map(ToString::to_string);
+        all.filter(|warning| warning.contains("this name"))
+            .collect::<Vec<_>>()
+    };
+    let named = "name = \"fast\"";
+    let before = RATIOS.lines().count();
+    let said = warnings(named, named);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with(&format!("test.toml:{}: ", before + 6))
+            && said[0].contains(&format!("the expectation of line {} ", before + 1)),
+        "{said:?}"
+    );
+    let of = |stack: &str| format!("{named}\nwhere = {{ \"flow.main.stack\" = \"{stack}\" }}");
+    assert_eq!(warnings(&of("reno"), &of("cubic")), [""; 0]);
+    assert_eq!(warnings("", ""), [""; 0]);
 }
 
 fn refused(text: &str) -> String {

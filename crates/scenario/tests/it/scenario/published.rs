@@ -96,6 +96,27 @@ fn the_schema_accepts_what_is_valid() {
     }
 }
 
+/// An expression over metrics may stand for a metric, in expectations and in reports.
+#[test]
+fn the_schema_accepts_expressions() {
+    let schema = schema();
+    for metric in [
+        "utilization - 0.1 * rtt_inflation",
+        "2*utilization",
+        "max(jain, 0.5)",
+        "-asymmetry",
+    ] {
+        for table in ["expect", "report"] {
+            let text = format!("{SMALL}\n[[{table}]]\nmetric = \"{metric}\"\n");
+            let text = match table {
+                "report" => text + "figure = \"matrix\"\n",
+                _ => text + "at_least = 0\n",
+            };
+            assert!(schema.is_valid(&as_json(&text)), "{table}: {metric}");
+        }
+    }
+}
+
 #[test]
 fn the_schema_refuses_what_is_wrong() {
     let schema = schema();
@@ -116,6 +137,10 @@ fn the_schema_refuses_what_is_wrong() {
         (
             "stack = \"reno\"",
             "stack = \"reno\"\n[[expect]]\nmetric = \"speed\"",
+        ),
+        (
+            "stack = \"reno\"",
+            "stack = \"reno\"\n[[expect]]\nmetric = \"1 + 1\"",
         ),
     ] {
         assert!(SMALL.contains(good));

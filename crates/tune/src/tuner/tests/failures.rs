@@ -204,10 +204,8 @@ fn a_record_that_comes_late_says_nothing_of_what_was_ordered_since() {
 /// A program may close what it has written long before the last of it has left.
 #[test]
 fn what_a_program_has_closed_stays_on_its_path() {
-    let only = Rule {
-        process: Some(PROGRAM.to_owned()),
-        ..lab()
-    };
+    let mut only = lab();
+    only.selector.process = Some(PROGRAM.to_owned());
     let (fake, mut tuner) = applied(&[(7, LAB)], [only]);
     assert_eq!(algorithm_of(&fake, 7), format!("{PREFIX}aimd"));
     {
