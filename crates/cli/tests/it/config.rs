@@ -159,8 +159,8 @@ fn verbose_says_what_is_set_and_every_run() {
 fn what_excludes_a_default_goes_before_it() {
     let dir = folder("[send]\nreverse = true\n");
     let in_force = |variables: &[(&str, &str)], flags: &[&str]| {
-        // Nobody listens on port 9: what is asked for is told before.
-        let line = [&["-v", "send", "127.0.0.1:9"], flags].concat();
+        // There is no such key: what is asked for is told before.
+        let line = [&["-v", "send", "127.0.0.1:9", "--key", "none"], flags].concat();
         let told = with(dir.path(), variables, &line).stderr;
         let of = |flag: &str| told.contains(&format!("send.{flag} = true"));
         (of("reverse"), of("bidir"))
@@ -195,8 +195,8 @@ fn a_default_time_is_of_tests_and_not_of_copies() {
     let dir = folder("[send]\ntime = \"3s\"\n");
     write(dir.path(), "data.txt", "data");
     let told = |variables: &[(&str, &str)], args: &[&str]| {
-        // Nobody listens on port 9: what is in force is told before.
-        let line = [&["-v", "send"], args].concat();
+        // There is no such key: what is in force is told before.
+        let line = [&["-v", "send", "--key", "none"], args].concat();
         with(dir.path(), variables, &line).stderr
     };
     let time = ("FULLPIPE_SEND_TIME", "2s");

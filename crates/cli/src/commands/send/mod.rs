@@ -431,7 +431,7 @@ mod tests {
             short_of_rate(&flow, seconds)
         };
         let line = said(17.7, 0.99, 0.0, 10.0).unwrap();
-        assert!(line.contains("17.7 of 20 Mbit/s"), "{line}");
+        assert!(line.contains("17.7 of 20.0 Mbit/s"), "{line}");
         assert_eq!(said(19.9, 0.99, 0.0, 10.0), None);
         assert_eq!(said(17.7, 0.5, 0.0, 10.0), None, "its window held it back");
         assert_eq!(
