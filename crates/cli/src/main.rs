@@ -63,10 +63,7 @@ fn run() -> Exit {
         output::detail(|| format!("{key} = {value} ({place})"));
     }
     let result = match &args.command {
-        Command::Run(run) => {
-            let ran = commands::run::run(run);
-            ran.inspect(|_| commands::report::offer(run))
-        }
+        Command::Run(run) => commands::run::run(run),
         Command::Compare(compare) => commands::compare::compare(compare),
         Command::Agree(agree) => commands::agree::agree(agree),
         Command::Report(report) => commands::report::report(report),

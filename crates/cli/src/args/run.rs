@@ -176,8 +176,9 @@ pub(super) const RUN_ABOUT: &str = "\
 Run scenarios and print the results.
 
 Every point of a scenario's matrix runs with every seed, on all cores. The result goes to stdout in \
-the chosen format, progress and remarks go to stderr. Without `--out` nothing is written to disk. \
-With it the directory holds manifest.json, runs.parquet, series/ (time series), figures/ (congestion \
+the chosen format, progress and remarks go to stderr. Without `--out` nothing is written to \
+disk, but that at a terminal the last result of up to 100 runs stays in ~/.cache/fullpipe/last, with \
+its report. With `--out` the directory holds manifest.json, runs.parquet, series/ (time series), figures/ (congestion \
 window over time, SVG and PNG, one per case and an overview), and captures/ if `--pcap` or `--qlog` \
 ask for them, which is meant for short runs. Several scenarios, and those of a study, get a \
 subdirectory each. In the table a number has four digits, and a mean over seeds ends where its 95 % \

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::result::{CaseLine, RunResult};
 use fullpipe_results::run::{CaseSink, Keep, Options, Ran, RunError, Taken, run_on};
-use fullpipe_results::store::{Earlier, ResultDir};
+use fullpipe_results::store::{Earlier, ResultDir, is_written};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
 
@@ -51,6 +51,9 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     }
     let (scenarios, studies) = read(&args.scenarios, &overrides)?;
     warn(&scenarios, &overrides, args.peer.is_some());
+    let last = last(args, &scenarios);
+    let is_last = last.is_some();
+    let args = last.as_ref().unwrap_or(args);
     let directories = directories(args, &scenarios, &studies)?;
     writable(args)?;
     listen_for_interrupts(RUNS_FINISH)?;
@@ -124,7 +127,52 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     if let Some(failure) = results.iter().find_map(cut_short) {
         return Err(failure);
     }
+    if let Some(line) = offer(args, is_last) {
+        output::say(&line);
+    }
     Ok(exit(&results, ground.peer().is_none()))
+}
+
+/// At a terminal, of a run that is not large, everything is kept until the next such run: whoever
+/// looks at its table can open its report. `None`: nobody looks, or it is known where to.
+fn last(args: &Run, scenarios: &[Scenario]) -> Option<Run> {
+    let looked_at = io::stdout().is_terminal() && io::stderr().is_terminal();
+    let runs = scenarios
+        .iter()
+        .map(|s| s.cases.len() * s.seeds.len())
+        .sum::<usize>();
+    let dir = fullpipe_linux::user_cache().join("last");
+    let asks = leaves_nothing(args) && !args.pcap && !args.qlog && !args.resume;
+    let small = scenarios.len() == 1 && runs <= MOST_OF_LAST;
+    if !looked_at || !asks || !small || is_written(&dir) {
+        return None;
+    }
+    // Every run is made, whatever the one before was.
+    let gone = fs::remove_dir_all(&dir).is_ok() || !dir.exists();
+    gone.then(|| Run {
+        out: Some(dir),
+        ..args.clone()
+    })
+}
+
+/// Runs whose series, figures and page are some megabytes.
+const MOST_OF_LAST: usize = 100;
+
+/// A table, wherever it goes, is all that there will be: what reads the other formats keeps them
+/// itself.
+fn leaves_nothing(args: &Run) -> bool {
+    let kept = args.out.is_some() || args.junit.is_some() || args.markdown.is_some();
+    args.format == Format::Table && !kept && !args.quiet
+}
+
+/// What is left of a run, if it was not asked to be anywhere.
+fn offer(args: &Run, is_last: bool) -> Option<String> {
+    if is_last {
+        let what = "kept until the next run without `--out DIR`";
+        return Some(what.to_owned());
+    }
+    let what = "kept nothing: `--out DIR` writes the report, figures and every number";
+    leaves_nothing(args).then(|| what.to_owned())
 }
 
 /// How the command ends. What an expectation says of a run that does not count is worth nothing;
@@ -700,10 +748,33 @@ pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
     use fullpipe_metrics::Fidelity;
 
     use super::*;
+    use crate::args::{Args, Command};
     use crate::view::testing::two_cases;
+
+    #[test]
+    fn a_table_that_is_all_says_so() {
+        let offered = |flags: &[&str]| {
+            let line = [&["fullpipe", "run", "first-run"], flags].concat();
+            match Args::parse_from(line).command {
+                Command::Run(run) => offer(&run, false).is_some(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(offered(&[]));
+        for flags in [
+            &["--out", "r"][..],
+            &["--junit", "r.xml"],
+            &["--markdown", "r.md"],
+            &["--format", "csv"],
+            &["-q"],
+        ] {
+            assert!(!offered(flags), "{flags:?}");
+        }
+    }
 
     #[test]
     fn a_run_that_does_not_count_has_an_exit_code_of_its_own() {

@@ -309,3 +309,28 @@ fn what_draws_ends_with_its_terminal() {
         eventually(line[0], || !Path::new(&program).exists());
     }
 }
+
+/// Whoever looks at a table has its report, too, until the next one.
+#[test]
+fn the_last_result_at_a_terminal_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let last = dir.path().join("cache/fullpipe/last");
+    for (name, more) in [("last", &["--repeat", "2"][..]), ("next", &[])] {
+        let line = [&["run", "small.toml", "--color", "never"], more].concat();
+        let mut command = command(dir.path(), &line);
+        command.env("XDG_CACHE_HOME", dir.path().join("cache"));
+        let Some(terminal) = Terminal::open(name, &command) else {
+            eprintln!("skipped: tmux is missing: apt-get install tmux");
+            return;
+        };
+        terminal.shows(&["code 0", "kept until the next run without `--out DIR`"]);
+        assert!(last.join("report.html").exists());
+        let manifest = std::fs::read_to_string(last.join("manifest.json")).unwrap();
+        assert_eq!(
+            manifest.contains("\"seed\": 2"),
+            !more.is_empty(),
+            "{manifest}"
+        );
+    }
+}

@@ -175,6 +175,12 @@ impl Lock {
     }
 }
 
+/// Whether another process writes a result into `dir`.
+pub fn is_written(dir: &Path) -> bool {
+    let busy = |file: File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+    File::open(dir.join(LOCK)).is_ok_and(busy)
+}
+
 /// Name of the lock file; it stays, empty.
 pub(super) const LOCK: &str = ".lock";
 

@@ -57,6 +57,7 @@ pub use claim::Earlier;
 pub use columns::{Column, Table};
 pub(crate) use engine::brought;
 pub use error::{Other, StoreError};
+pub use files::is_written;
 pub use hash::{Hash, sha256};
 pub use layout::{REPORT, SeriesKind, series_name};
 pub use machine::Machine;

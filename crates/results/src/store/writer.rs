@@ -125,13 +125,14 @@ impl Store {
         if *begun {
             return Ok(());
         }
-        // First say that the result is not finished, then take away what would contradict it.
+        // First say what this is, and that it is not finished, then take away what would
+        // contradict it.
+        self.write_manifest()?;
         files::make_dir(&self.dir.join(RUNS))?;
         files::make_dir(&self.dir.join(SERIES))?;
         if self.captures.any() {
             files::make_dir(&self.dir.join(CAPTURES))?;
         }
-        self.write_manifest()?;
         for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
             files::remove(&self.dir.join(name))?;
         }
