@@ -241,7 +241,11 @@ fn every_line(
     // Few samples that are far from the others, as those of delayed ACKs, would fill a picture
     // through whose extremes a line goes.
     let medians = sampled.into_iter().map(|(of, samples)| {
-        let spans = grid.spans(&samples);
+        let most = match quantity.what == RTT.what {
+            true => (samples.len() / ROWS).clamp(FEWEST, COLUMNS),
+            false => COLUMNS,
+        };
+        let spans = Grid::new(case.simulated_s, most).spans(&samples);
         let course = Course {
             of,
             points: spans.iter().map(|s| (s.time, s.median)).collect(),
@@ -273,3 +277,10 @@ fn means(quantity: &Quantity, grid: Grid, series: &Table) -> Vec<(&'static str, 
 
 /// Columns of a drawing.
 const COLUMNS: usize = 400;
+
+/// The same of round-trip times of which few rows are left.
+const FEWEST: usize = 50;
+
+/// Rows of round-trip times in a column: what is left of a trace holds the extremes between two
+/// rows, so that the median of fewer is one of these.
+const ROWS: usize = 10;
