@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
             let rules = &policy.compiled.rules;
             assert!(!rules.is_empty() && rules.len() == policy.paths.len());
             for (i, rule) in rules.iter().enumerate() {
-                assert!(!rule.to.is_empty() && rule.share <= 65536);
+                assert!(!rule.selector.to.is_empty() && rule.share <= 65536);
                 assert!(rules[..i].iter().all(|other| other.name != rule.name));
                 let flow = Flow {
                     local_port: 0,
