@@ -26,7 +26,7 @@ pub struct Policy {
 /// A path that has no rule before it is measured.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// Its name in the file.
+    /// As `name` in its [[path]].
     pub name: String,
     /// Which flows it will be for.
     pub selector: Selector,

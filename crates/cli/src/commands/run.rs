@@ -1,8 +1,10 @@
 //! `fullpipe run`.
 
+mod left;
+mod summaries;
+
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,10 +16,12 @@ use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::result::{CaseLine, RunResult};
 use fullpipe_results::run::{CaseSink, Keep, Options, Ran, RunError, Taken, run_on};
-use fullpipe_results::store::{Earlier, ResultDir, is_written};
+use fullpipe_results::store::{Earlier, ResultDir};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
 
+use self::left::{last, offer};
+use self::summaries::{summaries, without, writable};
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
 use crate::commands::compare::brought_text;
@@ -25,7 +29,6 @@ use crate::exit::{Exit, Failure};
 use crate::live::{dashboard, prometheus};
 use crate::progress::{Progress, clock};
 use crate::table::number;
-use crate::view::NoResult;
 use crate::{commands, foreign, ground, output, view};
 
 /// Runs the command.
@@ -133,48 +136,6 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     Ok(exit(&results, ground.peer().is_none()))
 }
 
-/// At a terminal, of a run that is not large, everything is kept until the next such run: whoever
-/// looks at its table can open its report. `None`: nobody looks, or it is known where to.
-fn last(args: &Run, scenarios: &[Scenario]) -> Option<Run> {
-    let looked_at = io::stdout().is_terminal() && io::stderr().is_terminal();
-    let runs = scenarios
-        .iter()
-        .map(|s| s.cases.len() * s.seeds.len())
-        .sum::<usize>();
-    let dir = fullpipe_linux::user_cache().join("last");
-    let asks = leaves_nothing(args) && !args.pcap && !args.qlog && !args.resume;
-    let small = scenarios.len() == 1 && runs <= MOST_OF_LAST;
-    if !looked_at || !asks || !small || is_written(&dir) {
-        return None;
-    }
-    // Every run is made, whatever the one before was.
-    let gone = fs::remove_dir_all(&dir).is_ok() || !dir.exists();
-    gone.then(|| Run {
-        out: Some(dir),
-        ..args.clone()
-    })
-}
-
-/// Runs whose series, figures and page are some megabytes.
-const MOST_OF_LAST: usize = 100;
-
-/// A table, wherever it goes, is all that there will be: what reads the other formats keeps them
-/// itself.
-fn leaves_nothing(args: &Run) -> bool {
-    let kept = args.out.is_some() || args.junit.is_some() || args.markdown.is_some();
-    args.format == Format::Table && !kept && !args.quiet
-}
-
-/// What is left of a run, if it was not asked to be anywhere.
-fn offer(args: &Run, is_last: bool) -> Option<String> {
-    if is_last {
-        let what = "kept until the next run without `--out DIR`";
-        return Some(what.to_owned());
-    }
-    let what = "kept nothing: `--out DIR` writes the report, figures and every number";
-    leaves_nothing(args).then(|| what.to_owned())
-}
-
 /// How the command ends. What an expectation says of a run that does not count is worth nothing;
 /// but where the path is not ours, the hosts are part of what is measured.
 fn exit(results: &[RunResult], own_path: bool) -> Exit {
@@ -185,64 +146,6 @@ fn exit(results: &[RunResult], own_path: bool) -> Exit {
     } else {
         Exit::Failed
     }
-}
-
-/// Tries the files that are written at the end, before what may take hours. One that is there stays
-/// as it is, one that is not is not left behind.
-fn writable(args: &Run) -> Result<(), Failure> {
-    for path in args.junit.iter().chain(&args.markdown) {
-        let is_new = !path.exists();
-        let opened = OpenOptions::new().create(true).append(true).open(path);
-        opened.map_err(|e| unwritable(path, &e))?;
-        if is_new {
-            fs::remove_file(path).map_err(|e| unwritable(path, &e))?;
-        }
-    }
-    Ok(())
-}
-
-fn unwritable(path: &Path, e: &io::Error) -> Failure {
-    Failure::io(format_args!("cannot write {}", path.display()), e)
-}
-
-/// The scenarios that have no result, since one of them was stopped: the first of them, if it has
-/// no finished run either, or the one before.
-fn without<'a>(
-    scenarios: &'a [Scenario],
-    results: &[RunResult],
-    stopped: Option<&Failure>,
-) -> Vec<NoResult<'a>> {
-    let Some(failure) = stopped else {
-        return Vec::new();
-    };
-    let at = match results.last() {
-        Some(last) if last.interrupted.is_some() => results.len() - 1,
-        _ => results.len(),
-    };
-    let why = |index: usize| match index == at {
-        true => failure.message.clone(),
-        false => format!("not reached: {}: {}", scenarios[at].name, failure.message),
-    };
-    let missing = scenarios.iter().enumerate().skip(results.len());
-    let none = |(index, scenario): (usize, &'a Scenario)| NoResult {
-        scenario: &scenario.name,
-        why: why(index),
-    };
-    missing.map(none).collect()
-}
-
-/// The files that continuous integration asked for.
-fn summaries(args: &Run, results: &[RunResult], without: &[NoResult<'_>]) -> Result<(), Failure> {
-    if let Some(path) = &args.junit {
-        fs::write(path, view::junit(results, without)).map_err(|e| unwritable(path, &e))?;
-    }
-    if let Some(path) = &args.markdown {
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let text = view::markdown(results, without);
-        let written = file.and_then(|mut f| f.write_all(text.as_bytes()));
-        written.map_err(|e| unwritable(path, &e))?;
-    }
-    Ok(())
 }
 
 /// What the page of all results is called: like the study, or like the scenarios.
@@ -748,33 +651,10 @@ pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
     use fullpipe_metrics::Fidelity;
 
     use super::*;
-    use crate::args::{Args, Command};
     use crate::view::testing::two_cases;
-
-    #[test]
-    fn a_table_that_is_all_says_so() {
-        let offered = |flags: &[&str]| {
-            let line = [&["fullpipe", "run", "first-run"], flags].concat();
-            match Args::parse_from(line).command {
-                Command::Run(run) => offer(&run, false).is_some(),
-                other => panic!("{other:?}"),
-            }
-        };
-        assert!(offered(&[]));
-        for flags in [
-            &["--out", "r"][..],
-            &["--junit", "r.xml"],
-            &["--markdown", "r.md"],
-            &["--format", "csv"],
-            &["-q"],
-        ] {
-            assert!(!offered(flags), "{flags:?}");
-        }
-    }
 
     #[test]
     fn a_run_that_does_not_count_has_an_exit_code_of_its_own() {

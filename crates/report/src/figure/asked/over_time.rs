@@ -16,7 +16,7 @@ pub(super) struct Quantity {
     what: &'static str,
     /// The same of traffic, which is drawn where it is asked for by its name.
     of_traffic: Option<&'static str>,
-    /// Its column in the series.
+    /// Head of its column in CSV and series, with the unit.
     column: &'static str,
     /// What a point says of the values in its part of the time: their `mean`, or their `median`,
     /// beside which the smallest and the largest stand.
