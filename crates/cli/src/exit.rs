@@ -107,9 +107,13 @@ impl From<FigureError> for Failure {
 /// `hint:`.
 pub fn usage(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
-        // A reader that went away is no error of ours.
-        let _ = error.print();
-        return Exit::Ok;
+        return match crate::output::by_itself(|| error.print()) {
+            Ok(()) => Exit::Ok,
+            Err(failure) => {
+                crate::output::error(&failure.message);
+                failure.exit
+            }
+        };
     }
     let styled = error.render();
     let text = if crate::output::colour() {

@@ -21,6 +21,7 @@ mod picture;
 mod progress;
 mod reference;
 mod state;
+mod stdout;
 mod table;
 mod view;
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::args::Colour;
 use crate::exit::{Exit, Failure};
+use crate::stdout;
 
 /// Writes data to stdout. A closed pipe ends the output quietly.
 pub fn data(text: &str) -> Result<(), Failure> {
@@ -25,10 +26,19 @@ pub fn content(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(
     }
 }
 
+/// The same for what writes to stdout by itself.
+pub fn by_itself(print: impl FnOnce() -> io::Result<()>) -> Result<(), Failure> {
+    match stdout::is_open().and_then(|()| print()) {
+        Err(e) if !is_closed(&e) => Err(unwritten(&e)),
+        _ => Ok(()),
+    }
+}
+
 /// A part of what is written, before the rest is there; a closed pipe is an error.
 pub fn part(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
-    write(&mut stdout).and_then(|()| stdout.flush())
+    stdout::is_open()?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush())
 }
 
 /// The reader of a pipe has gone away: it has what it wanted.

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::args::ShowProgress;
 use crate::commands::check::counted;
+use crate::commands::run::size::{Outlook, Size};
 use crate::output;
 use crate::table::number;
 
@@ -18,6 +19,7 @@ use crate::table::number;
 pub struct Progress {
     name: String,
     show: ShowProgress,
+    outlook: Option<Outlook>,
     state: Mutex<State>,
 }
 
@@ -26,6 +28,17 @@ struct State {
     started: Instant,
     /// Runs taken over from an earlier time: they say nothing about the time left.
     reused: usize,
+    /// How much is written has been looked at.
+    looked: bool,
+}
+
+impl State {
+    fn warn(&self, message: &str) {
+        match &self.shown {
+            Shown::Bar(bar) => bar.suspend(|| output::warning(message)),
+            _ => output::warning(message),
+        }
+    }
 }
 
 enum Shown {
@@ -42,12 +55,20 @@ impl Progress {
             shown: Shown::Nothing,
             started: Instant::now(),
             reused: 0,
+            looked: false,
         };
         Self {
             name: name.to_owned(),
             show,
+            outlook: None,
             state: Mutex::new(state),
         }
+    }
+
+    /// With a warning if what is written into a directory will be much.
+    pub fn into_directory(mut self, outlook: Outlook) -> Self {
+        self.outlook = Some(outlook);
+        self
     }
 
     /// Removes the bar and returns the time since the first run began.
@@ -94,6 +115,7 @@ impl run::Progress for Progress {
     fn begin(&self, total: usize, reused: usize) {
         let mut state = self.state();
         (state.started, state.reused) = (Instant::now(), reused);
+        state.looked = self.outlook.is_none();
         let bar = match self.show {
             ShowProgress::None => return,
             ShowProgress::Auto => std::io::stderr().is_terminal(),
@@ -124,6 +146,14 @@ impl run::Progress for Progress {
     fn finished(&self, run: &RunFinished<'_>) {
         let mut state = self.state();
         let (started, reused) = (state.started, state.reused);
+        let size = match (&self.outlook, state.looked) {
+            (Some(outlook), false) => outlook.after(run, reused),
+            _ => None,
+        };
+        state.looked |= size.is_some();
+        if let Some(Size::Large(text)) = size {
+            state.warn(&format!("{}: {text}", self.name));
+        }
         if output::verbose() {
             let line = told(&self.name, run);
             match &state.shown {
@@ -154,10 +184,7 @@ impl run::Progress for Progress {
     }
 
     fn warn(&self, message: &str) {
-        match &self.state().shown {
-            Shown::Bar(bar) => bar.suspend(|| output::warning(message)),
-            _ => output::warning(message),
-        }
+        self.state().warn(message);
     }
 }
 

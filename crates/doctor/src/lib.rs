@@ -97,12 +97,13 @@ impl Area {
         }
     }
 
-    /// Tries everything of it. [`Area::Hosts`] needs a process of one thread.
-    pub fn examine(self) -> Vec<Finding> {
+    /// Tries everything of it, and judges buffers for a path. [`Area::Hosts`] needs a process of
+    /// one thread.
+    pub fn examine(self, path: tcp::LongPath) -> Vec<Finding> {
         match self {
             Self::Time => time::examine(),
             Self::Sockets => sockets::examine(),
-            Self::Tcp => tcp::examine(),
+            Self::Tcp => tcp::examine(path),
             Self::Hosts => hosts::examine(),
             Self::Bpf => bpf::examine(),
         }

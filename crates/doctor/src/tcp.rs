@@ -3,15 +3,55 @@
 use std::fs;
 use std::path::Path;
 
+use fullpipe_units::{Rate, Span};
+
 use crate::Finding;
 
-/// Reads all of it.
-pub fn examine() -> Vec<Finding> {
-    examine_in(Path::new("/"))
+/// Reads all of it, and judges it for a path.
+pub fn examine(path: LongPath) -> Vec<Finding> {
+    examine_in(Path::new("/"), path)
 }
 
-/// The path that settings are judged for, 1 Gbit/s and 100 ms: bytes on their way.
-const PRODUCT: u64 = 12_500_000;
+/// The path that settings are judged for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LongPath {
+    /// Of the bottleneck, headers included.
+    pub rate: Rate,
+    /// Without queues.
+    pub rtt: Span,
+}
+
+impl Default for LongPath {
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_bits_per_sec(1_000_000_000),
+            rtt: Span::from_millis(100),
+        }
+    }
+}
+
+impl LongPath {
+    /// Bytes on their way, rate times round-trip time.
+    fn product(self) -> f64 {
+        self.rate.as_bits_per_sec() as f64 / 8.0 * self.rtt.as_secs_f64()
+    }
+
+    /// Bytes of a buffer whose payload is twice the product, so that a queue as long as the path
+    /// fits in too, where half of its memory or more is payload.
+    fn buffer(self) -> f64 {
+        2.0 * self.product()
+    }
+
+    /// Mbit/s of a window of so many bytes.
+    fn mbps(self, window: f64) -> f64 {
+        window * 8.0 / self.rtt.as_secs_f64() / 1e6
+    }
+}
+
+/// The third value of `tcp_rmem` and `tcp_wmem` is a C `int`.
+const LARGEST: f64 = i32::MAX as f64;
+/// What is set at the least: memory that a flow does not need it does not take.
+const USUAL: f64 = 67_108_864.0;
 
 /// How much of a buffer is payload, at the least.
 #[derive(Clone, Copy)]
@@ -31,9 +71,10 @@ const A_SEGMENT_EACH: Payload = Payload {
     why: "segments that leave together need less memory",
 };
 
-fn examine_in(root: &Path) -> Vec<Finding> {
+fn examine_in(root: &Path, path: LongPath) -> Vec<Finding> {
     let sysctl = Sysctl {
         dir: &root.join("proc/sys/net"),
+        path,
     };
     let mut findings = Vec::new();
     findings.extend(sysctl.buffer(
@@ -53,6 +94,9 @@ fn examine_in(root: &Path) -> Vec<Finding> {
     findings.extend(interfaces(&root.join("sys/class/net")));
     findings
 }
+
+/// What is left where no buffer is large enough.
+const STREAMS: &str = "several streams share a path that is larger";
 
 /// A setting that is to be on.
 struct Switch {
@@ -98,6 +142,7 @@ const SWITCHES: [Switch; 5] = [
 
 struct Sysctl<'a> {
     dir: &'a Path,
+    path: LongPath,
 }
 
 impl Sysctl<'_> {
@@ -114,15 +159,25 @@ impl Sysctl<'_> {
         let [least, usual, most] = numbers[..] else {
             return Some(Finding::limited(name, format!("not understood: {text}")));
         };
-        let megabytes = most as f64 / 1e6;
-        let rate = most as f64 * holds.part * 8.0 / 0.1 / 1e6;
+        let (path, most) = (self.path, most as f64);
+        let rtt = path.rtt;
+        let (megabytes, rate) = (most / 1e6, path.mbps(most * holds.part));
         let why = holds.why;
-        let found = format!("up to {megabytes:.1} MB: at least {rate:.0} Mbit/s at 100 ms; {why}");
-        Some(match most >= 2 * PRODUCT {
-            true => Finding::yes(name, found),
-            false => Finding::limited(name, found)
-                .remedy(format!("sudo sysctl '{key}={least} {usual} 67108864'")),
-        })
+        let found = format!("up to {megabytes:.1} MB: at least {rate:.0} Mbit/s at {rtt}; {why}");
+        if most >= path.buffer() {
+            return Some(Finding::yes(name, found));
+        }
+        let enough = (path.buffer().max(USUAL) as u64).next_power_of_two() as f64;
+        let remedy = if enough <= LARGEST {
+            format!("sudo sysctl '{key}={least} {usual} {enough}'")
+        } else if most < LARGEST {
+            // What Linux takes at the most, and what it is good for.
+            let rate = path.mbps(LARGEST * holds.part);
+            format!("sudo sysctl '{key}={least} {usual} {LARGEST}', {rate:.0} Mbit/s; {STREAMS}")
+        } else {
+            format!("none is larger; {STREAMS}")
+        };
+        Some(Finding::limited(name, found).remedy(remedy))
     }
 
     fn switch(&self, switch: &Switch) -> Option<Finding> {
@@ -169,9 +224,14 @@ mod tests {
     use crate::State;
 
     fn host(settings: &[(&str, &str)]) -> Vec<Finding> {
+        host_on(LongPath::default(), settings)
+    }
+
+    fn host_on(path: LongPath, settings: &[(&str, &str)]) -> Vec<Finding> {
         let dir = std::env::temp_dir().join(format!(
-            "fullpipe-doctor-{}-{}",
+            "fullpipe-doctor-{}-{}-{}",
             std::process::id(),
+            path.rate.as_bits_per_sec(),
             settings.iter().map(|s| s.1.len()).sum::<usize>()
         ));
         for (name, text) in settings {
@@ -179,7 +239,7 @@ mod tests {
             fs::create_dir_all(file.parent().expect("a folder")).expect("folder");
             fs::write(file, text).expect("file");
         }
-        let findings = examine_in(&dir);
+        let findings = examine_in(&dir, path);
         fs::remove_dir_all(&dir).expect("removed");
         findings
     }
@@ -217,6 +277,35 @@ mod tests {
         assert!(sack.remedy.is_some());
         assert_eq!(qdisc.state, State::Yes);
         assert_eq!(mtu.found, "eth0 9000");
+    }
+
+    /// 10 Gbit/s x 120 ms are 150 MB, and a queue as long; 2^29 is the power of two above 300 MB.
+    #[test]
+    fn buffers_are_judged_for_the_path_that_is_asked_for() {
+        let settings = [
+            ("proc/sys/net/ipv4/tcp_rmem", "4096 131072 67108864"),
+            ("proc/sys/net/ipv4/tcp_wmem", "4096 16384 300000000"),
+        ];
+        let path = |gbps: u64, ms| LongPath {
+            rate: Rate::from_bits_per_sec(gbps * 1_000_000_000),
+            rtt: Span::from_millis(ms),
+        };
+        let fit = host_on(path(1, 100), &settings);
+        assert!(fit.iter().all(|f| f.state == State::Yes), "{fit:?}");
+        let long = host_on(path(10, 120), &settings);
+        let [rmem, wmem] = &long[..] else {
+            panic!("{long:?}");
+        };
+        let rate = "at least 2237 Mbit/s at 120ms";
+        assert!(rmem.found.contains(rate), "{rmem:?}");
+        let enough = "sudo sysctl 'net.ipv4.tcp_rmem=4096 131072 536870912'";
+        assert_eq!(rmem.remedy.as_deref(), Some(enough));
+        assert_eq!(wmem.state, State::Yes, "{wmem:?}");
+        // Half of an `int`'s bytes each 0.3 s.
+        let beyond = host_on(path(100, 300), &settings);
+        let remedy = beyond[0].remedy.as_deref().unwrap_or_default();
+        let most = "131072 2147483647', 28633 Mbit/s; several streams";
+        assert!(remedy.contains(most), "{remedy}");
     }
 
     #[test]

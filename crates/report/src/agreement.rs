@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fullpipe_results::agreement::study::{Agreement, CauseVerdict, Furthest, PairAgreement, Tried};
 use fullpipe_results::compare::{Comparison, Row, Verdict};
-use fullpipe_results::result::Params;
+use fullpipe_results::result::{Params, printed};
 use fullpipe_results::store::{ResultDir, StoreError};
 
 use crate::falsification::{HEAD, STYLE, text};
@@ -23,8 +23,7 @@ pub fn pictures(ground: &str) -> PathBuf {
 
 /// All of it as one object.
 pub fn json(found: &Agreement) -> String {
-    // Strings, numbers and lists of them.
-    serde_json::to_string_pretty(found).unwrap_or_default() + "\n"
+    printed::pretty(found)
 }
 
 /// Writes `agreement.html` and `agreement.json` into `dir`, with the pictures that lie there, and

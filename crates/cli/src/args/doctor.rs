@@ -1,8 +1,10 @@
 //! `fullpipe doctor`: what this host can do.
 
 use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_units::{Rate, Span};
 
 use super::ShortFormat;
+use super::parse::{positive_rate, round_trip};
 
 /// `fullpipe doctor`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -11,6 +13,14 @@ pub struct Doctor {
     /// Examine only this, and end with exit code 3 if anything of it is lacking [default: all]
     #[arg(value_enum, value_name = "AREA")]
     pub areas: Vec<Examined>,
+
+    /// Bottleneck of the path that the buffers of `tcp` are judged for [default: 1Gbit/s]
+    #[arg(long, value_name = "RATE", value_parser = positive_rate)]
+    pub rate: Option<Rate>,
+
+    /// Round-trip time of that path [default: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = round_trip)]
+    pub rtt: Option<Span>,
 
     /// Format of the findings on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
@@ -30,7 +40,7 @@ pub enum Examined {
     Time,
     /// UDP and its offloads
     Sockets,
-    /// Buffers and switches of the kernel's TCP, judged for 1 Gbit/s at 100 ms
+    /// Buffers and switches of the kernel's TCP, judged for `--rate` and `--rtt`
     Tcp,
     /// Namespaces, TUN devices and the kernel's congestion modules
     Hosts,
@@ -51,5 +61,6 @@ finds is what this user can do.";
 const EXAMPLES: &str = "\
 Examples:
   fullpipe doctor
+  fullpipe doctor tcp --rate 10Gbit/s --rtt 120ms
   fullpipe doctor hosts || echo 'no emulated paths here'
   fullpipe doctor --json | jq '.findings[] | select(.state != \"yes\")'";

@@ -7,7 +7,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_units::{Rate, Span};
 
 use super::figure::Print;
-use super::parse::quantity;
+use super::parse::{quantity, round_trip};
 
 /// `fullpipe law`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -22,7 +22,7 @@ pub struct Law {
     pub window: Vec<f64>,
 
     /// Round-trip time
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = rtt)]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = round_trip)]
     pub rtt: Span,
 
     /// Rate of a path whose window is to be among them: rate x rtt in packets of mss + 52 bytes
@@ -116,14 +116,6 @@ fn window(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(w) if (4.0..=1e7).contains(&w) => Ok(w),
         _ => Err("expected a number of segments, from 4 to 10000000".to_owned()),
-    }
-}
-
-fn rtt(text: &str) -> Result<Span, String> {
-    let rtt: Span = text.parse().map_err(|e| format!("{e}"))?;
-    match rtt.as_secs_f64() {
-        s if (1e-6..=60.0).contains(&s) => Ok(rtt),
-        _ => Err("expected a time from 1us to 60s".to_owned()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use fullpipe_metrics::LOSS_TIME;
-use fullpipe_units::{ParseQuantityError, Span};
+use fullpipe_units::{ParseQuantityError, Rate, Span};
 
 /// A seed.
 pub fn seed(text: &str) -> Result<u64, String> {
@@ -34,6 +34,24 @@ pub(super) fn time(text: &str) -> Result<Span, String> {
         };
         hinted(&e, hint)
     })
+}
+
+/// A round-trip time.
+pub(super) fn round_trip(text: &str) -> Result<Span, String> {
+    let rtt = time(text)?;
+    match rtt.as_secs_f64() {
+        s if (1e-6..=60.0).contains(&s) => Ok(rtt),
+        _ => Err("expected a time from 1us to 60s".to_owned()),
+    }
+}
+
+/// Capacity of a path.
+pub(super) fn positive_rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = quantity(text)?;
+    match rate.as_bits_per_sec() {
+        0 => Err("expected a rate above zero".to_owned()),
+        _ => Ok(rate),
+    }
 }
 
 fn hinted(error: &ParseQuantityError, hint: Option<String>) -> String {

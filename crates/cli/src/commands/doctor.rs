@@ -4,6 +4,7 @@ use std::env;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use fullpipe_doctor::tcp::LongPath;
 use fullpipe_doctor::{Area, Finding, State};
 use fullpipe_grounds::{Far, GROUNDS};
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use crate::table::{Align, Table};
 /// Runs the command.
 pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
     let wanted = |one: Examined| args.areas.is_empty() || args.areas.contains(&one);
+    let path = judged_for(args, wanted(Examined::Tcp))?;
     let mut parts: Vec<Part> = Vec::new();
     if wanted(Examined::Grounds) {
         let mut findings = grounds()?;
@@ -28,7 +30,7 @@ pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
         });
     }
     for area in Area::ALL.into_iter().filter(|a| wanted(examined(*a))) {
-        let mut findings = area.examine();
+        let mut findings = area.examine(path);
         if area == Area::Bpf {
             findings.extend(tune::programs());
         }
@@ -45,6 +47,20 @@ pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
         true => Ok(Exit::Environment),
         false => Ok(Exit::Ok),
     }
+}
+
+/// The path that buffers are judged for, which only `tcp` looks at.
+fn judged_for(args: &Doctor, is_judged: bool) -> Result<LongPath, Failure> {
+    let default = LongPath::default();
+    let given = args.rate.is_some() || args.rtt.is_some();
+    if given && !is_judged {
+        let message = "`--rate` and `--rtt` are of `tcp`, which is not asked for";
+        return Err(Failure::new(Exit::Usage, message).hint("fullpipe doctor tcp --rate ..."));
+    }
+    Ok(LongPath {
+        rate: args.rate.unwrap_or(default.rate),
+        rtt: args.rtt.unwrap_or(default.rtt),
+    })
 }
 
 /// Prints what was found; whether anything of it is lacking.

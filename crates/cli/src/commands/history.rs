@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use fullpipe_metrics::{Expression, unit};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
 use fullpipe_results::history::{History, Judged, Record, SMALL, Verdict};
+use fullpipe_results::result::printed;
 
 use crate::args::{self, HistoryFormat};
 use crate::commands::list::unknown_metric;
@@ -39,11 +40,7 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
             output::data(&text(&history, &metrics.shown, judged.as_deref()))?;
         }
         HistoryFormat::Json => {
-            let json = serde_json::to_string_pretty(&history.printed(judged.as_deref()));
-            let json = json.map_err(|e| {
-                Failure::new(Exit::Internal, format!("cannot write the history: {e}"))
-            })?;
-            output::data(&(json + "\n"))?;
+            output::data(&printed::pretty(&history.printed(judged.as_deref())))?;
         }
         HistoryFormat::Csv => output::data(&csv(&history, &metrics.shown))?,
     }

@@ -1,6 +1,7 @@
 //! `fullpipe run`.
 
 mod left;
+pub mod size;
 mod summaries;
 
 use std::fmt::Write as _;
@@ -21,6 +22,7 @@ use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
 
 use self::left::{last, offer};
+use self::size::Outlook;
 use self::summaries::{summaries, without, writable};
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
@@ -310,7 +312,10 @@ fn one(
         )
     });
     let progress = args.progress.unless(args.quiet || args.live.dashboard);
-    let progress = Progress::new(&scenario.name, progress);
+    let mut progress = Progress::new(&scenario.name, progress);
+    if let Some(dir) = out {
+        progress = progress.into_directory(Outlook::new(args, scenario, dir));
+    }
     let printed = rows.map(|rows| Printed {
         rows,
         progress: &progress,

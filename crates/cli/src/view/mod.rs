@@ -18,7 +18,7 @@ pub mod truth;
 
 use fullpipe_metrics::Metric;
 use fullpipe_results::label;
-use fullpipe_results::result::{CaseLine, CaseResult, RunResult};
+use fullpipe_results::result::{CaseLine, CaseResult, RunResult, printed};
 
 use crate::table::Table;
 pub use bursts::bursts;
@@ -102,8 +102,7 @@ pub fn ndjson(result: &RunResult) -> String {
 
 /// A case as a line.
 pub fn json_line(line: &CaseLine<'_>) -> String {
-    // Maps with string keys and finite numbers only: this cannot fail.
-    serde_json::to_string(line).unwrap_or_default() + "\n"
+    printed::line(line)
 }
 
 /// Parameters of every case as text.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use fullpipe_metrics::{Scope, find, names_of, scope_of};
 use fullpipe_report::figure::Rows;
 use fullpipe_results::precision;
-use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult, StreamResult};
+use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult, StreamResult, printed};
 use fullpipe_results::store::{self, Column};
 use fullpipe_scenario::Scenario;
 
@@ -118,7 +118,9 @@ pub fn runs(table: &store::Table, cases: &[usize], metrics: &[String]) -> Rows {
     let cell = |column: &Column, row: usize| match column {
         Column::Text(values) => values[row].clone(),
         Column::Int(values) => values[row].to_string(),
-        Column::Float(values) => values[row].map_or(String::new(), |x| x.to_string()),
+        Column::Float(values) => {
+            values[row].map_or(String::new(), |x| printed::float(x).to_string())
+        }
     };
     let row = |row: usize| {
         columns
@@ -312,7 +314,7 @@ fn of_stream(stream: &StreamResult) -> Estimates {
 }
 
 fn push_estimate(row: &mut Vec<String>, estimate: Option<&Estimate>, with_interval: bool) {
-    let text = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+    let text = |x: Option<f64>| x.map_or(String::new(), |x| printed::float(x).to_string());
     let estimate = estimate.copied().unwrap_or_default();
     row.push(text(estimate.mean));
     if with_interval {

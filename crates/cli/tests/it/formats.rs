@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::process::{SMALL, fullpipe, write};
+use crate::process::{SMALL, command, finished, fullpipe, write};
 use crate::schema::holds;
 
 const TWO_CASES: &str = r#"
@@ -261,4 +261,61 @@ fn summaries_for_continuous_integration() {
         "{}",
         ended.stderr
     );
+}
+
+/// What cannot be written is not lost quietly: of a stdout that is closed, and of one that is full.
+#[test]
+fn output_that_goes_nowhere_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "s.toml", SMALL);
+    let ended = |line: &str| {
+        let program = command(dir.path(), &[]).get_program().to_owned();
+        let mut shell = std::process::Command::new("sh");
+        shell.current_dir(dir.path()).env("FULLPIPE_CONFIG", "");
+        finished(shell.arg("-c").arg(line).arg(program).output().unwrap())
+    };
+    for what in [
+        "list stacks",
+        "--help",
+        "run s.toml -q",
+        "run s.toml -q --format ndjson",
+    ] {
+        for (to, why) in [
+            (">&-", "Bad file descriptor"),
+            (">/dev/full", "No space left"),
+        ] {
+            let ended = ended(&format!("\"$0\" {what} {to}"));
+            assert_eq!(ended.code, 3, "{what} {to}: {}", ended.stderr);
+            let said = format!("error: cannot write to stdout: {why}");
+            assert!(
+                ended.stderr.contains(&said),
+                "{what} {to}: {}",
+                ended.stderr
+            );
+        }
+        let ended = ended(&format!("\"$0\" {what} >/dev/null"));
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{what}");
+    }
+    // Nothing to be written, nothing lost.
+    let kept = ended("\"$0\" export s.toml --to nothing >&-");
+    assert_eq!(kept.code, 2, "{}", kept.stderr);
+}
+
+/// Digits that only tell how a number was computed are not printed; the store has the doubles.
+#[test]
+fn numbers_have_fifteen_digits() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "s.toml", SMALL);
+    for format in ["json", "ndjson", "csv"] {
+        let run = ["run", "s.toml", "-q", "--format", format, "--repeat", "3"];
+        let printed = fullpipe(dir.path(), &run).stdout;
+        let words = printed.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+        for word in words.filter(|w| w.contains('.') && w.parse::<f64>().is_ok()) {
+            let digits = word.replace('.', "");
+            assert!(
+                digits.trim_start_matches('0').len() <= 15,
+                "{format}: {word}"
+            );
+        }
+    }
 }

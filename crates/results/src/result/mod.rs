@@ -14,6 +14,7 @@ mod estimate;
 mod expectation;
 pub(crate) mod json;
 mod params;
+pub mod printed;
 mod schema;
 mod verdict;
 
@@ -128,10 +129,7 @@ impl RunResult {
 
     /// The JSON text, one object over several lines, with a line break at the end.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self)
-            .expect("maps with string keys and finite numbers only");
-        text.push('\n');
-        text
+        printed::pretty(self)
     }
 
     /// Writes the same text, which of a hundred thousand cases nobody wants in memory.
@@ -139,7 +137,7 @@ impl RunResult {
     /// # Errors
     /// If it cannot be written.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
+        printed::write_pretty(out, self)?;
         out.write_all(b"\n")
     }
 

@@ -68,4 +68,6 @@ pub struct RunFinished<'a> {
     pub packets: u64,
     /// Wall time, seconds.
     pub wall_s: f64,
+    /// What was kept of runs so far, but for those that were taken over: bytes of files.
+    pub kept_bytes: u64,
 }

@@ -183,6 +183,7 @@ impl Work<'_> {
             simulated_s,
             packets,
             wall_s,
+            kept_bytes: self.store.map_or(0, Store::bytes),
         });
         Ok(whole)
     }

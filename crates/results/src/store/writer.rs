@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fullpipe_run::Outcome;
@@ -48,6 +49,8 @@ pub struct Store {
     earlier: Earlier,
     /// The directory holds this result, and no longer the earlier one.
     begun: Mutex<bool>,
+    /// Bytes of the files of runs that were kept.
+    bytes: AtomicU64,
     /// Directories that were made for it, the innermost first.
     made: Vec<PathBuf>,
     _lock: files::Lock,
@@ -114,6 +117,7 @@ impl Store {
             outdated,
             earlier,
             begun: Mutex::new(false),
+            bytes: AtomicU64::new(0),
             made,
             _lock: lock,
         })
@@ -251,8 +255,22 @@ impl Store {
             files: hashes,
             metrics: metrics.clone(),
         };
-        write_sealed(&self.dir.join(run_name(unit.key)), &stored)?;
+        let own = run_name(unit.key);
+        write_sealed(&self.dir.join(&own), &stored)?;
+        let names = stored.files.iter().map(|file| file.path.as_str());
+        let sizes = names.chain([own.as_str()]).map(|name| self.size(name));
+        self.bytes.fetch_add(sizes.sum(), Ordering::Relaxed);
         Ok(StoredFiles(stored.files))
+    }
+
+    /// Bytes of the files of runs that were kept so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn size(&self, name: &str) -> u64 {
+        // A file that somebody takes away is no reason to stop.
+        fs::metadata(self.dir.join(name)).map_or(0, |file| file.len())
     }
 
     fn write_captures(

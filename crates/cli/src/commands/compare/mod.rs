@@ -12,7 +12,7 @@ use fullpipe_results::compare::{
     Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
 };
 use fullpipe_results::label;
-use fullpipe_results::result::Params;
+use fullpipe_results::result::{Params, printed};
 use fullpipe_results::store::{Manifest, ResultDir};
 use fullpipe_scenario::differing_keys;
 
@@ -67,11 +67,7 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             output::data(&texts.join("\n"))?;
         }
         ShortFormat::Json => {
-            let json = serde_json::to_string_pretty(&Compared::from(comparisons));
-            let json = json.map_err(|e| {
-                Failure::new(Exit::Internal, format!("cannot write the comparison: {e}"))
-            })?;
-            output::data(&(json + "\n"))?;
+            output::data(&printed::pretty(&Compared::from(comparisons)))?;
         }
     }
     Ok(match (agree, left_out) {
