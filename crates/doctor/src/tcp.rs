@@ -36,10 +36,15 @@ impl LongPath {
         self.rate.as_bits_per_sec() as f64 / 8.0 * self.rtt.as_secs_f64()
     }
 
-    /// Bytes of a buffer whose payload is twice the product, so that a queue as long as the path
-    /// fits in too, where half of its memory or more is payload.
-    fn buffer(self) -> f64 {
-        2.0 * self.product()
+    /// Bytes of a buffer that fills the path, where so much of it is payload.
+    fn least(self, holds: Payload) -> f64 {
+        self.product() / holds.part
+    }
+
+    /// The buffer to set: with room for a queue as long as the path, a power of two.
+    fn enough(self, holds: Payload) -> f64 {
+        let bytes = (2.0 * self.least(holds)).max(USUAL);
+        (bytes as u64).next_power_of_two() as f64
     }
 
     /// Mbit/s of a window of so many bytes.
@@ -164,10 +169,10 @@ impl Sysctl<'_> {
         let (megabytes, rate) = (most / 1e6, path.mbps(most * holds.part));
         let why = holds.why;
         let found = format!("up to {megabytes:.1} MB: at least {rate:.0} Mbit/s at {rtt}; {why}");
-        if most >= path.buffer() {
+        if most >= path.least(holds) {
             return Some(Finding::yes(name, found));
         }
-        let enough = (path.buffer().max(USUAL) as u64).next_power_of_two() as f64;
+        let enough = path.enough(holds);
         let remedy = if enough <= LARGEST {
             format!("sudo sysctl '{key}={least} {usual} {enough}'")
         } else if most < LARGEST {
@@ -279,12 +284,13 @@ mod tests {
         assert_eq!(mtu.found, "eth0 9000");
     }
 
-    /// 10 Gbit/s x 120 ms are 150 MB, and a queue as long; 2^29 is the power of two above 300 MB.
+    /// 10 Gbit/s x 120 ms are 150 MB: with a queue as long, of which half is payload, 600 MB, and
+    /// 2^30 is the power of two above. Of what is sent 1,448 of 2,216 bytes are payload: 229.6 MB.
     #[test]
     fn buffers_are_judged_for_the_path_that_is_asked_for() {
         let settings = [
             ("proc/sys/net/ipv4/tcp_rmem", "4096 131072 67108864"),
-            ("proc/sys/net/ipv4/tcp_wmem", "4096 16384 300000000"),
+            ("proc/sys/net/ipv4/tcp_wmem", "4096 16384 230000000"),
         ];
         let path = |gbps: u64, ms| LongPath {
             rate: Rate::from_bits_per_sec(gbps * 1_000_000_000),
@@ -298,7 +304,7 @@ mod tests {
         };
         let rate = "at least 2237 Mbit/s at 120ms";
         assert!(rmem.found.contains(rate), "{rmem:?}");
-        let enough = "sudo sysctl 'net.ipv4.tcp_rmem=4096 131072 536870912'";
+        let enough = "sudo sysctl 'net.ipv4.tcp_rmem=4096 131072 1073741824'";
         assert_eq!(rmem.remedy.as_deref(), Some(enough));
         assert_eq!(wmem.state, State::Yes, "{wmem:?}");
         // Half of an `int`'s bytes each 0.3 s.

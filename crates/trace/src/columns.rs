@@ -7,7 +7,7 @@
 
 use fullpipe_cc::Phase;
 use fullpipe_flow::TraceRow;
-use fullpipe_units::{Span, Time};
+use fullpipe_units::{Span, Time, printed_text};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +61,9 @@ impl ColumnSpec {
             Value::Event => row.events.text(),
             Value::Count(field) => (field.get)(row).to_string(),
             Value::Nanos(decimals, field) => (field.get)(row)
-                .map_or_else(String::new, |n| (n as f64 / power(decimals)).to_string()),
+                .map_or_else(String::new, |n| printed_text(n as f64 / power(decimals))),
             Value::Number(_, field) => match (field.get)(row) {
-                v if v.is_finite() => v.to_string(),
+                v if v.is_finite() => printed_text(v),
                 _ => String::new(),
             },
         }

@@ -6,6 +6,7 @@ use fullpipe_metrics::{Expression, unit};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
 use fullpipe_results::history::{History, Judged, Record, SMALL, Verdict};
 use fullpipe_results::result::printed;
+use fullpipe_units::printed_text;
 
 use crate::args::{self, HistoryFormat};
 use crate::commands::list::unknown_metric;
@@ -252,7 +253,7 @@ fn csv(history: &History, metrics: &[String]) -> String {
                     stack.clone(),
                     metric.clone(),
                     unit(metric).to_owned(),
-                    value.to_string(),
+                    printed_text(value),
                 ]);
             }
         }

@@ -7,7 +7,8 @@ use clap::ValueEnum as _;
 use fullpipe_cc::StackSpec;
 use fullpipe_cc::response::{Conditions, Cycle, NoCycle, cycle};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
-use fullpipe_units::Rate;
+use fullpipe_results::result::printed;
+use fullpipe_units::{Rate, printed_text};
 use serde_json::{Value, json};
 
 use crate::args::{Law, LawFormat, LawPanel};
@@ -228,7 +229,7 @@ fn csv(laws: &[Response], args: &Law) -> String {
         // A spelling with commas is one field (RFC 4180).
         let stack = format!("\"{}\"", law.stack.replace('"', "\"\""));
         for c in &law.cycles {
-            let cells = values(c, args).map(|x| x.to_string());
+            let cells = values(c, args).map(printed_text);
             let _ = writeln!(out, "{stack},{},{}", cells.join(","), c.settled);
         }
     }
@@ -295,7 +296,7 @@ fn as_json(laws: &[Response], args: &Law, path: Option<f64>) -> String {
         "path_window": path,
         "laws": laws,
     });
-    format!("{doc:#}\n")
+    printed::pretty(&doc)
 }
 
 fn draw(laws: &[Response], args: &Law, picture: &Picture) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fullpipe_realtime::live::{Live, NamedFlow, Snapshot};
+use fullpipe_results::result::printed;
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
 
@@ -58,7 +59,7 @@ pub fn watch(shown: Shown, live: &Live, done: &AtomicBool) {
                 Shown::Lines(_) => output::say(&line(&before, &now, Resent::Since)),
                 _ => {
                     // A reader that has gone away is noticed when the result is written.
-                    let _ = output::data(&format!("{}\n", object(&before, &now)));
+                    let _ = output::data(&printed::line(&object(&before, &now)));
                 }
             }
             before = now;

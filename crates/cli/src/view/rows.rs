@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use fullpipe_metrics::{Scope, find, names_of, scope_of};
 use fullpipe_report::figure::Rows;
 use fullpipe_results::precision;
-use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult, StreamResult, printed};
+use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult, StreamResult};
 use fullpipe_results::store::{self, Column};
 use fullpipe_scenario::Scenario;
+use fullpipe_units::printed_text;
 
 /// The header and the rows of several results: one row per flow (or traffic) and case. Parameters
 /// that a scenario does not have are empty.
@@ -118,9 +119,7 @@ pub fn runs(table: &store::Table, cases: &[usize], metrics: &[String]) -> Rows {
     let cell = |column: &Column, row: usize| match column {
         Column::Text(values) => values[row].clone(),
         Column::Int(values) => values[row].to_string(),
-        Column::Float(values) => {
-            values[row].map_or(String::new(), |x| printed::float(x).to_string())
-        }
+        Column::Float(values) => values[row].map_or(String::new(), printed_text),
     };
     let row = |row: usize| {
         columns
@@ -314,7 +313,7 @@ fn of_stream(stream: &StreamResult) -> Estimates {
 }
 
 fn push_estimate(row: &mut Vec<String>, estimate: Option<&Estimate>, with_interval: bool) {
-    let text = |x: Option<f64>| x.map_or(String::new(), |x| printed::float(x).to_string());
+    let text = |x: Option<f64>| x.map_or(String::new(), printed_text);
     let estimate = estimate.copied().unwrap_or_default();
     row.push(text(estimate.mean));
     if with_interval {

@@ -7,6 +7,7 @@ use fullpipe_emulate::namespace::CongestionControl;
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::stage::KernelOutcome;
 use fullpipe_emulate::truth::{Check, Verdict};
+use fullpipe_results::result::printed;
 use fullpipe_run::Lateness;
 use fullpipe_units::Span;
 use serde_json::{Value, json};
@@ -266,7 +267,7 @@ impl Emulated<'_> {
             "exit": self.exit,
             "interrupted": self.interrupted,
         });
-        format!("{value:#}\n")
+        printed::pretty(&value)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use fullpipe_trace::{COLUMNS, Trace};
-use fullpipe_units::Span;
+use fullpipe_units::{Span, printed};
 
 use fullpipe_results::capture::thin::thin;
 use fullpipe_results::store::{Column, Table};
@@ -32,7 +32,7 @@ pub fn write(
             }
             for (_, values) in &trace.variables {
                 match values[kept.at] {
-                    v if v.is_finite() => write!(out, ",{v}")?,
+                    v if v.is_finite() => write!(out, ",{}", printed(v))?,
                     _ => write!(out, ",")?,
                 }
             }
@@ -64,7 +64,7 @@ pub fn write_table(
                 Column::Text(values) => write!(out, "{comma}{}", quoted(&values[row]))?,
                 Column::Int(values) => write!(out, "{comma}{}", values[row])?,
                 Column::Float(values) => match values[row] {
-                    Some(x) => write!(out, "{comma}{x}")?,
+                    Some(x) => write!(out, "{comma}{}", printed(x))?,
                     None => write!(out, "{comma}")?,
                 },
             }

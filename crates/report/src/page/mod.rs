@@ -290,7 +290,7 @@ fn fixed(params: &[Vec<(String, String)>], axes: &[Axis]) -> Vec<(String, String
 fn path_of(manifest: &Manifest) -> Option<(String, String)> {
     let peer = manifest.peer.as_deref()?;
     let path = format!(
-        "the one to {peer}, as it was: links, queues and drops of the scenario do not apply, and nothing is drawn of them"
+        "the one to {peer}, as it was: links, queues and drops of the scenario do not apply, and nothing is drawn of them; `path.rate` and `path.rtt` label cases, and say what 1BDP means"
     );
     Some(("path".to_owned(), path))
 }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{Depth, Trial, World};
-use crate::result::{CaseResult, Estimate, Params, Point, json, judged_at, points};
+use crate::result::{CaseResult, Estimate, Params, Point, json, judged_at, points, printed};
 use crate::run::seeds;
 
 /// What came of holding a scenario's expectations against wrong worlds.
@@ -253,9 +253,7 @@ impl Falsification {
 
     /// The JSON text, with a line break at the end.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("strings and numbers only");
-        text.push('\n');
-        text
+        printed::pretty(self)
     }
 
     /// JSON Schema of the object.

@@ -1,20 +1,11 @@
-//! Numbers as they are printed: fifteen significant digits, which every double has. Those behind
-//! them tell how it was computed, not what was measured: `47.35307519999999` is 47.3530752. What a
-//! store keeps are the doubles.
+//! JSON as it is printed, its numbers with fifteen significant digits. What a store keeps are the
+//! doubles.
 
 use std::io;
 
+use fullpipe_units::printed;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
-
-/// The nearest double of fifteen significant digits.
-pub fn float(x: f64) -> f64 {
-    if !x.is_finite() || x.fract() == 0.0 {
-        return x;
-    }
-    // Both are texts of the standard library, which reads what it writes.
-    format!("{x:.14e}").parse().unwrap_or(x)
-}
 
 /// Writes a value as JSON of several lines.
 ///
@@ -64,7 +55,7 @@ macro_rules! as_inside {
 
 impl<F: Formatter> Formatter for Printed<F> {
     fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, x: f64) -> io::Result<()> {
-        self.0.write_f64(out, float(x))
+        self.0.write_f64(out, printed(x))
     }
 
     as_inside! {
@@ -86,27 +77,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn digits_that_nobody_measured_are_not_printed() {
-        assert_eq!(float(47.353_075_199_999_99), 47.353_075_2);
-        assert_eq!(float(0.1 + 0.2), 0.3);
-        assert_eq!(float(1.664_444_158_999_999_9e-9), 1.664_444_159e-9);
-        // What has no more digits, or is whole, stays.
-        for x in [
-            0.0,
-            -0.0,
-            1.0 / 4.0,
-            9_007_199_254_740_991.0,
-            1e300,
-            f64::MIN_POSITIVE,
-        ] {
-            assert_eq!(float(x).to_bits(), float(float(x)).to_bits());
-            assert!((float(x) - x).abs() <= 1e-14 * x.abs(), "{x}");
-        }
-        assert_eq!(float(9_007_199_254_740_991.0), 9_007_199_254_740_991.0);
-        assert!(float(f64::INFINITY).is_infinite());
-    }
 
     #[test]
     fn it_is_the_json_of_serde_but_for_digits() {

@@ -110,7 +110,7 @@ mod tests {
         let Some(Size::Large(text)) = after(120, 1_000_100, 86_000) else {
             panic!("4.3 GB are much");
         };
-        let start = "1,000,000 runs will take about 4.3 GB in ";
+        let start = "1000000 runs will take about 4.3 GB in ";
         assert!(
             text.starts_with(start) && text.ends_with("; less"),
             "{text}"

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_grounds::Peer;
 use fullpipe_realtime::live::Live;
+use fullpipe_results::result::printed;
 use fullpipe_run::CrossOutcome;
 use fullpipe_units::{Bytes, Span, Time};
 use serde_json::json;
@@ -234,7 +235,7 @@ impl Summary {
         if let Some(why) = &self.partial {
             object["partial"] = why.clone().into();
         }
-        format!("{object}\n")
+        printed::line(&object)
     }
 }
 

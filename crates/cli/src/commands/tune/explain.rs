@@ -7,6 +7,7 @@ use fullpipe_cc::response::{Conditions, Cycle, cycle};
 use fullpipe_policy::{
     Action, Aggression, Flow, Mismatch, PathFacts, Policy, Row, Rule, Side, Verdict, Via, Waiting,
 };
+use fullpipe_results::result::printed;
 use fullpipe_units::Span;
 use serde_json::{Value, json};
 
@@ -47,10 +48,7 @@ pub fn explain(args: &TuneExplain) -> Result<Exit, Failure> {
         verdict,
     };
     let text = match args.json {
-        true => format!(
-            "{:#}\n",
-            told.json(chosen, laws.as_ref(), forecast.as_ref())
-        ),
+        true => printed::pretty(&told.json(chosen, laws.as_ref(), forecast.as_ref())),
         false => told.text(chosen, laws.as_ref(), forecast.as_ref()),
     };
     output::data(&text)?;

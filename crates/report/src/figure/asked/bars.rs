@@ -1,6 +1,7 @@
 //! A metric over the values of an axis, with 95 % intervals: the report's error bars.
 
 use fullpipe_metrics as metrics;
+use fullpipe_units::printed_text;
 
 use super::view::{Part, Subject, View, metric_words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
@@ -55,12 +56,16 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 Some(numbers) => numbers[at],
                 None => at as f64,
             };
-            let end = |i: usize| estimate.ci95.map_or_else(String::new, |e| e[i].to_string());
+            let end = |i: usize| {
+                estimate
+                    .ci95
+                    .map_or_else(String::new, |e| printed_text(e[i]))
+            };
             tidy.rows.push(vec![
                 title.clone(),
                 member.name.clone(),
                 text,
-                mean.to_string(),
+                printed_text(mean),
                 end(0),
                 end(1),
             ]);

@@ -5,6 +5,7 @@ use super::view::View;
 use super::window::{resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
+use fullpipe_units::printed_text;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
     view.check_seed(asked)?;
@@ -34,11 +35,11 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             for (course, group) in of_case.into_iter().zip(groups) {
                 let title = format!("{}: {}", course.of, quantity.label);
                 let row = |(i, (t, v)): (usize, &(f64, f64))| {
-                    let end = |k: usize| course.band.get(i).map(|band| band[k].to_string());
+                    let end = |k: usize| course.band.get(i).map(|band| printed_text(band[k]));
                     let stat = quantity.stat.to_owned();
                     let names = [title.clone(), member.name.clone()];
                     let ends = [0, 1].map(|k| end(k).unwrap_or_default());
-                    let numbers = [t.to_string(), v.to_string(), stat];
+                    let numbers = [printed_text(*t), printed_text(*v), stat];
                     [&names[..], &numbers[..], &ends[..]].concat()
                 };
                 tidy.rows.extend(course.points.iter().enumerate().map(row));

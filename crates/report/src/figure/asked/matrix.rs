@@ -1,6 +1,7 @@
 //! A metric of every case as a coloured table.
 
 use fullpipe_metrics as metrics;
+use fullpipe_units::printed_text;
 
 use super::view::{Subject, View, metric_words, words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
@@ -43,11 +44,15 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 continue;
             };
             let Some(mean) = estimate.mean else { continue };
-            let end = |i: usize| estimate.ci95.map_or_else(String::new, |e| e[i].to_string());
+            let end = |i: usize| {
+                estimate
+                    .ci95
+                    .map_or_else(String::new, |e| printed_text(e[i]))
+            };
             tidy.rows.push(vec![
                 row_values[member.group].clone(),
                 part.title.clone(),
-                mean.to_string(),
+                printed_text(mean),
                 end(0),
                 end(1),
             ]);

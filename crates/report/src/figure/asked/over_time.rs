@@ -2,6 +2,7 @@
 
 use fullpipe_results::result::CaseResult;
 use fullpipe_results::store::{SeriesKind, Table};
+use fullpipe_units::printed_text;
 
 use super::view::View;
 use super::window::{flow_names, no_series, resolved, warmup};
@@ -118,7 +119,7 @@ pub(super) fn draw(
                 };
                 let row = |(i, (t, v)): (usize, &(f64, f64))| {
                     let range = course.band.get(i).into_iter().flatten();
-                    let numbers = [t, v].into_iter().chain(range).map(f64::to_string);
+                    let numbers = [t, v].into_iter().chain(range).map(|x| printed_text(*x));
                     std::iter::once(head.clone())
                         .chain(numbers)
                         .collect::<Vec<_>>()

@@ -2,7 +2,7 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_cc::response::{Conditions, cycle};
-use fullpipe_units::Span;
+use fullpipe_units::{Span, printed_text};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::view::View;
@@ -55,7 +55,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         let group = group.map_or(0, |(_, group)| *group);
         for (kind, points) in [("measured", &points), ("law alone", &law)] {
             let row = |p: &(f64, f64)| {
-                let numbers = [p.0.to_string(), p.1.to_string()];
+                let numbers = [printed_text(p.0), printed_text(p.1)];
                 [vec![stack.clone(), kind.to_owned()], numbers.to_vec()].concat()
             };
             tidy.rows.extend(points.iter().map(row));

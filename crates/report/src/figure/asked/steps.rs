@@ -4,6 +4,7 @@ use super::view::View;
 use super::{Drawing, Drawn, Rows, Taken};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::figure::{Range, Ranges};
+use fullpipe_units::printed_text;
 
 /// Curves by panel, and beside them their numbers.
 pub(super) struct Steps {
@@ -52,7 +53,7 @@ impl Steps {
             self.ends = Some((low.min(*first), high.max(*last)));
         }
         let mut row = |value: f64, part: f64| {
-            let numbers = [value.to_string(), part.to_string()];
+            let numbers = [value, part].map(printed_text);
             let head = [title.clone(), line.name.clone()];
             self.tidy.rows.push([head, numbers].concat());
         };

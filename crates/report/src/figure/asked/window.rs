@@ -3,6 +3,7 @@
 use fullpipe_results::result::{CaseResult, Params};
 use fullpipe_results::store::{SeriesKind, Table};
 use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::printed_text;
 
 use super::view::{Part, View};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
@@ -30,7 +31,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 title => format!("{title}, {}", c.name),
             };
             for i in 0..c.time.len() {
-                let row = [c.time[i], c.window[i], c.low[i], c.high[i]].map(|x| x.to_string());
+                let row = [c.time[i], c.window[i], c.low[i], c.high[i]].map(printed_text);
                 tidy.rows.push([vec![name.clone()], row.to_vec()].concat());
             }
         }

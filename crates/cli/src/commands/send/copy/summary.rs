@@ -7,6 +7,7 @@ use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_net::content::batch::Fact;
 use fullpipe_net::file::{Item, LeftOut};
 use fullpipe_net::session::control::{Grant, shown};
+use fullpipe_results::result::printed;
 use fullpipe_units::Rate;
 use serde_json::{Value, json};
 
@@ -252,7 +253,7 @@ impl Summary {
         match format {
             Format::Table => output::data(&self.text()),
             Format::Csv => output::data(&self.csv()),
-            Format::Json | Format::Ndjson => output::data(&format!("{}\n", self.json())),
+            Format::Json | Format::Ndjson => output::data(&printed::line(&self.json())),
         }
     }
 
