@@ -6,7 +6,7 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel packages verify verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner fuzz bench bench-udp lint calibrate web site
+.PHONY: help run test wheel packages verify verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner verify-wheel fuzz bench bench-udp lint calibrate web site
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -34,7 +34,7 @@ test: ## Run every test that this machine can run
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
-verify: verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner fuzz ## Run the long checks, hours: the six verify-* and fuzz
+verify: verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner verify-wheel fuzz ## Run the long checks, hours: the seven verify-* and fuzz
 
 # One test at a time: some load the whole machine, others count what is left of its namespaces.
 verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program
@@ -76,6 +76,10 @@ verify-tuner: ## Measure what laws of the tuner do and cost; replace policies un
 	scripts/first_policy.py $${CARGO_TARGET_DIR:-target}/deb/release/fullpipe
 	scripts/two_tuners.py $${CARGO_TARGET_DIR:-target}/deb/release/fullpipe
 
+# `make test` tries the module where the other crates are built.
+verify-wheel: ## Build the Python wheel, install it, run the Python tests with it (needs maturin)
+	WHEEL=1 crates/py/check.sh
+
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
 # fuzz/artifacts.
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (needs cargo-fuzz)
@@ -113,7 +117,8 @@ lint: ## Check format, prose, circles of files, docs/published.md, lints, fuzz t
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@for f in '' registry linux guests serde; do echo "check fullpipe-cc with features '$$f' alone"; \
 	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done
-	$(CARGO) check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
+	@echo 'check the fuzz targets, without libFuzzer itself'
+	@CUSTOM_LIBFUZZER_PATH=/nowhere/libnone.a $(CARGO) check --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
 	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
 

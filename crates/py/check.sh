@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python package: builds a wheel, installs it into a folder of its own, runs pytest and mypy.
+# The Python package, in a folder of its own: runs pytest and mypy; WHEEL=1 as it comes in a wheel.
 # Skipped, with the reason, where Python 3.11 or what the tests need is missing.
 set -euo pipefail
 cd "$(dirname "$0")"

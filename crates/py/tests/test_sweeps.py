@@ -5,6 +5,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -335,6 +336,18 @@ def test_a_worker_that_dies_is_replaced(plain, tmp_path):
     assert child.returncode == 0, errors
     alone = fp.sweep(plain, {"path.rtt": [f"{i}ms" for i in range(10, 50)]}, out=tmp_path / "b", batch=1)
     assert bytes_of((tmp_path / "out").glob("*.parquet")) == bytes_of(alone)
+
+
+def test_what_a_worker_gives_back_is_written_at_once(plain, tmp_path):
+    """Of 16 KiB and more `multiprocessing` writes the length by itself, and waits forever for the
+    rest when a process is killed between the two."""
+    base = fp.Scenario(plain)
+    task = (base, (), ["path.rtt"], [["10ms"]] * 3, 0, (), "sim")
+    content = sweeping.task_of_sweep(*task)
+    given = sweeping._spooled(str(tmp_path), *task)
+    assert len(content) > 16384 and len(pickle.dumps(given)) < 1000
+    assert sweeping._fetched(given) == content
+    assert list(tmp_path.iterdir()) == []
 
 
 def gone(pids):

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -109,13 +110,14 @@ def sweep(
     partition = listed(partition)
     points = Points.of(matrix, partition)
     plan = Plan(base, points, batch, ground, tuple(partition), Path(out))
-    workers = _workers(executor)
-    plan.claim(replace)
-    told, close = bar(progress, "task")
-    try:
-        return _made(plan, workers, told)
-    finally:
-        close()
+    with TemporaryDirectory(prefix="fullpipe-", ignore_cleanup_errors=True) as spool:
+        workers = _workers(executor, spool)
+        plan.claim(replace)
+        told, close = bar(progress, "task")
+        try:
+            return _made(plan, workers, told)
+        finally:
+            close()
 
 
 @dataclass
@@ -284,9 +286,11 @@ class Workers:
     renew: Callable[[], Workers] | None = None
     #: How many tasks run at once, as far as is known.
     width: Callable[[], int] = lambda: 0
+    #: A task's content, from what it gave back.
+    fetch: Callable[[Any], Any] = lambda content: content
 
 
-def _workers(executor: Submits | int | None) -> Workers:
+def _workers(executor: Submits | int | None, spool: str) -> Workers:
     if executor is None:
         threads, stop = ThreadPoolExecutor(), _native.Stop()
 
@@ -312,9 +316,9 @@ def _workers(executor: Submits | int | None) -> Workers:
 
         def give(_: str, *task: Any) -> Any:
             with _interrupts_blocked():
-                return pool.submit(task_of_sweep, *task)
+                return pool.submit(_spooled, spool, *task)
 
-        return Workers(give, end, lambda: _workers(executor))
+        return Workers(give, end, lambda: _workers(executor, spool), fetch=_fetched)
     if not hasattr(executor, "submit"):
         raise _native.ScenarioError(
             f"error: executor {executor!r} has no `submit`\n  hint: an Executor, a Dask Client, or "
@@ -346,6 +350,21 @@ def _interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _spooled(spool: str, *task: Any) -> str:
+    """A task in a process of a pool, its content in a file. What goes through the pool's pipe is
+    small enough to be written at once: the pool waits forever for the rest of what a killed process
+    has written in part."""
+    file = Path(spool, uuid4().hex)
+    file.write_bytes(task_of_sweep(*task))
+    return str(file)
+
+
+def _fetched(file: Any) -> Any:
+    content = Path(file).read_bytes()
+    Path(file).unlink()
+    return content
 
 
 def _begun() -> None:
@@ -405,7 +424,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
             if path not in waiting:
                 continue
             try:
-                content = futures[path].result()
+                content = workers.fetch(futures[path].result())
             except BrokenExecutor as error:
                 deaths += 1
                 if workers.renew is None or deaths >= DEATHS:
@@ -441,7 +460,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
             _cancel(future)
         for path, future in futures.items():
             with suppress(Exception, CancelledError):
-                write(path, future.result())
+                write(path, workers.fetch(future.result()))
         raise
     finally:
         for future in futures.values() if early else ():
