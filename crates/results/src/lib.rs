@@ -30,6 +30,7 @@ pub mod compare;
 pub mod falsify;
 pub mod history;
 pub mod label;
+mod moment;
 pub mod precision;
 pub mod result;
 pub mod run;

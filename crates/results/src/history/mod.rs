@@ -10,7 +10,6 @@
 //! setting.
 
 mod judge;
-mod moment;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +23,8 @@ use serde::Serialize;
 use crate::result::{Estimates, RunResult};
 use crate::store::{ResultDir, StoreError};
 
+pub use crate::moment::Moment;
 pub use judge::{Judged, SMALL, Verdict};
-pub use moment::Moment;
 
 /// What a directory holds of runs.
 #[derive(Clone, Debug, PartialEq)]

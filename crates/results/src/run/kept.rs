@@ -189,6 +189,7 @@ impl AllRuns for Kept<'_> {
                         seed,
                         wall_s,
                         packets_per_s: made.metrics.delivered_packets as f64 / wall_s.max(1e-9),
+                        ended: None,
                     });
                     see(made.files, timing);
                 }

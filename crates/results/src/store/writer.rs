@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use fullpipe_run::Outcome;
 use serde::ser::SerializeSeq as _;
@@ -26,6 +27,7 @@ use super::{
     tables,
 };
 use crate::capture::{Captures, has_stamps, pcap, qlog};
+use crate::moment::Moment;
 use crate::result::{CaseResult, Params, RunResult, VERSION};
 use fullpipe_metrics::{RunMetrics, Scope};
 use fullpipe_run::Ground;
@@ -347,7 +349,9 @@ impl Store {
         ];
         let timing = self.dir.join(TIMING);
         let mut listed = self.manifest.runs.iter_mut();
-        files::write_with(&timing, |out| write_timing(out, runs, &mut listed))?;
+        files::write_with(&timing, |out| {
+            write_timing(out, &self.dir, runs, &mut listed)
+        })?;
         self.manifest.complete = true;
         self.sweep_foreign()?;
         self.write_manifest()
@@ -443,6 +447,7 @@ fn outdated(
 /// files.
 fn write_timing(
     out: &mut dyn Write,
+    dir: &Path,
     runs: &dyn AllRuns,
     listed: &mut dyn Iterator<Item = &mut ManifestRun>,
 ) -> io::Result<()> {
@@ -450,17 +455,26 @@ fn write_timing(
     let mut times = json.serialize_seq(None)?;
     let mut written = Ok(());
     let read = runs.beside(&mut |files, timing| {
+        let mut ended = None;
         if let Some(run) = listed.next() {
             run.files = files.0;
+            ended = written_at(&dir.join(run_name(run.key)));
         }
         if let (Some(timing), Ok(())) = (timing, &written) {
-            written = times.serialize_element(&timing);
+            written = times.serialize_element(&Timing { ended, ..timing });
         }
     });
     read.map_err(io::Error::other)?;
     written?;
     times.end()?;
     out.write_all(b"\n")
+}
+
+/// When a file was written, UTC.
+fn written_at(path: &Path) -> Option<String> {
+    let modified = fs::metadata(path).and_then(|file| file.modified()).ok()?;
+    let since = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(Moment(since.as_millis() as u64).rfc3339())
 }
 
 /// Answer of [`Store::finished`].
@@ -479,7 +493,7 @@ pub enum Finished {
 pub struct StoredFiles(Vec<FileHash>);
 
 /// Wall time of a run, for `timing.json`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Index of the case.
     pub case: usize,
@@ -489,6 +503,9 @@ pub struct Timing {
     pub wall_s: f64,
     /// Delivered data packets per second.
     pub packets_per_s: f64,
+    /// When the run was finished and kept, UTC (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 /// A result, the variables of its runs, and what makes its cases.

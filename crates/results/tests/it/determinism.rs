@@ -1,6 +1,8 @@
 //! Same scenario and seed: the same bytes, for any number of threads.
 
+use fullpipe_results::result::printed;
 use fullpipe_scenario::Overrides;
+use serde_json::Value;
 
 use crate::small::{MATRIX, scenario};
 use crate::store_support::{assert_same, contents, run, with};
@@ -66,13 +68,24 @@ fn what_is_printed_is_what_is_stored_but_for_wall_times() {
     let s = scenario(MATRIX);
     let (ran, _) = run(&s, Some(root.path()), 2, false).unwrap();
     let stored = std::fs::read_to_string(root.path().join("result.json")).unwrap();
-    assert_eq!(ran.result.without_times().to_json(), stored);
+    let doubles: Value = serde_json::from_str(&stored).unwrap();
+    let text = ran.result.without_times().to_json();
+    assert_eq!(text.lines().count(), stored.lines().count());
+    let read: Value = serde_json::from_str(&text).unwrap();
+    // Fifteen digits of the same.
+    assert_eq!(printed::pretty(&read), printed::pretty(&doubles));
+    assert_ne!(read, doubles, "no number has more digits");
     assert!(
         ran.result
             .cases
             .iter()
             .all(|c| c.wall_s.is_some() && c.packets_per_s.is_some())
     );
+    let timing = std::fs::read_to_string(root.path().join("timing.json")).unwrap();
+    let timing: Value = serde_json::from_str(&timing).unwrap();
+    // A day and a time, as `2026-11-24T13:20:05.123Z`.
+    let ended = timing[0]["ended"].as_str().unwrap();
+    assert!(ended.starts_with("20") && ended.len() == 24, "{ended}");
     assert!(!stored.contains("wall_s") && ran.result.to_json().contains("wall_s"));
     // And without a directory the same again.
     let (again, _) = run(&s, None, 1, false).unwrap();
