@@ -70,4 +70,6 @@ pub struct RunFinished<'a> {
     pub wall_s: f64,
     /// What was kept of runs so far, but for those that were taken over: bytes of files.
     pub kept_bytes: u64,
+    /// What that comes to with the runs that are missing, if they are like these.
+    pub expected_bytes: u64,
 }

@@ -174,6 +174,8 @@ impl Work<'_> {
             *n += 1;
             *n
         };
+        let made = self.total.saturating_sub(self.before);
+        let (kept_bytes, expected_bytes) = self.store.map_or((0, 0), |store| store.bytes(made));
         progress.finished(&RunFinished {
             case: unit.case,
             seed: unit.seed,
@@ -183,7 +185,8 @@ impl Work<'_> {
             simulated_s,
             packets,
             wall_s,
-            kept_bytes: self.store.map_or(0, Store::bytes),
+            kept_bytes,
+            expected_bytes,
         });
         Ok(whole)
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -51,8 +50,7 @@ pub struct Store {
     earlier: Earlier,
     /// The directory holds this result, and no longer the earlier one.
     begun: Mutex<bool>,
-    /// Bytes of the files of runs that were kept.
-    bytes: AtomicU64,
+    written: Mutex<Written>,
     /// Directories that were made for it, the innermost first.
     made: Vec<PathBuf>,
     _lock: files::Lock,
@@ -119,7 +117,7 @@ impl Store {
             outdated,
             earlier,
             begun: Mutex::new(false),
-            bytes: AtomicU64::new(0),
+            written: Mutex::new(Written::default()),
             made,
             _lock: lock,
         })
@@ -259,15 +257,31 @@ impl Store {
         };
         let own = run_name(unit.key);
         write_sealed(&self.dir.join(&own), &stored)?;
-        let names = stored.files.iter().map(|file| file.path.as_str());
-        let sizes = names.chain([own.as_str()]).map(|name| self.size(name));
-        self.bytes.fetch_add(sizes.sum(), Ordering::Relaxed);
+        self.count(&own, &stored.files);
         Ok(StoredFiles(stored.files))
     }
 
-    /// Bytes of the files of runs that were kept so far.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    fn count(&self, own: &str, files: &[FileHash]) {
+        let (series, rest): (Vec<_>, Vec<_>) = (files.iter().map(|file| file.path.as_str()))
+            .partition(|path| path.starts_with(SERIES));
+        let sum = |paths: &[&str]| paths.iter().map(|path| self.size(path)).sum::<u64>();
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.runs += 1;
+        written.bytes += self.size(own) + sum(&rest);
+        written.with_series += u64::from(!series.is_empty());
+        written.of_series += sum(&series);
+    }
+
+    /// Bytes of the files of runs that were kept so far, and of all `runs` when they are like
+    /// those, of which the first seeds alone may have time series.
+    pub fn bytes(&self, runs: usize) -> (u64, u64) {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let seeds = self.series_of.as_ref().map(Vec::len);
+        let with_series = seeds.map_or(runs, |n| runs.min(n * self.manifest.cases.len()));
+        let all = |bytes: u64, of: u64, n: usize| bytes as f64 / of.max(1) as f64 * n as f64;
+        let rest = all(written.bytes, written.runs, runs);
+        let series = all(written.of_series, written.with_series, with_series);
+        (written.bytes + written.of_series, (rest + series) as u64)
     }
 
     fn size(&self, name: &str) -> u64 {
@@ -405,6 +419,16 @@ impl Store {
         let sha256 = Hash::of(bytes);
         Ok(FileHash { path, sha256 })
     }
+}
+
+/// What was written of runs, bytes.
+#[derive(Debug, Default)]
+struct Written {
+    runs: u64,
+    /// All but time series.
+    bytes: u64,
+    with_series: u64,
+    of_series: u64,
 }
 
 impl Drop for Store {

@@ -445,3 +445,32 @@ fn what_was_not_valid_is_made_again() {
         assert_eq!((last.made, last.reused, last.again()), (0, 8, None));
     }
 }
+
+/// Of 600 runs the first 500 seeds have series: what the first runs take is not what all take.
+#[test]
+fn what_a_result_will_take_is_known_after_some_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let mut s = scenario(MATRIX);
+    s.cases.truncate(1);
+    s.seeds = (1..=600).collect();
+    let (_, log) = run(&s, Some(root.path()), 2, false).unwrap();
+    let bytes = log.bytes.lock().unwrap();
+    let (all, of_all) = *bytes.last().unwrap();
+    assert_eq!(all, of_all);
+    let (soon, expected) = bytes[20];
+    let there: u64 = (["runs", "series"].iter())
+        .flat_map(|dir| std::fs::read_dir(root.path().join(dir)).unwrap())
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert_eq!(there, all);
+    let plain = soon as f64 / 21.0 * 600.0;
+    let ratio = |x: f64| x / all as f64;
+    assert!(
+        (0.9..1.1).contains(&ratio(expected as f64)),
+        "{expected} {all}"
+    );
+    assert!(
+        ratio(plain) > 1.1,
+        "series of the first seeds: {plain} {all}"
+    );
+}

@@ -22,6 +22,8 @@ pub struct Log {
     pub begun: Mutex<Vec<(usize, usize)>>,
     pub started: Mutex<Vec<(usize, u64)>>,
     pub finished: Mutex<Vec<(usize, u64)>>,
+    /// Bytes so far, and in the end, after each run.
+    pub bytes: Mutex<Vec<(u64, u64)>>,
     pub warnings: Mutex<Vec<String>>,
     pub outdated: Mutex<Vec<(usize, Earlier)>>,
 }
@@ -38,6 +40,8 @@ impl Progress for Log {
     }
     fn finished(&self, run: &RunFinished<'_>) {
         self.finished.lock().unwrap().push((run.case, run.seed));
+        let bytes = (run.kept_bytes, run.expected_bytes);
+        self.bytes.lock().unwrap().push(bytes);
     }
     fn warn(&self, message: &str) {
         self.warnings.lock().unwrap().push(message.to_owned());

@@ -37,7 +37,7 @@ impl Outlook {
             return None;
         }
         let runs = run.total.saturating_sub(before);
-        let bytes = run.kept_bytes as f64 / made as f64 * runs as f64;
+        let bytes = run.expected_bytes as f64;
         let free = rustix::fs::statvfs(&self.dir).ok();
         let free = free.map(|disk| disk.f_bavail as f64 * disk.f_frsize as f64);
         // What is written already is not to come.
@@ -97,6 +97,7 @@ mod tests {
             packets: 0,
             wall_s: 0.0,
             kept_bytes,
+            expected_bytes: kept_bytes / (done - 100).max(1) as u64 * (total - 100) as u64,
         };
         outlook.after(&run, 100)
     }
