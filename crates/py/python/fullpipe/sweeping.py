@@ -84,8 +84,9 @@ def sweep(
     that narrow (half width against mean), ``seeds`` at first (3 at least) and ``max_seeds`` at
     most.
 
-    ``executor`` is anything with ``submit``; a number is that many processes, and one that dies is
-    replaced; without one threads of this process run the tasks. Files bear the hash of what they
+    ``executor`` is anything with ``submit``; a number is that many processes, which hand over
+    what they have made through a folder in ``TMPDIR``, and one that dies is replaced; without one
+    threads of this process run the tasks. Files bear the hash of what they
     hold: a sweep that is started again makes only those that are missing, and their bytes do not
     depend on the executor. A directory holds one sweep; ``replace`` removes what another one has
     left, but for files that this one has too. ``partition`` names axes that become folders,
