@@ -205,6 +205,7 @@ impl Histogram {
     }
 }
 
+#[inline]
 fn index(ns: u64) -> usize {
     let v = ns >> (UNIT - SUB).min(63);
     if v < 1 << SUB {

@@ -149,15 +149,13 @@ impl EventQueue {
             self.pop();
             return self.push_later(key);
         }
-        let run = &mut self.near[..];
-        self.first = key;
-        if !run.is_empty() {
-            let next = run[run.len() - 1];
-            if next < key {
-                self.first = next;
-                place(run, key);
+        self.first = match self.near.last().copied() {
+            Some(next) if next < key => {
+                place(&mut self.near, key);
+                next
             }
-        }
+            _ => key,
+        };
     }
 
     #[inline]
@@ -208,13 +206,17 @@ impl EventQueue {
 
 /// Puts `key` into its place in a sorted run whose last place is free.
 #[inline(always)]
-fn place(run: &mut [Key], key: Key) {
-    let mut place = run.len() - 1;
-    while place > 0 && run[place - 1] < key {
-        run[place] = run[place - 1];
-        place -= 1;
+fn place(mut run: &mut [Key], key: Key) {
+    while let [.., next, free] = run
+        && *next < key
+    {
+        *free = *next;
+        let most = run.len() - 1;
+        run = &mut run[..most];
     }
-    run[place] = key;
+    if let [.., free] = run {
+        *free = key;
+    }
 }
 
 #[cfg(test)]

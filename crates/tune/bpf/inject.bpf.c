@@ -84,20 +84,27 @@ ALWAYS bool parse(struct __sk_buff *skb, struct segment *s, bool out)
 	return true;
 }
 
+/* Eight bytes of an address, the first one highest. */
+ALWAYS u64 half(const u8 *address)
+{
+	u64 bytes;
+
+	__builtin_memcpy(&bytes, address, 8);
+	return __builtin_bswap64(bytes);
+}
+
+/* The first `bits` of 64. */
+ALWAYS u64 leading(u32 bits)
+{
+	return bits ? ~0ULL << (64 - bits) : 0;
+}
+
 ALWAYS bool is_inside(const u8 *address, const struct fault *f)
 {
-	u32 differ = 0;
+	u32 bits = f->bits < 128 ? f->bits : 128, high = bits < 64 ? bits : 64;
 
-	for (u32 k = 0; k < 16; k++) {
-		u32 first = 8 * k, mask = 0;
-
-		if (f->bits >= first + 8)
-			mask = 0xff;
-		else if (f->bits > first)
-			mask = 0xff << (8 - (f->bits - first));
-		differ |= (address[k] ^ f->address[k]) & mask & 0xff;
-	}
-	return !differ;
+	return !((half(address) ^ half(f->address)) & leading(high)) &&
+	       !((half(address + 8) ^ half(f->address + 8)) & leading(bits - high));
 }
 
 ALWAYS bool chance(u32 of)
@@ -105,24 +112,48 @@ ALWAYS bool chance(u32 of)
 	return of && random() < of;
 }
 
+/* One segment after the other is looked at by a callback: the kernel checks a body of `repeat` once,
+ * and every way through a loop. */
+struct draws {
+	u32 probability;
+	bool lost;
+};
+
+static long draw(u32 k, struct draws *d)
+{
+	d->lost |= chance(d->probability);
+	return 0;
+}
+
+struct places {
+	const struct fault *f;
+	u64 first, end;
+	u32 next;
+	bool lost;
+};
+
+static long place(u32 k, struct places *p)
+{
+	if (k >= p->next && k < FAULT_PLACES && p->f->place[k] < p->end) {
+		p->lost |= p->f->place[k] >= p->first;
+		p->next = k + 1;
+	}
+	return 0;
+}
+
 /* Whether this packet of so many segments goes; they have the numbers from `number` on. */
 ALWAYS bool is_lost(const struct fault *f, struct losses *l, u64 number, u32 segments)
 {
-	u32 next = l->next;
+	struct places p = { .f = f, .first = number, .end = number + segments, .next = l->next };
+	struct draws d = { .probability = f->probability };
 	bool lost = false;
 
 	if (f->every)
 		lost = (number + segments) / f->every != number / f->every;
-	for (u32 k = 0; k < FAULT_PLACES; k++) {
-		if (k >= next && k < f->places && f->place[k] < number + segments) {
-			lost |= f->place[k] >= number;
-			l->next = k + 1;
-		}
-	}
-	for (u32 k = 0; k < DRAWS; k++) {
-		if (k < segments && chance(f->probability))
-			lost = true;
-	}
+	repeat(f->places, place, &p, 0);
+	l->next = p.next;
+	repeat(segments < DRAWS ? segments : DRAWS, draw, &d, 0);
+	lost |= p.lost | d.lost;
 	if (f->to_bad) {
 		if (l->bad ? chance(f->to_good) : chance(f->to_bad))
 			l->bad = !l->bad;

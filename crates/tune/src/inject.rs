@@ -230,17 +230,21 @@ pub fn run(
     let index = index.map_err(|e| InjectError::Io(interface.to_owned(), e.into()))? as i32;
     let mut note = Note::open(folder).map_err(at(&folder.display().to_string()))?;
     note.clear()?;
-    let object = load(OBJECT, |_| Ok(()))?;
+    let name = match fault.kind {
+        Kind::Ack => "fp_arriving",
+        Kind::Loss | Kind::Stall => "fp_leaving",
+    };
+    let object = load(OBJECT, |open| {
+        open.progs_mut()
+            .for_each(|mut p| p.set_autoload(p.name() == name));
+        Ok(())
+    })?;
     let map = |name: &str| object.maps().find(|m| m.name() == name);
     let faults = map("faults").ok_or_else(|| missing("faults"))?;
     let until_ns = now_us() * 1000 + time.as_nanos() as u64;
     let written = faults.update(&[0; 4], &fault.bytes(until_ns), MapFlags::ANY);
     written.map_err(|e| lacks("writing a map", &e))?;
-    let program = match fault.kind {
-        Kind::Ack => "fp_arriving",
-        Kind::Loss | Kind::Stall => "fp_leaving",
-    };
-    let program = object.progs().find(|p| p.name() == program);
+    let program = object.progs().find(|p| p.name() == name);
     let program = program.ok_or_else(|| missing("the program"))?;
     let way = match fault.kind {
         Kind::Ack => TC_INGRESS,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use png::{ColorType, Encoder, EncodingError, Filter};
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
 use super::svg::named_and_described;
@@ -34,45 +36,37 @@ pub enum FontError {
 /// # Errors
 /// [`RasterError`] if the text is no SVG, the picture is too large or its font is not here.
 pub fn png(svg: &str, scale: f32, style: &Style) -> Result<Vec<u8>, RasterError> {
-    use resvg::tiny_skia;
     let fonts = fonts(style)?;
     let tree =
         usvg::Tree::from_str(svg, &options(fonts)).map_err(|e| RasterError::Svg(e.to_string()))?;
     let size = tree.size().to_int_size().scale_by(scale);
     let mut pixels = size
-        .and_then(|s| tiny_skia::Pixmap::new(s.width(), s.height()))
+        .and_then(|s| Pixmap::new(s.width(), s.height()))
         .ok_or_else(|| RasterError::Svg(format!("no picture of {:?} x {scale}", tree.size())))?;
+    pixels.fill(Color::WHITE);
     resvg::render(
         &tree,
-        tiny_skia::Transform::from_scale(scale, scale),
+        Transform::from_scale(scale, scale),
         &mut pixels.as_mut(),
     );
-    let bytes = pixels.encode_png();
-    let bytes = bytes.map_err(|e| RasterError::Svg(e.to_string()))?;
-    Ok(with_words(bytes, named_and_described(svg)))
+    encoded(&pixels, named_and_described(svg)).map_err(|e| RasterError::Svg(e.to_string()))
 }
 
-/// A PNG with its title and description, as international text (PNG 3rd edition, 11.3.3.4) behind
-/// the header.
-fn with_words(mut png: Vec<u8>, words: [Option<String>; 2]) -> Vec<u8> {
-    let mut chunks = Vec::new();
+/// An opaque picture, with a title and a description. Drawings have few colours: without filters
+/// they are smallest, and are written sooner.
+fn encoded(pixels: &Pixmap, words: [Option<String>; 2]) -> Result<Vec<u8>, EncodingError> {
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, pixels.width(), pixels.height());
+    encoder.set_color(ColorType::Rgba);
+    encoder.set_filter(Filter::NoFilter);
     for (keyword, text) in ["Title", "Description"].into_iter().zip(words) {
-        let Some(text) = text else { continue };
-        // Not compressed, no language, no translated keyword.
-        let body = format!("iTXt{keyword}\0\0\0\0\0{text}");
-        let mut sum = flate2::Crc::new();
-        sum.update(body.as_bytes());
-        let length = (body.len() - 4) as u32;
-        chunks.extend(length.to_be_bytes());
-        chunks.extend(body.as_bytes());
-        chunks.extend(sum.sum().to_be_bytes());
+        if let Some(text) = text {
+            encoder.add_itxt_chunk(keyword.to_owned(), text)?;
+        }
     }
-    png.splice(AFTER_HEADER..AFTER_HEADER, chunks);
-    png
+    encoder.write_header()?.write_image_data(pixels.data())?;
+    Ok(file)
 }
-
-/// Length of the signature and of the chunk IHDR.
-const AFTER_HEADER: usize = 8 + 25;
 
 /// Settings under which text becomes outlines: these fonts, and their sans-serif for a family that
 /// is missing.

@@ -1,5 +1,7 @@
 //! Short flows: how many arrive, how long they are, and whether the path can carry them.
 
+use std::cell::RefCell;
+
 use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
 use fullpipe_units::WindowSize;
 
@@ -222,26 +224,7 @@ fn mean_size(law: &SizeLaw) -> f64 {
     match law {
         SizeLaw::Fixed(n) => *n as f64,
         SizeLaw::Uniform(low, high) => (*low as f64 + *high as f64) / 2.0,
-        SizeLaw::Pareto { mean, shape, most } => {
-            let least = mean * (shape - 1.0) / shape;
-            let above = |k: f64| {
-                if k < least {
-                    1.0
-                } else {
-                    (least / k).powf(*shape)
-                }
-            };
-            let exact = (*most).min(SUMMED);
-            let sum: f64 = (0..exact).map(|k| above(k as f64)).sum();
-            // The rest as an integral, from the middle of the last step.
-            let tail = |k: f64| least.powf(*shape) * k.powf(1.0 - shape) / (shape - 1.0);
-            let rest = if *most > SUMMED {
-                tail(SUMMED as f64 - 0.5) - tail(*most as f64 - 0.5)
-            } else {
-                0.0
-            };
-            sum + rest
-        }
+        SizeLaw::Pareto { mean, shape, most } => known_pareto_mean(*mean, *shape, *most),
         SizeLaw::Empirical(points) => {
             let first = points.first().map_or(0.0, |(size, part)| size * part);
             let between = points.windows(2).map(|pair| {
@@ -254,6 +237,46 @@ fn mean_size(law: &SizeLaw) -> f64 {
     }
 }
 
+/// The same as [`pareto_mean`], from memory where it can: cases of a matrix mostly share a law.
+fn known_pareto_mean(mean: f64, shape: f64, most: u64) -> f64 {
+    thread_local! {
+        static KNOWN: RefCell<Vec<([u64; 3], f64)>> = const { RefCell::new(Vec::new()) };
+    }
+    let law = [mean.to_bits(), shape.to_bits(), most];
+    KNOWN.with_borrow_mut(|known| {
+        if let Some((_, sum)) = known.iter().find(|(of, _)| *of == law) {
+            return *sum;
+        }
+        if known.len() == KNOWN_LAWS {
+            known.clear();
+        }
+        let sum = pareto_mean(mean, shape, most);
+        known.push((law, sum));
+        sum
+    })
+}
+
+fn pareto_mean(mean: f64, shape: f64, most: u64) -> f64 {
+    let least = mean * (shape - 1.0) / shape;
+    let above = |k: f64| {
+        if k < least {
+            1.0
+        } else {
+            (least / k).powf(shape)
+        }
+    };
+    let exact = most.min(SUMMED);
+    let sum: f64 = (0..exact).map(|k| above(k as f64)).sum();
+    // The rest as an integral, from the middle of the last step.
+    let tail = |k: f64| least.powf(shape) * k.powf(1.0 - shape) / (shape - 1.0);
+    let rest = if most > SUMMED {
+        tail(SUMMED as f64 - 0.5) - tail(most as f64 - 0.5)
+    } else {
+        0.0
+    };
+    sum + rest
+}
+
 fn whole_from_one(x: f64) -> bool {
     (1.0..=1e9).contains(&x) && x.fract() == 0.0
 }
@@ -262,5 +285,7 @@ fn whole_from_one(x: f64) -> bool {
 const MOST: u64 = 1_000_000_000;
 /// Segments up to which a law is summed one by one.
 const SUMMED: u64 = 10_000;
+/// Laws whose means are remembered.
+const KNOWN_LAWS: usize = 16;
 /// An open connection costs about 6 kB.
 const MAX_OPEN: f64 = 1e5;
