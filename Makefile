@@ -34,7 +34,7 @@ test: ## Run every test that this machine can run
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
-verify: verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner verify-wheel packages fuzz ## Run the long checks, hours: the seven verify-*, packages and fuzz
+verify: verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner verify-wheel fuzz packages ## Run the long checks, hours: the seven verify-*, fuzz and packages
 
 # One test at a time: some load the whole machine, others count what is left of its namespaces.
 verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program
@@ -125,7 +125,7 @@ lint: ## Check format, prose, circles of files, docs/published.md, lints, fuzz t
 site: ## Build the documentation site into target/site (needs crates/py/requirements.txt)
 	crates/py/site/build.sh
 
-packages: ## Build the Debian package and the static program into target/packages, and try them
+packages: ## Build the Debian package and the static program into target/packages, and try them (needs root)
 	scripts/packages.sh deb static
 	scripts/packages_test.sh deb static install
 

@@ -123,8 +123,10 @@ static() {
     mkdir -p "$root"/{bin,tmp,root,usr/bin}
     tar --extract --gzip --file "$out"/fullpipe-*-musl.tar.gz --directory "$work"
     cp "$work"/fullpipe-*-musl/fullpipe "$root/bin/fullpipe"
-    cp "$(command -v busybox)" "$root/bin/busybox"
-    if ldd "$root/bin/busybox" >/dev/null 2>&1; then echo 'packages: apt-get install busybox-static' >&2; exit 3; fi
+    local busybox
+    busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1 ||
+        { echo 'packages: no static busybox; apt-get install busybox-static' >&2; exit 3; }
+    cp "$busybox" "$root/bin/busybox"
     local applet
     for applet in sh grep test mkdir sleep cat dd cmp kill env; do ln -s busybox "$root/bin/$applet"; done
     ln -s /bin/env "$root/usr/bin/env"

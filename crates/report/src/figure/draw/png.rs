@@ -53,7 +53,7 @@ pub fn png(svg: &str, scale: f32, style: &Style) -> Result<Vec<u8>, RasterError>
 }
 
 /// An opaque picture, with a title and a description. Drawings have few colours: without filters
-/// they are smallest, and are written sooner.
+/// they are smallest.
 fn encoded(pixels: &Pixmap, words: [Option<String>; 2]) -> Result<Vec<u8>, EncodingError> {
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, pixels.width(), pixels.height());
