@@ -134,9 +134,8 @@ impl<I> FlowReceiver<I> {
     ) -> Option<Ack> {
         let before = self.receiver.counts();
         let delivered = before.delivered;
-        if self.class == NO_CLASS {
-            self.arrivals.on_arrival(now, before);
-        }
+        // Intervals of a short flow never end.
+        self.arrivals.on_arrival(now, before);
         let ack = self.receiver.handle_segment(now, segment);
         if self.class != NO_CLASS {
             self.note_delivery(now, delivered, classes);
