@@ -14,7 +14,6 @@ pub struct Histogram {
     first: usize,
     /// Samples per bucket from `first` on.
     counts: Vec<u32>,
-    count: u64,
     sum: u128,
     /// [`Span::MAX`] before the first sample.
     min: Span,
@@ -26,7 +25,6 @@ impl Default for Histogram {
         Self {
             first: 0,
             counts: Vec::new(),
-            count: 0,
             sum: 0,
             min: Span::MAX,
             max: Span::ZERO,
@@ -63,12 +61,13 @@ impl TryFrom<Parts> for Histogram {
         if sum > u128::from(count) * u128::from(u64::MAX) || (count > 0 && min > max) {
             return Err("a histogram whose sum or ends do not fit");
         }
-        let used = counts.iter().position(|n| *n > 0).unwrap_or(0);
+        let Some(used) = counts.iter().position(|n| *n > 0) else {
+            return Ok(Self::default());
+        };
         let first = used - used % BLOCK;
         Ok(Self {
             first,
-            counts: counts[first.min(counts.len())..].to_vec(),
-            count,
+            counts: counts[first..].to_vec(),
             sum,
             min,
             max,
@@ -79,11 +78,12 @@ impl TryFrom<Parts> for Histogram {
 impl From<Histogram> for Parts {
     fn from(h: Histogram) -> Self {
         let unused = if h.counts.is_empty() { 0 } else { h.first };
+        let count = h.count();
         let mut counts = vec![0; unused];
         counts.extend(h.counts);
         Self {
             counts,
-            count: h.count,
+            count,
             sum: h.sum,
             min: h.min,
             max: h.max,
@@ -107,7 +107,6 @@ impl Histogram {
             Some(n) => *n += 1,
             None => self.record_outside(bucket),
         }
-        self.count += 1;
         self.sum += u128::from(sample.as_nanos());
         // Hardly ever true: a jump is cheaper than a store at every sample.
         if sample < self.min {
@@ -149,7 +148,6 @@ impl Histogram {
         self.record(sample);
         let more = n - 1;
         self.counts[index(sample.as_nanos()) - self.first] += more;
-        self.count += u64::from(more);
         self.sum += u128::from(sample.as_nanos()) * u128::from(more);
     }
 
@@ -163,7 +161,6 @@ impl Histogram {
         for (own, more) in own.zip(&other.counts) {
             *own += more;
         }
-        self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
         self.min = self.min.min(other.min);
@@ -171,29 +168,30 @@ impl Histogram {
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.count
+        self.counts.iter().map(|n| u64::from(*n)).sum()
     }
 
     /// Smallest sample.
     pub fn min(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.min)
+        (!self.counts.is_empty()).then_some(self.min)
     }
 
     /// Largest sample.
     pub fn max(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.max)
+        (!self.counts.is_empty()).then_some(self.max)
     }
 
     /// Mean in seconds.
     pub fn mean_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64 * 1e-9)
+        let mean = || self.sum as f64 / self.count() as f64 * 1e-9;
+        (!self.counts.is_empty()).then(mean)
     }
 
     /// The sample below which a fraction `q` of all lies, to a bucket's width (0.2 %), clamped to
     /// the exact extremes.
     pub fn quantile(&self, q: f64) -> Option<Span> {
         let min = self.min()?;
-        let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let rank = (q.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         for (i, &c) in (self.first..).zip(&self.counts) {
             seen += u64::from(c);
