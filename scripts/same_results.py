@@ -126,7 +126,7 @@ def steady(node):
 def check(args):
     baseline = json.loads(Path(args.baseline).read_text())
     wanted = baseline["scenarios"]
-    different = 0
+    different = compared = 0
     here = names(args)
     for missing in [n for n in wanted if n not in here and not args.only and n not in args.without]:
         print(f"{missing}: no longer built in")
@@ -135,13 +135,17 @@ def check(args):
         if name not in wanted:
             print(f"{name}: new, not in the baseline")
             continue
+        compared += 1
         found = differences(wanted[name], run(args, name, baseline["full"]))
         different += bool(found)
         for line in found[: args.show]:
             print(f"{name}: {line}")
         if len(found) > args.show:
             print(f"{name}: ... and {len(found) - args.show} more")
-    print("different" if different else f"equal to the last bit: {len(here)} scenarios")
+    if not compared:
+        print("no scenario is in the baseline", file=sys.stderr)
+        return 2
+    print("different" if different else f"equal to the last bit: {compared} scenarios")
     return 1 if different else 0
 
 
