@@ -5,8 +5,11 @@ OUT   ?= fullpipe-out/tour
 HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
+VERIFY = verify-attacks verify-histories verify-search verify-scenarios verify-mutants \
+	verify-tuner verify-wheel
+
 .DEFAULT_GOAL := help
-.PHONY: help run test wheel packages verify verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner verify-wheel fuzz bench bench-udp lint calibrate web site
+.PHONY: help run test wheel packages verify $(VERIFY) fuzz bench bench-udp lint calibrate web site
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -34,7 +37,7 @@ test: ## Run every test that this machine can run
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
-verify: verify-attacks verify-histories verify-search verify-scenarios verify-mutants verify-tuner verify-wheel fuzz packages ## Run the long checks, hours: the seven verify-*, fuzz and packages
+verify: $(VERIFY) fuzz packages ## Run the long checks, hours: the seven verify-*, fuzz and packages
 
 # One test at a time: some load the whole machine, others count what is left of its namespaces.
 verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program

@@ -112,8 +112,8 @@ ALWAYS bool chance(u32 of)
 	return of && random() < of;
 }
 
-/* One segment after the other is looked at by a callback: the kernel checks a body of `repeat` once,
- * and every way through a loop. */
+/* Segments and places are counted by `bpf_loop`: the verifier checks its callback once, where it
+ * would follow every path through a loop of C. */
 struct draws {
 	u32 probability;
 	bool lost;
@@ -150,9 +150,9 @@ ALWAYS bool is_lost(const struct fault *f, struct losses *l, u64 number, u32 seg
 
 	if (f->every)
 		lost = (number + segments) / f->every != number / f->every;
-	repeat(f->places, place, &p, 0);
+	loop(f->places, place, &p, 0);
 	l->next = p.next;
-	repeat(segments < DRAWS ? segments : DRAWS, draw, &d, 0);
+	loop(segments < DRAWS ? segments : DRAWS, draw, &d, 0);
 	lost |= p.lost | d.lost;
 	if (f->to_bad) {
 		if (l->bad ? chance(f->to_good) : chance(f->to_bad))

@@ -306,7 +306,7 @@ static long (*seq_write)(void *seq, const void *data, u32 len) = (void *)127;
 static void *(*ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static struct tcp_sock *(*to_tcp_sock)(void *sk) = (void *)137;
-static long (*repeat)(u32 times, void *body, void *with, u64 flags) = (void *)181;
+static long (*loop)(u32 times, void *body, void *with, u64 flags) = (void *)181;
 
 /* The layout of a bit field is the kernel's: where it lies is relocated as well. */
 #define BIT_FIELD(s, field)                                                                   \

@@ -230,9 +230,9 @@ pub fn run(
     let index = index.map_err(|e| InjectError::Io(interface.to_owned(), e.into()))? as i32;
     let mut note = Note::open(folder).map_err(at(&folder.display().to_string()))?;
     note.clear()?;
-    let name = match fault.kind {
-        Kind::Ack => "fp_arriving",
-        Kind::Loss | Kind::Stall => "fp_leaving",
+    let (name, way) = match fault.kind {
+        Kind::Ack => ("fp_arriving", TC_INGRESS),
+        Kind::Loss | Kind::Stall => ("fp_leaving", TC_EGRESS),
     };
     let object = load(OBJECT, |open| {
         open.progs_mut()
@@ -246,10 +246,6 @@ pub fn run(
     written.map_err(|e| lacks("writing a map", &e))?;
     let program = object.progs().find(|p| p.name() == name);
     let program = program.ok_or_else(|| missing("the program"))?;
-    let way = match fault.kind {
-        Kind::Ack => TC_INGRESS,
-        Kind::Loss | Kind::Stall => TC_EGRESS,
-    };
     let before = priorities(index, way).map_err(at("filters of the interface"))?;
     let priority = first_of(&before);
     let mut hook = hook(program.as_fd(), index, way, priority);

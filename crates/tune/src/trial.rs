@@ -344,7 +344,7 @@ fn every_ack() -> Result<String, Lack> {
 
 /// A filter on the loopback of a network namespace that goes with it.
 fn loss() -> Result<String, Lack> {
-    const REMEDY: &str = "Linux 5.17 or later with CONFIG_BPF_JIT=y (sysctl net.core.bpf_jit_enable=1), \
+    const REMEDY: &str = "a kernel with CONFIG_BPF_JIT=y (net.core.bpf_jit_enable=1), \
                           CONFIG_NET_CLS_BPF=y and CONFIG_NET_SCH_INGRESS=y";
     loaded_from(inject::OBJECT, ProgramType::SchedCls, REMEDY)?;
     let tried = on_a_thread(|| {
