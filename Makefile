@@ -26,15 +26,8 @@ run: ## Build quickly, run a tour of the built-in scenarios, write its report
 	echo; echo "\$$ $$bin run tour --quick --out $(OUT)"; echo; \
 	"$$bin" run tour --quick --out $(OUT)
 
-# One run for all: with and without the tuner crates have other features, and are built twice.
 test: ## Run every test that this machine can run
-	@if pkg-config --exists libelf zlib 2>/dev/null; then $(CARGO) test --workspace --locked; \
-	else echo 'skipped: the tuner (libelf or zlib is missing: apt-get install libelf-dev zlib1g-dev pkg-config)'; \
-	$(CARGO) test --workspace --exclude fullpipe-tune --locked; fi
-	web/check.sh
-	crates/py/check.sh
-	$(CARGO) test --quiet --locked --manifest-path examples/quinn/Cargo.toml
-	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
+	@CARGO=$(CARGO) scripts/test.sh
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
 verify: $(VERIFY) fuzz packages ## Run the long checks, hours: the seven verify-*, fuzz and packages

@@ -8,7 +8,7 @@ use fullpipe_cc::registry::nearest;
 use fullpipe_metrics::{Expression, Metric, Scope, find, is_variable, names_of, scope_of};
 use fullpipe_report::figure::asked::{Asked, AskedError, Kind, ask, chosen};
 use fullpipe_report::figure::{Rows, Style};
-use fullpipe_results::result::{ExpectationResult, Params, RunResult};
+use fullpipe_results::result::{Params, RunResult};
 use fullpipe_results::store::{Manifest, ResultDir};
 
 use crate::args::{Drawn, Figure, TableKind};
@@ -210,9 +210,10 @@ fn table_text(
 fn keep(result: &mut RunResult, cases: &[usize]) {
     let kept = cases.iter().map(|&i| result.cases[i].clone());
     result.cases = kept.collect();
-    let cases = &result.cases;
-    let is_of_these = |e: &ExpectationResult| cases.iter().any(|case| case.params == e.params);
-    result.expectations.retain(is_of_these);
+    let mut expectations = std::mem::take(&mut result.expectations);
+    let places = result.places();
+    expectations.retain(|e| places.contains_key(&e.params));
+    result.expectations = expectations;
 }
 
 /// The metrics of these names that a table has.

@@ -31,9 +31,10 @@ pub(super) fn judged(result: &RunResult) -> Vec<Judged<'_>> {
     let flows = result.cases.iter().map(|c| c.flows.len());
     let several = flows.max().unwrap_or(0) > 1;
     let labels = label::labels(&params_of(&result.cases));
+    let places = result.places();
     let rows = result.expectations.iter().map(|e| {
         let of = e.flow.as_ref().filter(|_| several).or(e.link.as_ref());
-        let case = result.cases.iter().position(|c| c.params == e.params);
+        let case = places.get(&e.params).copied();
         Judged {
             result: e,
             verdict: match (e.pass, e.unclear) {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -103,20 +103,24 @@ fn a_server_that_shuts_down_hands_out_what_it_measured() {
 /// and is no part of the measurement.
 #[test]
 fn a_server_that_is_killed_leaves_the_client_its_half() {
-    let dir = tempfile::tempdir().unwrap();
-    for (time, reverse) in [("60s", &[][..]), ("60s", &["--reverse"]), ("9s", &[])] {
-        let mut server = Server::start(dir.path(), &[]);
-        let address = server.address.clone();
-        let mut line = vec!["send", &address, "--time", time, "--format", "json"];
-        line.extend(["--window", "20 segments"]);
-        line.extend(reverse);
-        let ended = cut(dir.path(), &line, |_| server.kill());
-        assert_eq!(ended.code, 3, "{}", ended.stderr);
-        let result: Value = serde_json::from_str(&ended.stdout).unwrap();
-        let (seconds, why) = partial(&result["cases"][0]);
-        assert!(seconds > 0.3 && seconds < 4.0, "{seconds}");
-        assert!(why.contains("the server's half is missing"), "{why}");
-    }
+    std::thread::scope(|all| {
+        for (time, reverse) in [("60s", &[][..]), ("60s", &["--reverse"]), ("9s", &[])] {
+            all.spawn(move || {
+                let dir = tempfile::tempdir().unwrap();
+                let mut server = Server::start(dir.path(), &[]);
+                let address = server.address.clone();
+                let mut line = vec!["send", &address, "--time", time, "--format", "json"];
+                line.extend(["--window", "20 segments"]);
+                line.extend(reverse);
+                let ended = cut(dir.path(), &line, |_| server.kill());
+                assert_eq!(ended.code, 3, "{}", ended.stderr);
+                let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+                let (seconds, why) = partial(&result["cases"][0]);
+                assert!(seconds > 0.3 && seconds < 4.0, "{seconds}");
+                assert!(why.contains("the server's half is missing"), "{why}");
+            });
+        }
+    });
 }
 
 #[test]
@@ -130,8 +134,12 @@ fn the_second_interrupt_ends_at_once() {
         signal(client, Signal::SIGINT);
         std::thread::sleep(Duration::from_millis(700));
         signal(client, Signal::SIGINT);
-        std::thread::sleep(Duration::from_millis(500));
-        assert!(client.try_wait().unwrap().is_some(), "it is still there");
+        // Half of the ten seconds after which it would have gone by itself.
+        let until = Instant::now() + Duration::from_secs(5);
+        while client.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < until, "it is still there");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     });
     assert_eq!((ended.code, ended.stdout.as_str()), (130, ""));
 }

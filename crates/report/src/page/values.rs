@@ -130,10 +130,11 @@ fn estimates(metric: &str, rows: &[Estimate]) -> Estimates {
 
 /// The expectations, each with its case.
 pub(super) fn expectations(result: &RunResult) -> Vec<Expected> {
+    let places = result.places();
     let expected = |e: &fullpipe_results::result::ExpectationResult| {
         Some(Expected {
             name: e.name.clone(),
-            case: result.cases.iter().position(|c| c.params == e.params)?,
+            case: *places.get(&e.params)?,
             metric: e.metric.clone(),
             of: e.flow.clone().or_else(|| e.link.clone()),
             observed: e.observed,

@@ -18,7 +18,7 @@ pub mod printed;
 mod schema;
 mod verdict;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 
@@ -158,10 +158,20 @@ impl RunResult {
         schemars::schema_for!(RunResult)
     }
 
+    /// The place of each case among the cases, by its parameters.
+    pub fn places(&self) -> HashMap<&Params, usize> {
+        let places = self.cases.iter().enumerate().rev();
+        places.map(|(i, case)| (&case.params, i)).collect()
+    }
+
     /// One object per case, each with what it needs to be read alone.
     pub fn lines(&self) -> impl Iterator<Item = CaseLine<'_>> {
-        self.cases.iter().map(|case| {
-            let judged = self.expectations.iter();
+        let mut judged: HashMap<&Params, Vec<&ExpectationResult>> = HashMap::new();
+        for e in &self.expectations {
+            judged.entry(&e.params).or_default().push(e);
+        }
+        self.cases.iter().map(move |case| {
+            let expectations = judged.get(&case.params).cloned();
             CaseLine {
                 fullpipe: &self.fullpipe,
                 scenario: &self.scenario,
@@ -172,7 +182,7 @@ impl RunResult {
                 duration_s: self.duration_s,
                 interrupted: self.interrupted,
                 case,
-                expectations: judged.filter(|e| e.params == case.params).collect(),
+                expectations: expectations.unwrap_or_default(),
             }
         })
     }

@@ -1,6 +1,7 @@
 //! The parameters of a case.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
@@ -70,6 +71,14 @@ impl Default for Params {
 impl PartialEq for Params {
     fn eq(&self, other: &Params) -> bool {
         self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Params {}
+
+impl Hash for Params {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|pair| pair.hash(state));
     }
 }
 

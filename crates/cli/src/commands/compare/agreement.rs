@@ -1,7 +1,7 @@
 //! The agreement of two grounds as tables: a line per case and flow, and one per class of short
 //! flows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fullpipe_metrics::Metric;
 use fullpipe_results::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
@@ -116,41 +116,41 @@ fn is_traffic(line: &Line<'_>) -> bool {
 }
 
 fn lines(comparison: &Comparison) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut lines = Lines::default();
     for row in comparison.rows.iter().filter(|r| r.judged) {
         let Some(flow) = row.flow.as_deref() else {
             continue;
         };
-        line(&mut lines, &row.params, flow)
-            .rows
-            .insert(&row.metric, row);
+        let line = lines.of(&row.params, flow);
+        line.rows.insert(&row.metric, row);
     }
     for distance in &comparison.distances {
-        line(&mut lines, &distance.params, &distance.flow)
-            .distances
-            .insert(distance.measure, distance);
+        let line = lines.of(&distance.params, &distance.flow);
+        line.distances.insert(distance.measure, distance);
     }
-    lines
+    lines.all
 }
 
-fn line<'a, 'b>(
-    lines: &'b mut Vec<Line<'a>>,
-    params: &'a Params,
-    flow: &'a str,
-) -> &'b mut Line<'a> {
-    let known = lines
-        .iter()
-        .position(|l| l.params == params && l.flow == flow);
-    let at = known.unwrap_or_else(|| {
-        lines.push(Line {
-            params,
-            flow,
-            rows: BTreeMap::new(),
-            distances: BTreeMap::new(),
+/// In the order in which they were first asked for.
+#[derive(Default)]
+struct Lines<'a> {
+    all: Vec<Line<'a>>,
+    places: HashMap<(&'a Params, &'a str), usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(&mut self, params: &'a Params, flow: &'a str) -> &mut Line<'a> {
+        let at = *self.places.entry((params, flow)).or_insert_with(|| {
+            self.all.push(Line {
+                params,
+                flow,
+                rows: BTreeMap::new(),
+                distances: BTreeMap::new(),
+            });
+            self.all.len() - 1
         });
-        lines.len() - 1
-    });
-    &mut lines[at]
+        &mut self.all[at]
+    }
 }
 
 /// Content and alignment of one table cell.
