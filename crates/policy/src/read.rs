@@ -203,6 +203,9 @@ impl Draft<'_> {
                 "join networks in one `to`",
             );
         }
+        if self.named.len() > RULES {
+            return;
+        }
         limits::networks(&path, self.defaults.allow_everything, findings);
         self.networks += path.to.as_ref().map_or(0, Vec::len);
         limits::many(&path, self.networks, findings);

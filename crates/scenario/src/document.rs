@@ -16,7 +16,8 @@ pub struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    has_lines: bool,
+    /// Where each line begins, bytes; empty in a text without lines.
+    lines: Vec<usize>,
 }
 
 /// A stretch of a text.
@@ -83,10 +84,15 @@ impl Sources {
     }
 
     fn push(&mut self, name: &str, text: &str, has_lines: bool) -> usize {
+        let breaks = text.match_indices('\n').map(|(i, _)| i + 1);
+        let lines = match has_lines {
+            true => std::iter::once(0).chain(breaks).collect(),
+            false => Vec::new(),
+        };
         self.0.push(Source {
             name: name.to_owned(),
             text: text.to_owned(),
-            has_lines,
+            lines,
         });
         self.0.len() - 1
     }
@@ -119,23 +125,17 @@ impl Sources {
 
     /// 1-based line; 0 in a text without lines.
     pub fn line(&self, at: Place) -> usize {
-        let source = &self.0[at.source];
-        if !source.has_lines {
-            return 0;
-        }
-        1 + before(&source.text, at.start).matches('\n').count()
+        let lines = &self.0[at.source].lines;
+        lines.partition_point(|begin| *begin <= at.start)
     }
 
     fn column(&self, at: Place) -> usize {
         let source = &self.0[at.source];
-        if !source.has_lines {
-            return 0;
-        }
-        1 + before(&source.text, at.start)
-            .chars()
-            .rev()
-            .take_while(|c| *c != '\n')
-            .count()
+        let line = self.line(at).checked_sub(1);
+        line.map_or(0, |i| {
+            let to_there = before(&source.text, at.start);
+            1 + to_there[source.lines[i]..].chars().count()
+        })
     }
 
     /// Writes a fault out.

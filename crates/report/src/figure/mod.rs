@@ -53,10 +53,8 @@ pub use style::Style;
 /// If the result cannot be read or the pictures cannot be written.
 pub fn write(scenario: &Scenario, result: &ResultDir) -> Result<Written, FigureError> {
     let params: Vec<Params> = scenario.cases.iter().map(Params::of).collect();
-    let cases: Vec<(usize, String)> = label::labels(&label::texts(&params))
-        .into_iter()
-        .enumerate()
-        .collect();
+    let texts = label::texts(&params);
+    let cases: Vec<(usize, String)> = label::labels(&texts).into_iter().enumerate().collect();
     let about = scenario.about.trim_start().lines().next();
     let path = result.manifest().peer.as_deref().map(as_it_is);
     let about = about.filter(|about| !about.is_empty()).map(str::to_owned);
@@ -65,7 +63,7 @@ pub fn write(scenario: &Scenario, result: &ResultDir) -> Result<Written, FigureE
         &result.path().join(FIGURES),
         (&scenario.name, &subtitle.join("; ")),
         &cases,
-        |i| Ok(Figure::of(scenario, result, i)?),
+        |i| Ok(Figure::of(scenario, result, i, &texts[i])?),
     )
 }
 

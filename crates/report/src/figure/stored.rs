@@ -6,21 +6,20 @@ use fullpipe_cc::{Kind, StackSpec};
 
 use super::draw::thousands;
 use super::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
-use fullpipe_results::label;
-use fullpipe_results::result::Params;
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
 use fullpipe_scenario::{Case, FlowGroup, Scenario};
 
 impl Figure {
     /// The picture of one case with the first seed, from its stored series; `None` if there are
-    /// none.
+    /// none. `texts`: its parameters, as those of all cases are told apart.
     ///
     /// # Errors
     /// If the series cannot be read.
-    pub fn of(
+    pub(super) fn of(
         scenario: &Scenario,
         result: &ResultDir,
         case: usize,
+        texts: &[(String, String)],
     ) -> Result<Option<Figure>, StoreError> {
         let (Some(case), Some(&seed)) = (scenario.cases.get(case), scenario.seeds.first()) else {
             return Ok(None);
@@ -48,7 +47,7 @@ impl Figure {
         }
         Ok(Some(Figure {
             title: scenario.name.clone(),
-            subtitle: subtitle(scenario, case, peer),
+            subtitle: subtitle(scenario, case, texts, peer),
             duration: drawn_until(&curves, case.duration.as_secs_f64()),
             warmup: case.warmup.as_secs_f64(),
             window_unit: window_unit(&case.flows),
@@ -153,13 +152,15 @@ impl Curve {
 }
 
 /// The case's parameters, its path, and the seed where there are several.
-fn subtitle(scenario: &Scenario, case: &Case, peer: Option<&str>) -> String {
+fn subtitle(
+    scenario: &Scenario,
+    case: &Case,
+    texts: &[(String, String)],
+    peer: Option<&str>,
+) -> String {
     let own = match case.json_params().any(|(_, value)| value.is_object()) {
         false => case.params(),
-        true => {
-            let all: Vec<Params> = scenario.cases.iter().map(Params::of).collect();
-            label::texts(&all).swap_remove(case.index)
-        }
+        true => texts.to_vec(),
     };
     let mut parts: Vec<String> = own.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     if let Some(peer) = peer {

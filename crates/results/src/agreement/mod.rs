@@ -18,7 +18,7 @@ mod distance;
 pub(crate) mod judged;
 pub mod study;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,9 +140,15 @@ pub fn paired_seeds(cases: [&CaseResult; 2]) -> Vec<[u64; 2]> {
 
 /// What a run left behind.
 struct Seen {
-    series: Option<Table>,
-    events: Option<Table>,
-    transfers: Option<Table>,
+    series: Option<Named>,
+    events: Option<Named>,
+    transfers: Option<Named>,
+}
+
+/// A table whose rows are found by the name of a flow or class.
+struct Named {
+    table: Table,
+    rows: BTreeMap<String, Vec<usize>>,
 }
 
 impl Seen {
@@ -153,63 +159,89 @@ impl Seen {
             series: match full {
                 Some(full) => Some(full),
                 None => dir.series(case, seed, SeriesKind::Flows)?,
-            },
-            events: dir.series(case, seed, SeriesKind::Events)?,
-            transfers: dir.series(case, seed, SeriesKind::Transfers)?,
+            }
+            .map(|table| Named::new(table, "flow")),
+            events: dir
+                .series(case, seed, SeriesKind::Events)?
+                .map(|table| Named::new(table, "flow")),
+            transfers: dir
+                .series(case, seed, SeriesKind::Transfers)?
+                .map(|table| Named::new(table, "name")),
         })
     }
 
     fn window(&self, flow: &str) -> Steps {
         self.series
             .as_ref()
-            .map_or(Steps::default(), |t| steps(t, flow))
+            .map_or(Steps::default(), |t| steps(&t.table, &t.streams(flow)))
     }
 
     /// Times of reductions and timeouts of a flow, ascending.
     fn events(&self, flow: &str) -> Vec<f64> {
-        let Some(table) = &self.events else {
+        let Some(events) = &self.events else {
             return Vec::new();
         };
-        let (Some(names), Some(kinds), Some(times)) = (
-            table.text("flow"),
-            table.text("kind"),
-            table.float("time_s"),
-        ) else {
+        let (Some(kinds), Some(times)) = (events.table.text("kind"), events.table.float("time_s"))
+        else {
             return Vec::new();
         };
-        let rows = names.iter().zip(kinds).zip(times);
-        let mut times: Vec<f64> = rows
-            .filter(|((name, kind), _)| {
-                let counts = ["loss", "mark", "local-stall", "timeout"].contains(&kind.as_str());
-                counts && is_stream(name, flow)
-            })
-            .filter_map(|(_, time)| *time)
-            .collect();
+        let counts = |row: &usize| {
+            ["loss", "mark", "local-stall", "timeout"].contains(&kinds[*row].as_str())
+        };
+        let rows = events.streams(flow).into_iter().filter(counts);
+        let mut times: Vec<f64> = rows.filter_map(|row| times[row]).collect();
         times.sort_by(f64::total_cmp);
         times
     }
 
     /// Completion times of a class of short flows, those that finished.
     fn completions(&self, class: &str) -> Vec<f64> {
-        let Some(table) = &self.transfers else {
+        let Some(transfers) = &self.transfers else {
             return Vec::new();
         };
-        let (Some(names), Some(times)) = (table.text("name"), table.float("completion_time_s"))
-        else {
+        let Some(times) = transfers.table.float("completion_time_s") else {
             return Vec::new();
         };
-        let rows = names.iter().zip(times).filter(|(n, _)| *n == class);
-        rows.filter_map(|(_, t)| *t).collect()
+        let rows = transfers.rows.get(class).into_iter().flatten();
+        rows.filter_map(|row| times[*row]).collect()
+    }
+}
+
+impl Named {
+    fn new(table: Table, column: &str) -> Named {
+        let mut rows: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (row, name) in table.text(column).into_iter().flatten().enumerate() {
+            match rows.get_mut(name) {
+                Some(rows) => rows.push(row),
+                None => drop(rows.insert(name.clone(), vec![row])),
+            }
+        }
+        Named { table, rows }
+    }
+
+    /// The rows of a flow and of its streams, ascending.
+    fn streams(&self, flow: &str) -> Vec<usize> {
+        // What follows a full stop; a slash comes next in ASCII.
+        let numbered = self.rows.range(format!("{flow}.")..format!("{flow}/"));
+        let numbered = numbered.filter(|(name, _)| is_stream(name, flow));
+        let all = self.rows.get(flow).into_iter();
+        let all = all.chain(numbered.map(|(_, rows)| rows));
+        let mut all: Vec<usize> = all.flatten().copied().collect();
+        all.sort_unstable();
+        all
     }
 }
 
 /// Times and windows of a flow in a table of series, the sum of its streams.
 pub fn window(series: &Table, flow: &str) -> Vec<(f64, f64)> {
-    steps(series, flow).into_rows()
+    let names = series.text("flow").into_iter().flatten().enumerate();
+    let rows = names.filter(|(_, name)| is_stream(name, flow));
+    let rows: Vec<usize> = rows.map(|(row, _)| row).collect();
+    steps(series, &rows).into_rows()
 }
 
-/// Window of a flow, the sum of its streams.
-fn steps(table: &Table, flow: &str) -> Steps {
+/// The windows of these rows, the sum of what has different names.
+fn steps(table: &Table, rows: &[usize]) -> Steps {
     let (Some(names), Some(times), Some(windows)) = (
         table.text("flow"),
         table.float("time_s"),
@@ -218,16 +250,14 @@ fn steps(table: &Table, flow: &str) -> Steps {
         return Steps::default();
     };
     let mut streams: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
-    for ((name, time), window) in names.iter().zip(times).zip(windows) {
-        let (Some(time), Some(window)) = (time, window) else {
+    for &row in rows {
+        let name = names[row].as_str();
+        let (Some(time), Some(window)) = (times[row], windows[row]) else {
             continue;
         };
-        if !is_stream(name, flow) {
-            continue;
-        }
-        match streams.last_mut().filter(|(last, _)| last == name) {
-            Some((_, rows)) => rows.push((*time, *window)),
-            None => streams.push((name, vec![(*time, *window)])),
+        match streams.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, rows)) => rows.push((time, window)),
+            None => streams.push((name, vec![(time, window)])),
         }
     }
     let parts: Vec<Steps> = streams.into_iter().map(|(_, r)| Steps::new(r)).collect();

@@ -47,11 +47,10 @@ impl Runs {
             return Vec::new();
         };
         let links = || {
-            let of_case = |key: &&(i64, String)| key.0 == case as i64;
+            let case = case as i64;
             self.rows[1]
-                .keys()
-                .filter(of_case)
-                .map(|(_, link)| link.as_str())
+                .range((case, String::new())..(case + 1, String::new()))
+                .map(|((_, link), _)| link.as_str())
         };
         let bottleneck = || {
             links()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ enum Source {
     /// In the matrix, which a hundred thousand cases share.
     Matrix(Point),
     /// In a result that was read.
-    List(Vec<(String, Value)>),
+    List(Arc<[(String, Value)]>),
 }
 
 impl Params {
@@ -27,14 +28,14 @@ impl Params {
 
     /// These keys and values.
     pub fn new(all: Vec<(String, Value)>) -> Params {
-        Params(Source::List(all))
+        Params(Source::List(all.into()))
     }
 
     /// Keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         let (point, list) = match &self.0 {
-            Source::Matrix(point) => (Some(point), [].as_slice()),
-            Source::List(list) => (None, list.as_slice()),
+            Source::Matrix(point) => (Some(point), &[][..]),
+            Source::List(list) => (None, &list[..]),
         };
         let of_point = point.into_iter().flat_map(Point::json);
         of_point.chain(list.iter().map(|(key, value)| (key.as_str(), value)))

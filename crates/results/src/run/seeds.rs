@@ -1,6 +1,6 @@
 //! How many seeds each case gets where a precision is asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::kept::Kept;
 use crate::precision::{self, Judgement};
@@ -20,13 +20,13 @@ pub(super) fn grow(
     most: usize,
 ) -> Result<bool, StoreError> {
     let mut grown = false;
+    let baselines: HashSet<usize> = scenario.cases.iter().filter_map(|c| c.baseline).collect();
     for (i, case) in scenario.cases.iter().enumerate() {
         if judged[i].as_ref().is_some_and(|j| !j.more) {
             continue;
         }
         // A baseline has none of the metrics against it: it follows those that do.
-        let held_against = || scenario.cases.iter().any(|c| c.baseline == Some(i));
-        if wanted.of.iter().all(|m| metrics::needs_baseline(m)) && held_against() {
+        if wanted.of.iter().all(|m| metrics::needs_baseline(m)) && baselines.contains(&i) {
             continue;
         }
         let mut judgement = precision::judge(

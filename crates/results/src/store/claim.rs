@@ -1,6 +1,6 @@
 //! Whose a directory is: what an earlier run left there, and whether this one may take it over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use super::layout::{MANIFEST, run_name};
@@ -126,12 +126,8 @@ impl Claim<'_> {
             }
         } else {
             let cases: BTreeSet<usize> = lost.iter().map(|(case, _)| *case).collect();
-            let known = |case: &usize| {
-                earlier
-                    .cases
-                    .get(*case)
-                    .is_some_and(|c| self.cases.contains(c))
-            };
+            let own: HashSet<&Params> = self.cases.iter().collect();
+            let known = |case: &usize| earlier.cases.get(*case).is_some_and(|c| own.contains(c));
             let keys = match cases.iter().all(known) {
                 true => self.changed(earlier),
                 false => Vec::new(),

@@ -5,8 +5,9 @@ use fullpipe_units::Span;
 
 use super::super::path::{Entry, mean_rate};
 use super::super::tables::Tables;
-use super::sender::named;
-use super::{Layout, Leg};
+use super::Layout;
+use super::route::Known;
+use super::sender::everyone;
 use crate::files::Files;
 use crate::keys::{DelayChange, Element, LinkKeys, lasting};
 use crate::value::{At, Findings};
@@ -55,22 +56,32 @@ impl Layout {
             link.schedule = element.schedule(entries.collect(), rate, duration, findings);
             self.links.push(link);
         }
+        // The first of a name that is there twice, which is refused.
+        let links = self.links.iter().enumerate().rev();
+        let known = Known {
+            senders: everyone(tables)
+                .into_iter()
+                .rev()
+                .map(|s| (s.name, s))
+                .collect(),
+            links: links.map(|(i, link)| (link.name.clone(), i)).collect(),
+        };
         for route in &tables.routes {
-            self.route(route, tables, findings);
+            self.route(route, tables, &known, findings);
         }
         // A BDP is that of the longest round trip over the link.
+        let mut longest: Vec<Option<Span>> = vec![None; self.links.len()];
+        for (name, leg) in &self.routes {
+            let own = known.senders.get(name.as_str()).and_then(|s| s.at.rtt);
+            let rtt = own.map_or(leg.rtt, |own| own.max(leg.rtt));
+            for &i in leg.forward.iter().chain(&leg.back) {
+                longest[i] = longest[i].max(Some(rtt));
+            }
+        }
         for (i, link) in tables.links.iter().enumerate() {
             let (table, i) = (&link.at, first + i);
-            let own = |name: &str, leg: &Leg| {
-                let own = named(tables, name).and_then(|sender| sender.at.rtt);
-                own.unwrap_or(leg.rtt)
-            };
-            let crossing = self.routes.iter().filter(|(_, leg)| leg.crosses(i));
-            let longest = crossing
-                .map(|(name, leg)| own(name, leg).max(leg.rtt))
-                .max();
-            let Some(longest) = longest else {
-                if i < self.links.len() && !tables.routes.is_empty() {
+            let Some(longest) = longest[i] else {
+                if !tables.routes.is_empty() {
                     table.warn(findings, &LinkKeys::name, "no route crosses this link");
                 }
                 continue;

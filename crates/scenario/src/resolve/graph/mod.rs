@@ -7,7 +7,7 @@ mod link;
 mod route;
 mod sender;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use fullpipe_run::{Discipline, LinkSpec};
 use fullpipe_units::{Rate, Span};
@@ -16,7 +16,7 @@ use super::path::ElementResolver;
 use super::tables::Tables;
 use crate::document::Place;
 use crate::files::Files;
-use crate::keys::{Element, PathKeys, QueueKind, Route};
+use crate::keys::{Element, PathKeys, QueueKind};
 use crate::value::{At, Findings, Key, Record, Words};
 use dumbbell::Dumbbell;
 use host::Host;
@@ -72,12 +72,14 @@ impl Layout {
             hosts: BTreeMap::new(),
         };
         let senders = senders(tables);
-        let routed = |name: &str| {
-            let flow = |route: &At<'_, Route>| route.flow.as_deref() == Some(name);
-            tables.routes.iter().any(flow)
-        };
+        let routed = tables
+            .routes
+            .iter()
+            .filter_map(|route| route.flow.as_deref());
+        let routed: HashSet<&str> = routed.collect();
         // Links of their own for everyone: [path] is only about packets then.
-        let all_routed = !tables.links.is_empty() && senders.iter().all(|s| routed(s.name));
+        let all_routed =
+            !tables.links.is_empty() && senders.iter().all(|s| routed.contains(s.name));
         let asked = [PathKeys::rate, PathKeys::rtt, Element::trace];
         if !all_routed || asked.iter().any(|key| path.is_attempted(key)) {
             layout.dumbbell(tables, &senders, files, duration, findings);
@@ -170,12 +172,6 @@ impl Layout {
         };
         let first = leg.forward.iter().find_map(kind);
         first.unwrap_or(QueueKind::Codel).word()
-    }
-}
-
-impl Leg {
-    fn crosses(&self, link: usize) -> bool {
-        self.forward.contains(&link) || self.back.contains(&link)
     }
 }
 

@@ -1,19 +1,30 @@
 //! `[[route]]`: who crosses which links.
 
+use std::collections::HashMap;
+
 use fullpipe_units::Span;
 
 use super::super::tables::Tables;
-use super::sender::named;
+use super::sender::Sender;
 use super::{Layout, Leg};
 use crate::document::shorten;
 use crate::keys::{FlowKeys, Route};
 use crate::value::{At, Findings, Key, did_you_mean};
+
+/// Who and what a route can name, each found without a search.
+pub(super) struct Known<'a> {
+    /// Flows and traffic.
+    pub senders: HashMap<&'a str, Sender<'a>>,
+    /// Indices of links.
+    pub links: HashMap<String, usize>,
+}
 
 impl Layout {
     pub(super) fn route(
         &mut self,
         route: &At<'_, Route>,
         tables: &Tables<'_>,
+        known: &Known<'_>,
         findings: &mut Findings,
     ) {
         let flow = route.required(&Route::flow, findings);
@@ -21,20 +32,20 @@ impl Layout {
         let (Some(name), true, true) = (&route.flow, flow, forward) else {
             return;
         };
-        let flows = || tables.flows.iter().map(|flow| flow.name);
-        let all = || flows().chain(tables.traffic.iter().map(|traffic| traffic.name));
-        if !all().any(|known| known == name) {
-            let hint = did_you_mean(name, all());
+        let Some(sender) = known.senders.get(name.as_str()) else {
+            let flows = tables.flows.iter().map(|flow| flow.name);
+            let all = flows.chain(tables.traffic.iter().map(|traffic| traffic.name));
+            let hint = did_you_mean(name, all);
             let message = format!("there is no flow or traffic `{}`", shorten(name));
             route.refuse(findings, &Route::flow, message, hint);
             return;
-        }
+        };
         if self.routes.contains_key(name) {
             let message = "another route has this flow";
             route.refuse(findings, &Route::flow, message, "keep one of them");
             return;
         }
-        if let Some(sender) = named(tables, name).filter(|sender| sender.is_reverse()) {
+        if sender.is_reverse() {
             let message = "the route says where it goes";
             let hint = "leave `direction` out, and turn the lists of [[route]] round";
             sender
@@ -43,8 +54,8 @@ impl Layout {
         }
         let (there, home) = (route.forward.as_deref(), route.back.as_deref());
         let (Some(forward), Some(back)) = (
-            self.listed(route, &Route::forward, there, findings),
-            self.listed(route, &Route::back, home, findings),
+            self.listed(route, &Route::forward, there, &known.links, findings),
+            self.listed(route, &Route::back, home, &known.links, findings),
         ) else {
             return;
         };
@@ -96,6 +107,7 @@ impl Layout {
         route: &At<'_, Route>,
         key: &Key,
         names: Option<&[String]>,
+        known: &HashMap<String, usize>,
         findings: &mut Findings,
     ) -> Option<Vec<usize>> {
         if names.is_none() && route.is_given(key) {
@@ -103,7 +115,7 @@ impl Layout {
         }
         let mut links = Vec::new();
         for name in names.unwrap_or_default() {
-            let Some(i) = self.links.iter().position(|link| link.name == *name) else {
+            let Some(&i) = known.get(name) else {
                 let known = || self.links.iter().map(|link| link.name.as_str());
                 let hint = did_you_mean(name, known());
                 let message = format!("there is no link `{}`", shorten(name));

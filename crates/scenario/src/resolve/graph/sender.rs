@@ -46,8 +46,8 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Everyone in the file, flows first.
-fn everyone<'a>(tables: &Tables<'a>) -> Vec<Sender<'a>> {
+/// Everyone in the file, left out or not, flows first.
+pub(super) fn everyone<'a>(tables: &Tables<'a>) -> Vec<Sender<'a>> {
     let flows = tables.flows.iter().map(|flow| Sender {
         direction: flow.at.own.direction,
         enabled: flow.at.own.enabled,
@@ -71,11 +71,4 @@ pub(super) fn senders<'a>(tables: &Tables<'a>) -> Vec<Sender<'a>> {
     let mut all = everyone(tables);
     all.retain(|sender| sender.enabled);
     all
-}
-
-/// The one of this name, left out or not.
-pub(super) fn named<'a>(tables: &Tables<'a>, name: &str) -> Option<Sender<'a>> {
-    everyone(tables)
-        .into_iter()
-        .find(|sender| sender.name == name)
 }
