@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make test`: every test that this machine can run. Rust's tests wait for real time as much as they
-# compute, so what is tested in other languages, or in a workspace of its own, runs beside them; it
-# is printed behind them.
+# compute, so those in other languages, or in a workspace of their own, run at the same time; their
+# output follows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -23,8 +23,8 @@ fi
 "$cargo" test --quiet --locked "${crates[@]}" --no-run
 
 log=$(mktemp)
-# A job, not merely in the background: a group of its own, of which nothing is left when this ends
-# first, and interrupts that are not ignored, since tests send some.
+# Job control gives them a process group, which can be ended as a whole, and leaves SIGINT alone: a
+# plain `&` ignores it, and some tests are about Ctrl-C.
 set -m
 "$0" beside >"$log" 2>&1 </dev/null &
 beside=$!

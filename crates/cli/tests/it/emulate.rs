@@ -161,7 +161,7 @@ fn datagrams_are_received_at_the_rate_at_which_they_are_sent() {
         format!("{PROGRAM} send $FULLPIPE_FAR -t 1s --traffic udp,rate=5Mbit/s --only-traffic -J");
     let args = ["--rate", "50Mbit/s", "--rtt", "60ms", "--far", &serve];
     let mut seen = Vec::new();
-    // A busy machine hands some over late at times; a clock that is off is so every time.
+    // A busy machine delivers late now and then; a clock that is off is off every time.
     for _ in 0..5 {
         let Some(ended) = emulate(&args, &send) else {
             return;

@@ -134,7 +134,7 @@ fn the_second_interrupt_ends_at_once() {
         signal(client, Signal::SIGINT);
         std::thread::sleep(Duration::from_millis(700));
         signal(client, Signal::SIGINT);
-        // Half of the ten seconds after which it would have gone by itself.
+        // Half the time after which it would give up on its own.
         let until = Instant::now() + Duration::from_secs(5);
         while client.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "it is still there");

@@ -11,7 +11,7 @@ use crate::document::shorten;
 use crate::keys::{FlowKeys, Route};
 use crate::value::{At, Findings, Key, did_you_mean};
 
-/// Who and what a route can name, each found without a search.
+/// Who and what a route may name.
 pub(super) struct Known<'a> {
     /// Flows and traffic.
     pub senders: HashMap<&'a str, Sender<'a>>,
