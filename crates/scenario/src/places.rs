@@ -217,4 +217,19 @@ stack = \"reno\"
         assert_eq!(said("duration"), "a.toml:2: `duration = \"1s\"`: no");
         assert_eq!(said("nobody.tlp"), "a.toml: `flow.nobody.tlp`: no");
     }
+
+    #[test]
+    fn a_column_counts_characters_of_its_line() {
+        let queue = "queue = { kind = \"codel\", target = \"5µs\", ecn = 7";
+        let file = FILE.replace("queue = { kind = \"red\", gentle = true", queue);
+        let file = file.replacen("name = \"a\"", "name = 1", 1);
+        let refused = Scenario::parse(&file, "a.toml", &Overrides::default()).unwrap_err();
+        let at = |key: &str| {
+            let found = refused.0.iter().find(|d| d.key == key).expect(key);
+            (found.line, found.column)
+        };
+        assert_eq!(at("name"), (1, 8));
+        // A micro sign is one character of two bytes.
+        assert_eq!(at("path.queue.ecn"), (6, queue.chars().count()));
+    }
 }

@@ -45,6 +45,34 @@ fn stored_results_agree_with_themselves_and_not_with_a_slower_path() {
     assert!(text.contains(r#""verdict":"beyond""#) && text.contains(r#""agree":false"#));
 }
 
+/// A metric of links beside one of flows is that of the bottleneck of the same case.
+#[test]
+fn an_expression_takes_the_link_of_its_case() {
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let stored = ResultDir::open(root.path()).unwrap();
+    let options = Options {
+        metrics: vec!["utilization + 0 * goodput_mbps".to_owned()],
+        ..Options::default()
+    };
+    let compared = compare_stored(&stored, &stored, &options).unwrap();
+    let mut seen = Vec::new();
+    for case in stored.result().unwrap().cases {
+        let used = case
+            .link("bottleneck")
+            .unwrap()
+            .value("utilization")
+            .unwrap();
+        let of_case = compared.rows.iter().filter(|r| r.params == case.params);
+        let of_flows: Vec<f64> = of_case.filter_map(|r| r.a.mean).collect();
+        assert_eq!(of_flows.len(), 2);
+        let is_used = |u: &f64| (u - used).abs() < 1e-9;
+        assert!(of_flows.iter().all(is_used), "{of_flows:?} {used}");
+        seen.push(used);
+    }
+    assert!(seen.windows(2).any(|w| w[0] != w[1]), "{seen:?}");
+}
+
 fn held(a: &Path, b: &Path) -> Comparison {
     let open = |dir| ResultDir::open(dir).unwrap();
     compare_stored(&open(a), &open(b), &Options::default()).unwrap()

@@ -230,6 +230,11 @@ fn a_refused_directory_says_what_it_holds_and_the_remedy() {
     let (error, hint) = refused("seeds = [1, 2]", "9000]", "3000]", true);
     assert!(error.ends_with("4 finished runs of other cases"), "{error}");
     assert!(hint.contains("their cases too"), "{hint}");
+    // Another duration as well: what the cases were comes first.
+    let both = MATRIX.replace("9000]", "3000]").replace("\"4s\"", "\"5s\"");
+    let ran = run_in(&scenario(&both), Some(root.path()), 2, true, &never);
+    let error = ran.err().unwrap().to_string();
+    assert!(error.ends_with("8 finished runs of other cases"), "{error}");
     let (error, hint) = refused("seeds = [1, 2]", "\"4s\"", "\"5s\"", true);
     let what = "finished runs with duration: 4s -> 5s";
     assert!(error.ends_with(what), "{error}");

@@ -2,6 +2,7 @@
 
 use super::{HEAD, link, mbit, ms, names, read, way};
 use fullpipe_run::{Buffer, Discipline};
+use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::Span;
 
 const PARKING: &str = "name = \"x\"\nduration = \"60s\"\n\
@@ -45,6 +46,18 @@ fn links_make_any_graph() {
         "{PARKING}[matrix]\n\"link.l1.rate\" = [\"5Mbit/s\", \"10Mbit/s\"]\n"
     ));
     assert_eq!(varied.cases[0].flows[0].capacity, mbit(5));
+}
+
+/// Whoever has no route crosses `[path]`, which needs a rate then.
+#[test]
+fn a_flow_without_a_route_needs_a_path() {
+    let (some, _) = PARKING.rsplit_once("[[route]]").unwrap();
+    let refused = Scenario::parse(some, "x.toml", &Overrides::default()).unwrap_err();
+    let keys: Vec<&str> = refused.0.iter().map(|d| d.key.as_str()).collect();
+    assert!(keys.contains(&"path.rate"), "{refused}");
+    let path = "[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n[[flow]]";
+    let spec = read(&some.replacen("[[flow]]", path, 1)).cases[0].run_spec(1);
+    assert_eq!(way(&spec, &spec.flows[2].forward), ["bottleneck"]);
 }
 
 #[test]
