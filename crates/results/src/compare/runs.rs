@@ -46,16 +46,10 @@ impl Runs {
         let Ok(expression) = Expression::parse(text) else {
             return Vec::new();
         };
-        let links = || {
-            let case = case as i64;
-            self.rows[1]
-                .range((case, String::new())..(case + 1, String::new()))
-                .map(|((_, link), _)| link.as_str())
-        };
+        // Without it, the first of the case.
         let bottleneck = || {
-            links()
-                .find(|l| *l == "bottleneck")
-                .or_else(|| links().next())
+            let key = (case as i64, "bottleneck".to_owned());
+            self.rows[1].contains_key(&key).then_some("bottleneck")
         };
         let mut seeds: Vec<i64> = Vec::new();
         let mut columns: BTreeMap<&str, BTreeMap<i64, Option<f64>>> = BTreeMap::new();

@@ -49,7 +49,11 @@ fn stored_results_agree_with_themselves_and_not_with_a_slower_path() {
 #[test]
 fn an_expression_takes_the_link_of_its_case() {
     let root = tempfile::tempdir().unwrap();
-    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    // By its name the first.
+    let link = "[[link]]\nname = \"access\"\nrate = \"50Mbit/s\"\ndelay = \"10ms\"\n\
+                [[route]]\nflow = \"late\"\nforward = \"access\"\n[matrix]";
+    let two = MATRIX.replace("[matrix]", link);
+    run(&scenario(&two), Some(root.path()), 2, false).unwrap();
     let stored = ResultDir::open(root.path()).unwrap();
     let options = Options {
         metrics: vec!["utilization + 0 * goodput_mbps".to_owned()],
@@ -64,6 +68,12 @@ fn an_expression_takes_the_link_of_its_case() {
             .value("utilization")
             .unwrap();
         let of_case = compared.rows.iter().filter(|r| r.params == case.params);
+        // Found seed by seed on both sides, not only as a mean.
+        assert!(
+            of_case.clone().all(|r| r.pairs == Some(2)),
+            "{:?}",
+            compared.rows
+        );
         let of_flows: Vec<f64> = of_case.filter_map(|r| r.a.mean).collect();
         assert_eq!(of_flows.len(), 2);
         let is_used = |u: &f64| (u - used).abs() < 1e-9;
