@@ -60,6 +60,7 @@ impl Font {
         &self.families
     }
 
+    #[cfg(feature = "png")]
     pub(super) fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }

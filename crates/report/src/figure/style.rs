@@ -75,6 +75,7 @@ impl Style {
     }
 
     /// The file of the font, if it comes from one.
+    #[cfg(feature = "png")]
     pub(super) fn font_file(&self) -> Option<&str> {
         self.font.as_ref()?.file()
     }
