@@ -127,8 +127,8 @@ packages: ## Build the Debian package and the static program into target/package
 
 wheel: ## Build the Python wheel, the command in it, into target/wheels (needs maturin)
 	@command -v maturin >/dev/null || { echo 'make: maturin is missing: pip install maturin' >&2; exit 3; }
-	$(CARGO) build --release --locked --package fullpipe
+	$(CARGO) build --profile dist --locked --package fullpipe
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'); \
 	mkdir -p crates/py/python/fullpipe/bin; \
-	strip -o crates/py/python/fullpipe/bin/fullpipe "$$target/release/fullpipe"; \
-	cd crates/py && maturin build --release --locked --out "$$target/wheels"
+	strip -o crates/py/python/fullpipe/bin/fullpipe "$$target/dist/fullpipe"; \
+	cd crates/py && maturin build --profile dist --locked --out "$$target/wheels"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Builds packages of the program into target/packages: `deb`, for the Debian that this runs on, with
-# the tuner; `static`, a program that needs no library, as tar.gz. PROFILE=quick or PROFILE=dev
+# the tuner; `static`, a program that needs no library, as tar.gz. PROFILE=release, quick or dev
 # builds sooner what runs slower; with DEB_TARGET=target the Debian package takes from there what is
 # built already, and the program there has the tuner then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-    echo 'usage: [PROFILE=release] scripts/packages.sh deb|static ...' >&2
+    echo 'usage: [PROFILE=dist] scripts/packages.sh deb|static ...' >&2
     exit 2
 }
 
 [[ $# -gt 0 ]] || usage
-profile=${PROFILE:-release}
+profile=${PROFILE:-dist}
 built_in=$profile # cargo's folder of the profile dev is called debug
 if [[ $profile = dev ]]; then built_in=debug; fi
 target=${CARGO_TARGET_DIR:-target}

@@ -99,7 +99,21 @@ impl Net {
     /// now: see `dropped`.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
-        match self.links[link as usize].offer(now, packet, &mut self.dropped) {
+        match self.links[link as usize].offer(now, packet) {
+            Admission::Accepted { arrives, first } => {
+                if first {
+                    self.queue.push(arrives, link);
+                }
+                true
+            }
+            Admission::Refused => false,
+            _ => self.offer_apart(now, link, packet.apart()),
+        }
+    }
+
+    #[cold]
+    fn offer_apart(&mut self, now: Time, link: u32, packet: Packet) -> bool {
+        match self.links[link as usize].offer_apart(now, packet, &mut self.dropped) {
             Admission::Accepted { arrives, first } => {
                 if first {
                     self.queue.push(arrives, link);

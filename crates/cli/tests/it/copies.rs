@@ -176,9 +176,10 @@ fn summaries_count_files_and_every_session() {
     assert!(!ended.stderr.contains("damaged"), "{}", ended.stderr);
     let result = json(&ended);
     assert_eq!(result["bytes_repaired"], 0);
-    // Of a block that came in part all is sent again, once per session.
+    // What a busy server had not taken in yet when its time was over is sent again: less than a
+    // second of the rate, and not all of the 5 MB that a session sends.
     let sent = result["bytes_sent"].as_u64().unwrap();
-    let most = 8_000_000 + 4 * 65_536;
+    let most = 8_000_000 + 2_500_000;
     assert!((8_000_000..most).contains(&sent), "{result}");
     fs::remove_file(d.join("sub/large")).unwrap();
     fs::write(d.join("a"), "x").unwrap();

@@ -33,16 +33,29 @@ impl OneWay {
 
     /// The delay of the segment whose stamp the ACK echoes or, if it is known how long the ACK was
     /// held, of the newest that it covers, which left at `newest`.
+    #[inline]
     pub(super) fn sample(&mut self, ack: &Ack, newest: Time, min_rtt: Span) -> Span {
+        self.sample_of(ack.one_way, ack.stamp_ms, ack.echo, newest, min_rtt)
+    }
+
+    /// Gets values, so that a caller need not have the ACK in memory.
+    fn sample_of(
+        &mut self,
+        measured: Option<Span>,
+        stamp_ms: u32,
+        echo: Time,
+        newest: Time,
+        min_rtt: Span,
+    ) -> Span {
         let base = if min_rtt == Span::MAX {
             Span::ZERO
         } else {
             min_rtt / 2
         };
-        let growth = match (ack.one_way, self.held.take()) {
+        let growth = match (measured, self.held.take()) {
             (Some(measured), _) => self.growth_measured(measured),
-            (None, Some(held)) => self.growth_of_arrivals(ack.stamp_ms, held, newest),
-            (None, None) => self.growth_of_stamps(ack),
+            (None, Some(held)) => self.growth_of_arrivals(stamp_ms, held, newest),
+            (None, None) => self.growth_of_stamps(stamp_ms, echo),
         };
         base + growth
     }
@@ -66,9 +79,9 @@ impl OneWay {
         Span::from_micros(growth)
     }
 
-    fn growth_of_stamps(&mut self, ack: &Ack) -> Span {
-        let sent_ms = (ack.echo.as_nanos() / 1_000_000) as u32;
-        let difference = ack.stamp_ms.wrapping_sub(sent_ms);
+    fn growth_of_stamps(&mut self, stamp_ms: u32, echo: Time) -> Span {
+        let sent_ms = (echo.as_nanos() / 1_000_000) as u32;
+        let difference = stamp_ms.wrapping_sub(sent_ms);
         let least = *self.least.get_or_insert(difference);
         let growth = difference.wrapping_sub(least).cast_signed();
         if growth < 0 {

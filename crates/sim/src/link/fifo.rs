@@ -333,7 +333,7 @@ mod tests {
                         Buffer::Unlimited => true,
                     };
                     let packet = Packet::cross(0, size, Kind::Datagram, 0, now);
-                    match link.offer(now, packet, &mut Vec::new()) {
+                    match link.offer(now, packet) {
                         Admission::Accepted { arrives, .. } => {
                             prop_assert!(fits);
                             due = due.or(Some(arrives));

@@ -74,6 +74,8 @@ pub enum Admission {
     },
     /// The link dropped the packet.
     Refused,
+    /// Nothing yet: its elements are to be asked ([`Link::offer_apart`]).
+    Apart,
 }
 
 impl Link {
@@ -94,20 +96,32 @@ impl Link {
         }
     }
 
-    /// Offers a packet; a queue may drop others in its favour, to `dropped`.
+    /// Offers a packet.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
+    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
         let departs = match &mut self.entry {
             Entry::Open(_) => now,
             Entry::Fifo(fifo) => match fifo.enter(now, &packet, &self.way) {
                 Some(departs) => departs,
                 None => return Admission::Refused,
             },
-            Entry::Elements(elements) => {
-                return elements.offer(now, packet.apart(), &mut self.way, dropped);
-            }
+            Entry::Elements(_) => return Admission::Apart,
         };
         self.way.send(departs, packet)
+    }
+
+    /// Offers it after [`Admission::Apart`], by a call of its own: what that returns is in memory.
+    /// A queue may drop others in its favour, to `dropped`.
+    pub fn offer_apart(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        dropped: &mut Vec<Packet>,
+    ) -> Admission {
+        match &mut self.entry {
+            Entry::Open(_) | Entry::Fifo(_) => self.offer(now, packet),
+            Entry::Elements(elements) => elements.offer(now, packet, &mut self.way, dropped),
+        }
     }
 
     /// The oldest packet of those in order, which arrives now, and when the next one does. The link
