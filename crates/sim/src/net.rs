@@ -111,35 +111,21 @@ impl Net {
         }
     }
 
-    #[cold]
+    /// To a link that is made of elements. An idle transmitter takes the packet before another one
+    /// comes in the same instant (Linux `__dev_xmit_skb`: what is enqueued is sent at once).
+    #[inline(never)]
     fn offer_apart(&mut self, now: Time, link: u32, packet: Packet) -> bool {
-        match self.links[link as usize].offer_apart(now, packet, &mut self.dropped) {
-            Admission::Accepted { arrives, first } => {
-                if first {
-                    self.queue.push(arrives, link);
-                }
-                true
-            }
-            Admission::Refused => false,
-            rare => {
-                self.enter(now, link as usize, rare);
-                true
-            }
-        }
-    }
-
-    /// What an offer brings beyond an arrival. An idle transmitter takes the packet before another
-    /// one comes in the same instant (Linux `__dev_xmit_skb`: what is enqueued is sent at once).
-    #[cold]
-    fn enter(&mut self, now: Time, link: usize, admission: Admission) {
+        let link = link as usize;
+        let admission = self.links[link].offer_apart(now, packet, &mut self.dropped);
         match admission {
             Admission::Queued { begins: Some(at) } if at <= now => self.transmit(now, link),
             _ => self.admit(link, admission),
         }
+        !matches!(admission, Admission::Refused)
     }
 
     /// Sets the events that an admission asks for.
-    #[cold]
+    #[inline(always)]
     fn admit(&mut self, link: usize, admission: Admission) {
         match admission {
             Admission::Accepted { arrives, first } if first => {
@@ -148,12 +134,18 @@ impl Net {
             Admission::Reordered { at, first } if first => {
                 self.schedule(at, Wake::Network(LinkEvent::Reordered(link as u32)));
             }
-            Admission::Queued { begins: Some(at) } => {
-                // Who arrives in the instant of a departure finds its place, as at other links.
-                let departure = Wake::Network(LinkEvent::Departure(link as u32));
-                self.queue.push_ahead(at, self.layout.target(departure));
-            }
+            Admission::Queued { begins } => self.announce(link, begins),
             _ => {}
+        }
+    }
+
+    /// The next transmission of a link begins then, if at all.
+    #[inline]
+    fn announce(&mut self, link: usize, begins: Option<Time>) {
+        if let Some(at) = begins {
+            // Who arrives in the instant of a departure finds its place, as at other links.
+            let departure = Wake::Network(LinkEvent::Departure(link as u32));
+            self.queue.push_ahead(at, self.layout.target(departure));
         }
     }
 
@@ -163,7 +155,7 @@ impl Net {
         if let Some(admission) = admission {
             self.admit(link, admission);
         }
-        self.admit(link, Admission::Queued { begins });
+        self.announce(link, begins);
     }
 
     /// The oldest packet of a link arrives now at its far end; the link's pending event moves to

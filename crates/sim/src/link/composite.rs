@@ -61,7 +61,6 @@ impl Elements {
 
     /// Offers a packet. A queue that finds no room for it may drop others instead: those go to
     /// `dropped`.
-    #[cold]
     pub fn offer(
         &mut self,
         now: Time,
