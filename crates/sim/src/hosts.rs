@@ -227,14 +227,13 @@ impl Ends for Hosts {
                     return;
                 }
                 sender.outlet.inside -= 1;
-                if packet.has_options() {
-                    let sender = sender.begin_ack();
-                    ways.hand_over(now, &packet.apart(), sender, &mut net.options);
-                } else {
-                    let ack = packet.plain_ack(now);
+                if let Some(ack) = packet.plain_ack(now, &mut net.options) {
                     ways.capture
                         .see(now, slot, || CaptureEvent::AckReceived(ack));
                     sender.begin_ack().handle_ack(now, &ack);
+                } else {
+                    let sender = sender.begin_ack();
+                    ways.hand_over(now, &packet.apart(), sender, &mut net.options);
                 }
                 sender.end_ack(now, classes);
                 Attached { net, ways }.ready(now, slot, sender, classes);
@@ -400,7 +399,7 @@ fn hand_back(
 }
 
 impl Ways {
-    /// An ACK with options reaches its sender: out of the way of those without.
+    /// An ACK with SACK blocks or the like reaches its sender: out of the way of plain ones.
     #[inline(never)]
     fn hand_over(
         &mut self,

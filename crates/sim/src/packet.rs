@@ -272,23 +272,26 @@ impl Packet {
         }
     }
 
-    /// An ACK that has options in a store.
+    /// An ACK that says no more than a number and a window as the sender sees it `now`, less than a
+    /// minute after it left; what it has in the store is freed.
     #[inline(always)]
-    pub fn has_options(&self) -> bool {
-        self.aside != 0
+    pub fn plain_ack(&self, now: Time, store: &mut OptionStore) -> Option<Ack> {
+        let window_end = match self.aside {
+            0 => u64::MAX,
+            aside => store.take_window(aside)?,
+        };
+        let options = Options {
+            window_end,
+            ..Options::NONE
+        };
+        Some(self.ack_with(now, options))
     }
 
-    /// An ACK without options as the sender sees it `now`, less than a minute after it left.
-    #[inline(always)]
-    pub fn plain_ack(&self, now: Time) -> Ack {
-        self.ack_with(now, Options::NONE)
-    }
-
-    /// The same of one that may have options, which are freed.
+    /// The same of any ACK.
     pub fn ack(&self, now: Time, store: &mut OptionStore) -> Ack {
-        match self.has_options() {
-            true => self.ack_with(now, store.take(self.aside)),
-            false => self.plain_ack(now),
+        match self.aside {
+            0 => self.ack_with(now, Options::NONE),
+            aside => self.ack_with(now, store.take(aside)),
         }
     }
 
@@ -370,6 +373,18 @@ impl OptionStore {
         if options != 0 {
             self.take(options);
         }
+    }
+
+    /// The window's end, if these options are no more than that: then they are freed.
+    #[inline]
+    fn take_window(&mut self, i: u32) -> Option<u64> {
+        let options = &self.slots[i as usize - 1];
+        let window_end = options.window_end;
+        if !options.sacks.is_empty() || options.one_way.is_some() {
+            return None;
+        }
+        self.free.push(i - 1);
+        Some(window_end)
     }
 
     #[inline(always)]
