@@ -424,6 +424,43 @@ mod tests {
         }
     }
 
+    /// A plain ACK says no more than a number and a window; any other one stays as it was. Either
+    /// frees its place in the store.
+    #[test]
+    fn a_plain_ack_leaves_nothing_out() {
+        let bare = Ack {
+            cum: 7,
+            syn: false,
+            echo: Time::ZERO,
+            stamp_ms: 3,
+            one_way: None,
+            sacks: SackBlocks::default(),
+            dsack: false,
+            ece: false,
+            window_end: u64::MAX,
+        };
+        let (window_end, one_way) = (50, Some(Span::from_millis(4)));
+        let mut sacks = SackBlocks::default();
+        sacks.push(fullpipe_flow::Range { start: 9, end: 10 });
+        let cases = [
+            (bare, true),
+            (Ack { window_end, ..bare }, true),
+            (Ack { one_way, ..bare }, false),
+            (Ack { sacks, ..bare }, false),
+        ];
+        let mut store = OptionStore::default();
+        for (ack, plain) in cases {
+            let packet = Packet::of_ack(0, 52, &ack, &mut store);
+            assert!(packet.aside <= 1, "{ack:?}");
+            let now = Time::from_nanos(5_000_000);
+            let seen = packet.plain_ack(now, &mut store);
+            assert_eq!(seen, plain.then_some(ack));
+            if seen.is_none() {
+                assert_eq!(packet.ack(now, &mut store), ack);
+            }
+        }
+    }
+
     #[test]
     fn a_word_holds_all_that_is_small() {
         let kinds = [
