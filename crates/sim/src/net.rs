@@ -111,8 +111,9 @@ impl Net {
         }
     }
 
-    /// To a link that is made of elements. An idle transmitter takes the packet before another one
-    /// comes in the same instant (Linux `__dev_xmit_skb`: what is enqueued is sent at once).
+    /// The same for a link that is made of elements. An idle transmitter takes the packet before
+    /// another one comes in the same instant (Linux `__dev_xmit_skb`: what is enqueued is sent at
+    /// once).
     #[inline(never)]
     fn offer_apart(&mut self, now: Time, link: u32, packet: Packet) -> bool {
         let link = link as usize;
@@ -139,7 +140,7 @@ impl Net {
         }
     }
 
-    /// The next transmission of a link begins then, if at all.
+    /// Sets the event of a link's next transmission, if one is to begin.
     #[inline]
     fn announce(&mut self, link: usize, begins: Option<Time>) {
         if let Some(at) = begins {

@@ -74,7 +74,7 @@ pub enum Admission {
     },
     /// The link dropped the packet.
     Refused,
-    /// Nothing yet: its elements are to be asked ([`Link::offer_apart`]).
+    /// Not decided: the link is made of elements, which [`Link::offer_apart`] asks.
     Apart,
 }
 
@@ -110,8 +110,9 @@ impl Link {
         self.way.send(departs, packet)
     }
 
-    /// Offers it after [`Admission::Apart`], by a call of its own: what that returns is in memory.
-    /// A queue may drop others in its favour, to `dropped`.
+    /// Offers a packet for which [`Link::offer`] returned [`Admission::Apart`]: a call that is not
+    /// inlined returns its answer in memory, and a plain link's is to stay in registers. A queue
+    /// may drop others in the packet's favour, to `dropped`.
     pub fn offer_apart(
         &mut self,
         now: Time,
