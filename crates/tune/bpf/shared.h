@@ -54,7 +54,7 @@ struct params {
 	u32 spread_us;          /* the initial window leaves over this time */
 	u32 update_interval_us; /* a and b are computed this often; 0: every ACK */
 	u64 pacing;             /* bytes per second at most */
-	u64 number[NUMBERS];    /* by law, see law.h */
+	u64 number[NUMBERS];    /* by law, see law*.h */
 };
 
 enum side { SIDE_EITHER, SIDE_ACTIVE, SIDE_PASSIVE };

@@ -320,7 +320,8 @@ fn whole_numbers_follow_the_laws_through_drawn_histories() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Numbers of `bpf/law.h`, each with a wrong one in its place, and the stack that uses it.
+/// Numbers of `bpf/law.h` and what it includes, each with a wrong one in its place, and the stack
+/// that uses it.
 const BROKEN: [(&str, &str, &str); 17] = [
     ("reno", "<< 30) / w << 2", "<< 30) / w << 1"),
     (
@@ -381,15 +382,21 @@ fn a_wrong_number_is_noticed() {
     for part in ["bpf", "tests"] {
         fs::create_dir(folder.path().join(part)).unwrap();
     }
-    for file in ["bpf/shared.h", "tests/law.c"] {
-        fs::copy(from.join(file), folder.path().join(file)).unwrap();
-    }
-    let law = fs::read_to_string(from.join("bpf/law.h")).unwrap();
+    let source = |name: &str| fs::read_to_string(from.join(name)).unwrap();
+    fs::write(folder.path().join("tests/law.c"), source("tests/law.c")).unwrap();
+    let headers: Vec<(String, String)> = fs::read_dir(from.join("bpf"))
+        .unwrap()
+        .map(|entry| format!("bpf/{}", entry.unwrap().file_name().display()))
+        .filter(|name| name.ends_with(".h"))
+        .map(|name| (name.clone(), source(&name)))
+        .collect();
     let mut missed = Vec::new();
     for (stack, right, wrong) in BROKEN {
-        assert_eq!(law.matches(right).count(), 1, "{right}");
-        let broken = law.replace(right, wrong);
-        fs::write(folder.path().join("bpf/law.h"), broken).unwrap();
+        let found: usize = headers.iter().map(|(_, h)| h.matches(right).count()).sum();
+        assert_eq!(found, 1, "{right}");
+        for (name, header) in &headers {
+            fs::write(folder.path().join(name), header.replace(right, wrong)).unwrap();
+        }
         let Some((_folder, program)) = compile_in(folder.path(), "law.c") else {
             return;
         };
