@@ -208,7 +208,7 @@ fn disturbances(link: &LinkSpec) -> Vec<&'static str> {
         (link.policer.is_some(), "a policer"),
         (link.trace.is_some(), "a trace"),
         (!link.schedule.is_empty(), "changes over time"),
-        (link.name.starts_with("nic-"), "the interface of a host"),
+        (link.is_interface, "the interface of a host"),
     ];
     all.into_iter()
         .filter(|(is, _)| *is)

@@ -26,7 +26,7 @@ fn own_path(scenario: &Scenario) -> &'static str {
         several_rtts |= case.flows.iter().any(|flow| Some(flow.base_rtt) != first);
         several_queues |= spec.flows.iter().any(|flow| {
             let links = flow.forward.iter().filter_map(|link| spec.links.get(*link));
-            let rated = links.filter(|link| link.rate.is_some() && !link.name.starts_with("nic-"));
+            let rated = links.filter(|link| link.rate.is_some() && !link.is_interface);
             rated.count() > 1
         });
     }

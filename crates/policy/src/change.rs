@@ -29,7 +29,7 @@ pub(crate) fn changes(
             format!("{key}[{}]", i + 1)
         };
         let table = At::<PathChange>::new(&table.record, key);
-        if table.required(&PathChange::at, findings) {
+        if table.required_keys(findings) {
             tables.push(table);
         }
     }

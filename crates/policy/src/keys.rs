@@ -31,8 +31,8 @@ keys! {
 keys! {
     /// `[[path]]`.
     PathKeys {
-        name: name ~ r#""cern""#, "cern", "unique name, over all files";
-        to: many(parsed(Prefix)), ["192.0.2.0/24", "2001:db8:1::/48"],
+        name: name ~ r#""cern""# [!], "cern", "unique name, over all files";
+        to: many(parsed(Prefix)) [!], ["192.0.2.0/24", "2001:db8:1::/48"],
             "networks of the other end; an address alone is one host";
         ports: many(parsed(Ports)), ["443", "5000-5100"],
             "ports of the end that was connected to, or of either end without `side`; without the \
@@ -88,7 +88,7 @@ keys! {
 keys! {
     /// `path.change`.
     PathChange {
-        at: span(1, YEAR), "20s",
+        at: span(1, YEAR) [!], "20s",
             "time since the policy was applied; flows go on with their window and threshold, what \
              the law remembers beside them it learns anew";
         set: settings, { a = 6, b = 0.3 },

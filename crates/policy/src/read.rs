@@ -181,8 +181,7 @@ impl Draft<'_> {
         let name = plain.name.clone().unwrap_or(number);
         let path: At<'_, PathKeys> = At::new(&sub.record, member_path("path", &name));
         let before = findings.faults.len();
-        path.required(&PathKeys::name, findings);
-        path.required(&PathKeys::to, findings);
+        path.required_keys(findings);
         if let Some((_, first)) = self.named.iter().find(|(known, _)| *known == name) {
             let message = format!("the name is taken, {}", place(self.sources, *first));
             path.refuse(

@@ -29,8 +29,8 @@ const SECTIONS: &[(&str, &str, &[Key])] = &[
     ),
     (
         "`[[path]]`",
-        "One path: which flows, and what they get. `name`, `to` and one of `stack` and `kernel`\n\
-         are required. The first path that matches a flow decides.",
+        "One path: which flows, and what they get. One of `stack` and `kernel` is\n\
+         required. The first path that matches a flow decides.",
         PathKeys::KEYS,
     ),
 ];

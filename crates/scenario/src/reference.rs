@@ -35,7 +35,7 @@ struct Section {
 const SECTIONS: &[Section] = &[
     Section {
         title: "Top level",
-        text: "These keys come before the first table. `name` and `duration` are required.",
+        text: "These keys come before the first table.",
         keys: keys::Top::KEYS,
     },
     Section {
@@ -48,17 +48,15 @@ const SECTIONS: &[Section] = &[
     },
     Section {
         title: "`[[flow]]`",
-        text: "One sender and its receiver; at least one, or some `[[traffic]]`. `stack` is required, here or in `[matrix]`. A `preset` is a set of\n\
+        text: "One sender and its receiver; at least one, or some `[[traffic]]`. A `preset` is a set of\n\
                defaults: any key beside it wins.",
         keys: keys::Flow::KEYS,
     },
     Section {
         title: "`[[traffic]]`",
-        text: "What is no lasting flow: short flows, datagrams without congestion control, probes. `name` and `kind` are required, and\n\
-               by kind: `short-flows`: `stack`, `size` and one of `load`, `per_second`, `every`, `count`; `udp`, `udp-blast`: `rate`;\n\
-               `udp-on-off`: `rate`, `on`, `off`; `udp-sine`: `mean`, `amplitude`, `period`; `udp-staircase`: `from`, `to`, `step`,\n\
-               `every`; `udp-file`: `file`. A key of another kind is an error. Short flows take the keys of a `[[flow]]` that are not\n\
-               about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.",
+        text: "What is no lasting flow: short flows, datagrams without congestion control, probes. A key of another kind is an\n\
+               error. Short flows have one of `load`, `per_second`, `every` and `count`, and take the keys of a `[[flow]]` that are\n\
+               not about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.",
         keys: keys::TrafficKeys::KEYS,
     },
     Section {
@@ -80,7 +78,7 @@ const SECTIONS: &[Section] = &[
     },
     Section {
         title: "`[[expect]]`",
-        text: "A bound on a metric, of every case or of those that `where` picks. `metric` and one bound are required:\n\
+        text: "A bound on a metric, of every case or of those that `where` picks. One bound is required:\n\
                `within`, `at_least` and/or `at_most`, or `equals` with `tolerance`. An expectation that picks no case, whose metric\n\
                no case has or that of one flow alone is always the same (`jain`) is an error; `fullpipe falsify` tries whether a\n\
                bound can fail. A run with a broken expectation exits with status 1.",
@@ -89,12 +87,12 @@ const SECTIONS: &[Section] = &[
     Section {
         title: "`[[negative]]`",
         text: "A wrong world for `fullpipe falsify`: an expectation must fail in it or, with `inert`, no number may change. Only\n\
-               `falsify` runs it. `about` and `set` are required.",
+               `falsify` runs it.",
         keys: keys::Negative::KEYS,
     },
     Section {
         title: "`[[report]]`",
-        text: "A figure. `figure` is required.",
+        text: "A figure.",
         keys: keys::Figures::KEYS,
     },
 ];
@@ -143,6 +141,10 @@ Quantities are strings with a unit; a number alone is an error that says which u
 `1BDP` is `rate x rtt / (8 x mtu)` packets: packets are counted with their headers. The BDP of a buffer uses the RTT of the
 path, that of a window the RTT of the flow. Windows and buffers are rounded down to whole packets. A window in bytes counts
 payload: 1448 bytes a segment at an mtu of 1500 with time stamps.
+
+## Required keys
+
+A required key stands in its table or, if it may vary, in `[matrix]`.
 
 ## Dotted keys
 

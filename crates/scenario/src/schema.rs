@@ -9,7 +9,7 @@ use fullpipe_metrics as metrics;
 
 /// JSON Schema of the file.
 pub(super) fn json() -> Schema {
-    let mut root = table(Top::KEYS, &["name"]);
+    let mut root = table(Top::KEYS);
     let defs = json!({
         "rate": quantity("a bit rate", "(bit|kbit|Mbit|Gbit|Tbit)/s", &["500Mbit/s", "10Gbit/s"]),
         "time": quantity("a time", "(ns|us|µs|μs|ms|s|min|h)", &["80ms", "60s"]),
@@ -51,7 +51,7 @@ pub(super) fn json() -> Schema {
     Schema::from(root)
 }
 
-fn table(keys: &[Key], required: &[&str]) -> Map<String, Value> {
+fn table(keys: &[Key]) -> Map<String, Value> {
     let properties: Map<String, Value> = keys
         .iter()
         .map(|key| {
@@ -72,6 +72,9 @@ fn table(keys: &[Key], required: &[&str]) -> Map<String, Value> {
     table.insert("type".to_owned(), json!("object"));
     table.insert("properties".to_owned(), Value::Object(properties));
     table.insert("additionalProperties".to_owned(), json!(false));
+    // What `[matrix]` may supply need not stand in the table.
+    let required = keys.iter().filter(|key| key.is_required() && !key.varies);
+    let required: Vec<&str> = required.map(|key| key.name).collect();
     if !required.is_empty() {
         table.insert("required".to_owned(), json!(required));
     }
@@ -125,8 +128,8 @@ fn kind(kind_: &Kind, name: &str) -> Value {
             { "type": "number", "minimum": 0 },
             quantity("a percentage", "%", &["10%"]),
         ] }),
-        Kind::Table(keys) => Value::Object(table(keys, &[])),
-        Kind::Tables(keys) => json!({ "type": "array", "items": table(keys, required_of(name)) }),
+        Kind::Table(keys) => Value::Object(table(keys)),
+        Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
         Kind::OneOrMany(item) => {
             let item = kind(item, name);
             json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] })
@@ -141,15 +144,6 @@ fn kind(kind_: &Kind, name: &str) -> Value {
 
 /// An expression over metrics, as far as a pattern tells one from a misspelt name.
 const EXPRESSION: &str = "[A-Za-z_].*[-+*/()]|[-+*/()].*[A-Za-z_]";
-
-/// Keys of a table that nothing outside it can supply.
-fn required_of(name: &str) -> &'static [&'static str] {
-    match name {
-        "expect" => &["metric"],
-        "report" => &["figure"],
-        _ => &[],
-    }
-}
 
 fn quantity(what: &str, units: &str, examples: &[&str]) -> Value {
     let number = r"\s*\+?[0-9._]+([eE][+-]?[0-9_]+)?\s*";
@@ -183,6 +177,9 @@ fn plain_json(value: &toml::Value) -> Value {
 /// Description for an editor: what, and the default where it is not a value.
 fn described(key: &Key) -> String {
     match key.default().strip_prefix('(') {
+        Some(words) if words.contains("required") => {
+            format!("{}; {}", key.about(), words.trim_end_matches(')'))
+        }
         Some(words) => format!("{}; default: {}", key.about(), words.trim_end_matches(')')),
         None => key.about(),
     }

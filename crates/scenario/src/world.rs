@@ -52,14 +52,13 @@ pub(super) fn negatives(
     let mut all = Vec::new();
     for (i, record) in tables.iter().enumerate() {
         let table = At::<Keys>::new(record, format!("negative[{}]", i + 1));
-        table.required(&Keys::about, &mut reader.findings);
-        let is_set = table.required(&Keys::set, &mut reader.findings);
+        table.required_keys(&mut reader.findings);
         let Some(Free(entries)) = table.set.clone() else {
             continue;
         };
         let mut leaves = Vec::new();
         matrix::flatten(reader.sources, &entries, "", &mut leaves);
-        if leaves.is_empty() && is_set {
+        if leaves.is_empty() {
             let hint = "name the keys that differ in this world";
             table.refuse(&mut reader.findings, &Keys::set, "the table is empty", hint);
         }

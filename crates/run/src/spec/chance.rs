@@ -57,6 +57,7 @@ fn of_link(link: &LinkSpec) -> bool {
         schedule,
         trace: _,
         watched: _,
+        is_interface: _,
     } = link;
     let losses = || schedule.iter().filter_map(|change| change.loss.as_ref());
     *delay_spread != Span::ZERO

@@ -44,6 +44,8 @@ pub struct LinkSpec {
     pub trace: Option<Arc<DeliveryTrace>>,
     /// Record the queueing delay of every packet and the queue over time.
     pub watched: bool,
+    /// It is the transmit queue of a host's own interface: where it is full, the host stalls.
+    pub is_interface: bool,
 }
 
 impl LinkSpec {
@@ -64,6 +66,7 @@ impl LinkSpec {
             schedule: Vec::new(),
             trace: None,
             watched: rate.is_some(),
+            is_interface: false,
         }
     }
 
@@ -90,6 +93,7 @@ impl LinkSpec {
             schedule,
             trace,
             watched: _,
+            is_interface: _,
         } = self;
         // A rate of zero is an outage that never ends.
         rate.is_none_or(|rate| rate.as_bits_per_sec() > 0)
@@ -252,12 +256,15 @@ pub struct Red {
 }
 
 impl Red {
+    /// No smaller `min_th` by default, packets (Floyd 1997; FGS01, section 5).
+    pub const LEAST_MIN: f64 = 5.0;
+
     /// RED for a buffer of `packets`: `max_th` a quarter of it and `min_th` a third of that (the
     /// defaults of `tc-red(8)`), but not less than 15 and 5 packets; `w_q` 0.002, `max_p` 0.1,
     /// gentle (Floyd, "RED: Discussions of Setting Parameters", 1997, and the note on gentle RED,
     /// 2000).
     pub fn classic(packets: u64) -> Self {
-        let max = (packets as f64 / 4.0).max(15.0);
+        let max = (packets as f64 / 4.0).max(3.0 * Self::LEAST_MIN);
         Self {
             min: max / 3.0,
             max,
@@ -275,7 +282,7 @@ impl Red {
     /// capacity C, and an average queueing delay of `target` (the paper: 5 ms): `w_q` = 1 -
     /// exp(-1/C), `min_th` = max(5, target C / 2), `max_th` = 3 `min_th`. `max_p` starts at 0.1.
     pub fn adaptive(packets_per_second: f64, target: Span) -> Self {
-        let min = (target.as_secs_f64() * packets_per_second / 2.0).max(5.0);
+        let min = (target.as_secs_f64() * packets_per_second / 2.0).max(Self::LEAST_MIN);
         Self {
             min,
             max: 3.0 * min,

@@ -82,7 +82,7 @@ fn warn_of_its_name(
 fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option<Expectation> {
     let before = reader.findings.faults.len();
     let known = table.known;
-    table.required(&Expect::metric, &mut reader.findings);
+    table.required_keys(&mut reader.findings);
     let metric = table.metric.clone();
     let scope = metric
         .as_ref()

@@ -70,7 +70,7 @@ keys! {
 keys! {
     /// `flow.change`.
     ChangeTable {
-        at: time, "20s",
+        at: time [!], "20s",
             "time of the run; the flow goes on with its window and its threshold, what the law \
              remembers beside them it learns anew";
         set: settings, { a = 6, b = 0.3 },

@@ -7,7 +7,7 @@ use crate::value::{At, Either, Findings, Key, Kinds, Sub, Words, keys, kinds};
 keys! {
     /// `loss` as a table.
     LossTable by LossModel {
-        model: word(LossModel), "gilbert-elliott", "loss process";
+        model: word(LossModel) [!], "gilbert-elliott", "loss process";
         probability: fraction, 1e-4, "probability of loss of each packet";
         to_bad: fraction, 1e-4, "from the good to the bad state, per packet";
         to_good: fraction ~ "1e-4", 0.1,
@@ -56,7 +56,7 @@ pub(crate) fn loss<T>(
         Either::First(_) => return Loss::None,
         Either::Second(table) => at.inside(key, table),
     };
-    table.required(&LossTable::model, findings);
+    table.required_keys(findings);
     let Some(model) = table.model else {
         return Loss::None;
     };

@@ -11,7 +11,10 @@ const GOODPUT: &Metric = Metric::flow("goodput_mbps");
 keys! {
     /// `[measure]`.
     Measures {
-        interval: moment [or r#""5s", or 1/20 of the duration if that is shorter"#], "5s",
+        interval: moment [shows format!(
+                "({:?}, or 1/{INTERVALS} of the duration if that is shorter)",
+                INTERVAL.to_string(),
+            )], "5s",
             "width of a throughput sample";
         warmup: time [= Span::ZERO], "20s", "means and percentiles count from here";
         recovered_at: table(RecoveredTable) [shows format!("{{ rate = {RECOVERED} }}")],
@@ -59,7 +62,7 @@ words! {
 keys! {
     /// `[[expect]]`.
     Expect {
-        @fixed metric: text ~ r#""goodput_mbps""#, "goodput_mbps",
+        @fixed metric: text ~ r#""goodput_mbps""# [!], "goodput_mbps",
             "metric, see `fullpipe list metrics`, or an expression over metrics, as \
              `utilization - 0.1 * rtt_inflation`";
         @fixed flow: text [or "the only flow"], "main", "flow it is taken from";
@@ -98,9 +101,9 @@ keys! {
 keys! {
     /// `[[negative]]`.
     Negative {
-        @fixed about: text ~ r#""no loss: nothing to recover from""#, "the traffic is switched off",
+        @fixed about: text ~ r#""no loss: nothing to recover from""# [!], "the traffic is switched off",
             "what is wrong with this world";
-        @fixed set: free ~ r#"{ "path.loss" = 0 }"#, { "traffic.blast.enabled" = false },
+        @fixed set: free ~ r#"{ "path.loss" = 0 }"# [!], { "traffic.blast.enabled" = false },
             "dotted keys and their values there, whatever [matrix] says";
         @fixed inert: text, "the losses are those that the file orders, and no queue overflows",
             "why no number changes in this world; `fullpipe falsify` then fails if one does, and \
@@ -139,3 +142,8 @@ words! {
 
 /// Part of the attainable rate at which a flow counts as recovered.
 pub(crate) const RECOVERED: f64 = 0.95;
+
+/// Width of a throughput sample, unless the run has fewer than [`INTERVALS`] of it.
+pub(crate) const INTERVAL: Span = Span::from_secs(5);
+/// Samples of a run at least.
+pub(crate) const INTERVALS: u64 = 20;

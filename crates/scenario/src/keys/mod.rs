@@ -16,23 +16,27 @@ use super::value::{Section, Seeds, Table, keys};
 
 pub(super) use flow::{ChangeTable, Direction, DropPlace, DropTable, Flow, FlowKeys};
 pub(super) use loss::{lasting, loss};
-pub(super) use measure::{Expect, Figure, Figures, Measures, Negative, RECOVERED, RecoveredTable};
+pub(super) use measure::{
+    Expect, Figure, Figures, INTERVAL, INTERVALS, Measures, Negative, RECOVERED, RecoveredTable,
+};
 pub(super) use path::{
     Back, Change, DelayChange, Element, Link, LinkKeys, Path, PathChange, PathChanges, PathKeys,
-    PathPreset, PolicerTable, ReorderTable, Route, RttChange,
+    PathPreset, PolicerTable, Route, RttChange,
 };
 pub(super) use queue::{QueueKind, QueueTable, Served, discipline};
-pub(super) use traffic::{ParetoTable, SizeTable, Traffic, TrafficKeys, TrafficKinds, TrafficWord};
-pub(super) use transport::{Ends, Transport};
+pub(super) use traffic::{
+    PING_SIZE, ParetoTable, SizeTable, Traffic, TrafficKeys, TrafficKinds, TrafficWord,
+};
+pub(super) use transport::{Ends, TXQUEUELEN, Transport};
 
 keys! {
     /// Top level of the file.
     Top {
-        @fixed name: name ~ r#""my-scenario""#, "early-loss",
+        @fixed name: name ~ r#""my-scenario""# [!], "early-loss",
             "name of the scenario, and of its directory when several are run";
         @fixed about: text [= String::new()], "Time to full bandwidth after one early loss",
             "what it shows, with its sources";
-        duration: moment, "60s", "virtual time of a run";
+        duration: moment [!], "60s", "virtual time of a run";
         @fixed seeds: seeds [= Seeds(vec![1])], [1, 2, 3],
             "seeds of every case: a number `n` stands for 1 to n, a list for itself";
         @fixed path: table(Path), (), "the bottleneck of a dumbbell, shared by all flows";

@@ -73,7 +73,7 @@ impl PathPreset {
 keys! {
     /// Of a link with a name.
     LinkKeys {
-        @fixed name: name, "first-hop", "unique name; required";
+        @fixed name: name [!], "first-hop", "unique name";
         rate: rate [or "the mean of `trace`"], "100Mbit/s",
             "capacity, packet headers included; without it and without a trace the link only \
              delays";
@@ -136,8 +136,8 @@ keys! {
     /// The way back of `[path]` as a link of its own.
     Back {
         return_rate: rate
-            [or "`rate`, if something runs in reverse; otherwise the way back only delays"],
-            "1Mbit/s", "capacity of the way back";
+            [or "`rate`, if something runs in reverse or another `return_` key is given; otherwise \
+                 the way back only delays"], "1Mbit/s", "capacity of the way back";
         return_buffer: buffer [or "`buffer`"], "50 packets",
             "room of the way back; 1BDP is return_rate x rtt";
         return_queue: either(word(QueueKind), table(QueueTable)) [or "`queue`"], "fq-codel",
@@ -150,23 +150,23 @@ keys! {
 keys! {
     /// `reorder`.
     ReorderTable {
-        probability: fraction, 0.01, "part of the packets; required";
-        extra: span(1, HOUR), "5ms", "they arrive this much later; required";
+        probability: fraction [!], 0.01, "fraction of the packets that are overtaken";
+        extra: span(1, HOUR) [!], "5ms", "they arrive this much later";
     }
 }
 
 keys! {
     /// `policer`.
     PolicerTable {
-        rate: rate, "50Mbit/s", "rate at which tokens come; required";
-        burst: size, "100kB", "depth of the bucket, full at the start; required";
+        rate: rate [!], "50Mbit/s", "rate at which tokens come";
+        burst: size [!], "100kB", "depth of the bucket, full at the start";
     }
 }
 
 keys! {
     /// What may change on any link.
     Change {
-        at: time, "10s", "when; required";
+        at: time [!], "10s", "time of the run";
         rate: rate, "50Mbit/s", "capacity from then on";
         outage: moment, "2s", "for so long nothing is transmitted: packets wait";
         loss: either(fraction, table(LossTable)), "0.1%", "random loss from then on";
@@ -191,9 +191,9 @@ keys! {
 keys! {
     /// `[[route]]`.
     Route {
-        @fixed flow: text ~ r#""main""#, "long", "name of a flow or of traffic; required";
-        @fixed forward: many(text) ~ r#"["first"]"#, ["first", "second"],
-            "links that data crosses, in order; required";
+        @fixed flow: text ~ r#""main""# [!], "long", "name of a flow or of traffic";
+        @fixed forward: many(text) ~ r#"["first"]"# [!], ["first", "second"],
+            "links that data crosses, in order";
         @fixed back: many(text) [or "a delay equal to that of the way there"], ["home"],
             "links that ACKs and answers cross, in order";
     }

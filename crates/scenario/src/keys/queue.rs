@@ -12,20 +12,23 @@ use crate::value::{
 keys! {
     /// `queue` as a table.
     QueueTable by QueueKind {
-        kind: word(QueueKind), "red", "discipline; required";
+        kind: word(QueueKind) [!], "red", "discipline";
         ecn: flag [= false], true, "mark packets of flows with `ecn` instead of dropping them";
         by: word(QueueRule) [= QueueRule::Rfc], "linux",
             "whose discipline, where the kernel's departs from its document";
         hz: whole(24, 10_000, "") [= Pie::default().hz], 1000,
             "by linux: ticks per second of the clock on which the probability is updated";
-        min: buffer [or r#""5 packets"; adaptive-red: 5 ms, at least 5 packets"#], "5 packets",
+        min: buffer [shows red_min()], "5 packets",
             "below this average nothing is dropped";
         max: buffer [or "three times `min`"], "15 packets",
             "average from which the probability rises to 1";
         max_p: fraction [= 0.1], 0.02,
             "drop probability at `max`, at the start of an adaptive one";
         weight: real(1e-9, 1.0)
-            [or "0.002; adaptive-red: 1 - exp(-1/C) with C packets per second"], 0.002,
+            [shows format!(
+                "(red: {}; adaptive-red: 1 - exp(-1/C) with C packets per second)",
+                classic_weight(),
+            )], 0.002,
             "weight of a new sample in the average";
         gentle: flag [or "that of `by`"], false,
             "the probability reaches 1 at twice `max` instead of at `max`; \
@@ -63,7 +66,7 @@ kinds! {
             min: Option<BufferSize>,
             max: Option<BufferSize>,
             max_p: f64,
-            weight: f64 [= f64, 0.002],
+            weight: f64 [= f64, classic_weight()],
             gentle: Option<bool>,
             harddrop: Option<bool>,
             by: QueueRule,
@@ -124,6 +127,20 @@ fn of_kinds(name: &str) -> String {
     by_variety("", &defaults.collect::<Vec<_>>())
 }
 
+/// The default of `min`.
+fn red_min() -> String {
+    let least = Red::LEAST_MIN;
+    format!(
+        "(red: \"{least} packets\"; adaptive-red: half of {RED_TARGET} at the link's rate, at least \
+         {least} packets)"
+    )
+}
+
+/// Of RED; that of every buffer.
+fn classic_weight() -> f64 {
+    Red::classic(0).weight
+}
+
 /// A link that a discipline serves, and its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
@@ -150,7 +167,7 @@ pub(crate) fn discipline<T>(
     let kind = match queue {
         Either::First(kind) => Some(*kind),
         Either::Second(_) => {
-            table.required(&QueueTable::kind, findings);
+            table.required_keys(findings);
             table.kind
         }
     };
@@ -177,7 +194,7 @@ pub(crate) fn discipline<T>(
             harddrop,
             by,
         } => {
-            let (min, max) = red.packets(min, max, RED_MIN, findings);
+            let (min, max) = red.packets(min, max, Red::LEAST_MIN, findings);
             Discipline::Red(Red {
                 min,
                 max,
@@ -200,15 +217,13 @@ pub(crate) fn discipline<T>(
             harddrop,
             by,
         } => {
-            // Half of the delay aimed at, below which nothing is dropped (Floyd, Gummadi,
-            // Shenker 2001, sections 4.3 and 5).
-            let usual = (RED_TARGET_S * red.per_second / 2.0).max(RED_MIN);
-            let (min, max) = red.packets(min, max, usual, findings);
+            let usual = Red::adaptive(red.per_second, RED_TARGET);
+            let (min, max) = red.packets(min, max, usual.min, findings);
             Discipline::Red(Red {
                 min,
                 max,
                 max_p,
-                weight: weight.unwrap_or_else(|| -libm::expm1(-1.0 / red.per_second)),
+                weight: weight.unwrap_or(usual.weight),
                 gentle: red.gentle(gentle, by, findings),
                 adaptive: true,
                 ecn,
@@ -358,7 +373,5 @@ impl Thresholds<'_> {
 
 /// `MARK_ECNTH` (RFC 8033, section 5.1).
 const MARK_UNTIL: f64 = 0.1;
-/// Packets; as its authors recommend.
-const RED_MIN: f64 = 5.0;
-/// Queueing delay that adaptive RED aims at, seconds.
-const RED_TARGET_S: f64 = 0.005;
+/// Average queueing delay that adaptive RED aims at (Floyd, Gummadi, Shenker 2001, section 5).
+const RED_TARGET: Span = Span::from_millis(5);

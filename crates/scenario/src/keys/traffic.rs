@@ -1,7 +1,7 @@
 //! Keys of `[[traffic]]`.
 
 use fullpipe_run::Spacing;
-use fullpipe_units::{Bytes, Rate, Span};
+use fullpipe_units::{Bytes, Rate, Span, WindowSize};
 
 use super::flow::Direction;
 use super::transport::Transport;
@@ -15,14 +15,14 @@ tables! {
 keys! {
     /// Keys that a flow does not have, or not so.
     TrafficKeys by TrafficWord {
-        @fixed name: name, "mice", "unique name; required";
-        kind: word(TrafficWord), "udp", "what it is; required";
+        @fixed name: name [!], "mice", "unique name";
+        kind: word(TrafficWord) [!], "udp", "what it is";
         enabled: flag [= true], false, "false: it is left out";
         direction: word(Direction) [= Direction::Forward], "reverse", "way of the data";
         start: time [= Span::ZERO], "10s", "it begins";
         stop: moment, "50s", "no new flow, datagram or probe after this time";
         size: either(volume, table(SizeTable)) ~ r#""10 segments""#
-            [or r#"short-flows: required; ping: "64B""#],
+            [shows format!("(short-flows: required; ping: \"{PING_SIZE}B\")")],
             { pareto = { mean = "10 segments", shape = 1.2 } },
             "length of a transfer, or its law";
         load: fraction, "60%",
@@ -42,7 +42,7 @@ keys! {
             "mean of the exponential times of silence";
         mean: rate, "50Mbit/s", "rate(t) = mean + amplitude sin(2 pi t / period)";
         amplitude: zero_rate, "30Mbit/s", "at most the mean";
-        period: moment [or "udp-sine: required; the others: the last rate stays"], "60s",
+        period: moment [or "the others: the last rate stays"], "60s",
             "the rates begin anew after this time";
         volume: size [or "until `stop`"], "100MB", "bytes with headers, then silence";
         from: zero_rate, "10Mbit/s", "first rate";
@@ -133,8 +133,11 @@ keys! {
 keys! {
     /// `size.pareto`.
     ParetoTable {
-        mean: volume, "10 segments", "mean of the law before it is cut; required";
-        shape: real(1.000_001, 100.0), 1.2, "above 1; required";
-        most: volume [or "1e9 segments"], "100000 segments", "larger transfers are cut to this";
+        mean: volume [!], "10 segments", "mean of the law before it is cut";
+        shape: real(1.000_001, 100.0) [!], 1.2, "above 1";
+        most: volume [= WindowSize::Segments(1e9)], "100000 segments", "larger transfers are cut to this";
     }
 }
+
+/// Bytes of a probe without its headers, as `ping -s` counts them.
+pub(crate) const PING_SIZE: u64 = 64;

@@ -40,7 +40,7 @@ impl Target for Ends {
 keys! {
     /// A transport.
     Transport => Ends {
-        stack: stack ~ r#""cubic""#, "highspeed(low_window=31)+limited(max_ssthresh=100)",
+        stack: stack ~ r#""cubic""# [!], "highspeed(low_window=31)+limited(max_ssthresh=100)",
             "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`";
         preset: word(Preset) [= Preset::Y2026], "2003",
             "named set of endpoint switches; any switch can be set beside it";
@@ -124,7 +124,8 @@ keys! {
             "10Gbit/s",
             "rate of the interface of the sender's host; without `nic_rate` and `txqueuelen` the \
              host is faster than any link, and bursts leave at once";
-        txqueuelen: long(1, 10_000_000, "packets") [or "with `nic_rate` 1000"], 100,
+        txqueuelen: long(1, 10_000_000, "packets")
+            [shows format!("(with `nic_rate` {TXQUEUELEN})")], 100,
             "packets that may wait at that interface (Linux `DEFAULT_TX_QUEUE_LEN`)";
         tsq: flag [=> sender.host.small_queue], true,
             "TCP small queues: a flow keeps at most a millisecond of its rate in the queue of its \
@@ -379,3 +380,7 @@ words! {
 
 /// Bytes of IP and TCP headers of a data segment without time stamps.
 const WITHOUT_STAMPS: u32 = 40;
+
+/// Packets that wait at an interface by default (Linux `DEFAULT_TX_QUEUE_LEN`,
+/// `include/net/pkt_sched.h`, `net/core/dev.c`).
+pub(crate) const TXQUEUELEN: u64 = 1000;

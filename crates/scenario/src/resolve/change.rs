@@ -35,7 +35,7 @@ impl Changes<'_> {
                 _ => format!("{}[{}]", self.key, i + 1),
             };
             let at = At::<ChangeTable>::new(&table.record, path);
-            if at.required(&ChangeTable::at, findings) {
+            if at.required_keys(findings) {
                 tables.push(at);
             }
         }

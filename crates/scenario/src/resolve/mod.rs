@@ -20,7 +20,7 @@ use fullpipe_run::{RunSpec, Trace};
 use fullpipe_units::{Rate, Span, Time};
 
 use super::files::Files;
-use super::keys::{Measures, Top, Transport};
+use super::keys::{INTERVAL, INTERVALS, Measures, Top, Transport};
 use super::matrix::{Config, Names};
 use super::scenario::TraceMode;
 use super::value::{At, Findings};
@@ -97,7 +97,7 @@ pub(super) fn resolve(
 
 fn interval(measure: &At<'_, Measures>, duration: Span, findings: &mut Findings) -> Span {
     let (interval, warmup) = (measure.interval, measure.warmup);
-    let usual = || DEFAULT_INTERVAL.min(duration / 20).max(Span::from_nanos(1));
+    let usual = || INTERVAL.min(duration / INTERVALS).max(Span::from_nanos(1));
     let interval = interval.unwrap_or_else(usual);
     if warmup >= duration {
         let message = format!("the warm-up is not shorter than the run of {duration}");
@@ -129,10 +129,7 @@ fn check_size(
     findings: &mut Findings,
 ) {
     let mtu = f64::from(layout.mtu);
-    let rated = layout
-        .links
-        .iter()
-        .filter(|link| !link.name.starts_with("nic-"));
+    let rated = layout.links.iter().filter(|link| !link.is_interface);
     let bits = |rate: Rate| rate.as_bits_per_sec() as f64;
     let rate: f64 = rated.filter_map(|link| link.rate).map(bits).sum();
     let packets = rate * spec.duration.as_secs_f64() / (8.0 * mtu);
@@ -164,7 +161,6 @@ fn check_size(
     }
 }
 
-const DEFAULT_INTERVAL: Span = Span::from_secs(5);
 const SERIES_ROWS: u64 = 2000;
 const MAX_INTERVALS: f64 = 1e6;
 /// A segment costs the sender's and the network's books together about 100 bytes.

@@ -79,6 +79,15 @@ impl<T> At<'_, T> {
         false
     }
 
+    /// Notes which of the required keys are missing; true if all are given.
+    pub fn required_keys(&self, findings: &mut Findings) -> bool
+    where
+        T: Table,
+    {
+        let required = T::KEYS.iter().filter(|key| key.is_required());
+        required.filter(|key| !self.required(key, findings)).count() == 0
+    }
+
     /// Notes that a key is missing.
     pub fn missing(&self, key: &Key, findings: &mut Findings) {
         let hint = format!("write for example {} = {}", key.name, key.sample);

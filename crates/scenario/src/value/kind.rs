@@ -1,6 +1,6 @@
 //! Keys, and what each of them accepts.
 
-use super::rows::{Owners, doc_by_kind};
+use super::rows::{Own, Owners, doc_by_kind};
 
 /// A key of a table: all that a reader, the JSON Schema and the reference page have to know of it.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub struct Key {
 pub enum Default {
     /// Nothing.
     None,
+    /// Nothing: the key must be given.
+    Required,
     /// Depends on other keys, as these words explain.
     Words(&'static str),
     /// A value, as it would be written in the file, or words in parentheses.
@@ -42,11 +44,44 @@ impl Key {
 
     /// The default as it would be written in the file, or words in parentheses; empty: none.
     pub fn default(&self) -> String {
-        match self.default {
+        let words = match self.default {
             Default::None => String::new(),
-            Default::Words(words) => format!("({words})"),
-            Default::Value(value) => value(),
+            Default::Required => "required".to_owned(),
+            Default::Words(words) => words.to_owned(),
+            Default::Value(value) => return value(),
+        };
+        let all = [self.requiring(), words];
+        match all
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ")
+        {
+            none if none.is_empty() => none,
+            words => format!("({words})"),
         }
+    }
+
+    /// The kinds that cannot do without the key: `udp, udp-blast: required`.
+    fn requiring(&self) -> String {
+        let owners = self.owners.map(|owners| owners()).unwrap_or_default();
+        let needs = |keys: &[Own]| {
+            keys.iter()
+                .any(|own| own.required && own.key.name == self.name)
+        };
+        let words: Vec<&str> = (owners.iter())
+            .filter(|(_, keys)| needs(keys))
+            .map(|(word, _)| *word)
+            .collect();
+        match words.as_slice() {
+            [] => String::new(),
+            words => format!("{}: required", words.join(", ")),
+        }
+    }
+
+    /// The key of a table must be given.
+    pub fn is_required(&self) -> bool {
+        matches!(self.default, Default::Required)
     }
 }
 

@@ -223,7 +223,7 @@ impl Reader<'_> {
             // A table of its own name; the only one may do without if its name has a default.
             let path = match keys {
                 [name, ..] if matches!(name.kind, Kind::Name) => {
-                    let tables = match name.default().is_empty() {
+                    let tables = match name.is_required() {
                         true => usize::MAX,
                         false => items.len(),
                     };

@@ -11,6 +11,7 @@
 //! one of
 //!
 //! - nothing: the field is an `Option`;
+//! - `[!]`: the same, and the key is required, here or in `[matrix]`;
 //! - `[= expression]`: the field is a value;
 //! - `[or "words"]`: an `Option`, and what the words say holds without it;
 //! - `[off]`: an `Option` that is off without it;
@@ -225,6 +226,7 @@ macro_rules! value_or {
 #[macro_export]
 macro_rules! default {
     ($target:ty, $type:ty;) => { $crate::value::Default::None };
+    ($target:ty, $type:ty; !) => { $crate::value::Default::Required };
     ($target:ty, $type:ty; or $words:expr) => { $crate::value::Default::Words($words) };
     ($target:ty, $type:ty; off) => {
         $crate::value::Default::Value(|| format!("{:?}", $crate::value::OFF))

@@ -8,6 +8,8 @@ struct Row {
     /// Heading of its table: `[path]`, `queue`, `size.pareto`.
     table: String,
     key: String,
+    /// What its value may be.
+    accepts: String,
     default: String,
 }
 
@@ -22,12 +24,13 @@ fn rows() -> Vec<Row> {
             table = table.trim_start_matches("schedule.").to_owned();
         }
         let cells: Vec<&str> = line.split(" | ").collect();
-        if let [key, _, default, _, _] = cells.as_slice()
+        if let [key, accepts, default, _, _] = cells.as_slice()
             && let Some(key) = key.strip_prefix("| `")
         {
             rows.push(Row {
                 table: table.clone(),
                 key: key.trim_end_matches('`').to_owned(),
+                accepts: (*accepts).to_owned(),
                 default: (*default).to_owned(),
             });
         }
@@ -157,6 +160,19 @@ fn texts(row: &Row, variety: &str, value: &str) -> Option<(String, String)> {
                 without(&top, &path, &with, &rest),
             ));
         }
+        "size.pareto" => {
+            let flows = |most: &str| {
+                let law = format!("mean = \"10 segments\", shape = 1.2{most}");
+                format!(
+                    "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\n\
+                     per_second = 5\nsize = {{ pareto = {{ {law} }} }}\n"
+                )
+            };
+            return Some((
+                without(&top, &path, &flow, &flows("")),
+                without(&top, &path, &flow, &flows(&format!(", {}", line.trim()))),
+            ));
+        }
         "recovered_at" => {
             rest = "[measure]\n".to_owned();
             let with = format!("recovered_at = {{ {} }}\n", line.trim());
@@ -183,6 +199,11 @@ fn of_kind(kind: &str) -> &'static str {
         "udp-staircase" => {
             "from = \"1Mbit/s\"\nto = \"5Mbit/s\"\nstep = \"1Mbit/s\"\nevery = \"1s\"\n"
         }
+        "udp-file" => concat!(
+            "file = \"",
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/rates.csv\"\n"
+        ),
         _ => "",
     }
 }
@@ -203,29 +224,22 @@ fn meaning(text: &str) -> Result<String, String> {
     Ok(rest.fold(first.to_owned(), |all, (_, part)| all + part))
 }
 
-const PRESETS: &[&str] = &["2003", "2026", "linux"];
-const QUEUES: &[&str] = &[
-    "droptail",
-    "red",
-    "adaptive-red",
-    "codel",
-    "fq-codel",
-    "pie",
-];
-const TRAFFIC: &[&str] = &[
-    "short-flows",
-    "udp",
-    "udp-on-off",
-    "udp-sine",
-    "udp-blast",
-    "udp-staircase",
-    "ping",
-];
+/// The words among which a key of the page chooses.
+fn varieties(rows: &[Row], table: &str, key: &str) -> Vec<String> {
+    let mut rows = rows.iter();
+    let row = rows.find(|row| row.table == table && row.key == key);
+    let row = row.unwrap_or_else(|| panic!("{table} has no `{key}`"));
+    let words = row.accepts.split(", ");
+    words
+        .map(|word| word.trim_matches(['`', '"']).to_owned())
+        .collect()
+}
 
 /// The defaults that are no value of their key.
 const WORDS: &[&str] = &[
     "the mean of `trace`",
-    "`rate`, if something runs in reverse; otherwise the way back only delays",
+    "`rate`, if something runs in reverse or another `return_` key is given; otherwise the way back \
+     only delays",
     "`buffer`",
     "`queue`",
     "`path.rtt`",
@@ -240,7 +254,6 @@ const WORDS: &[&str] = &[
     "that of `preset`",
     "until `stop` or the end",
     "until `stop`",
-    "1e9 segments",
     "a delay equal to that of the way there",
     "the only flow",
     "every case",
@@ -248,20 +261,32 @@ const WORDS: &[&str] = &[
     "with and without `--quick`",
     "all",
     "\"5s\", or 1/20 of the duration if that is shorter",
-    "\"5 packets\"; adaptive-red: 5 ms, at least 5 packets",
-    "0.002; adaptive-red: 1 - exp(-1/C) with C packets per second",
-    "udp-sine: required; the others: the last rate stays",
 ];
 
-/// What stands in the place of a value where a preset has none.
-const NO_VALUE: &[&str] = &["required", "unlimited", "2, unlimited when paced"];
+/// What stands in the place of a value where a preset or a kind has none.
+const NO_VALUE: &[&str] = &[
+    "required",
+    "unlimited",
+    "2, unlimited when paced",
+    "half of 5ms at the link's rate, at least 5 packets",
+    "1 - exp(-1/C) with C packets per second",
+    "the last rate stays",
+];
 
 #[test]
 fn every_printed_default_is_the_resolved_one() {
+    let rows = rows();
+    let presets = varieties(&rows, "[[flow]]", "preset");
+    let traffic = varieties(&rows, "[[traffic]]", "kind");
+    let queues = varieties(&rows, "queue", "kind");
+    let models = varieties(&rows, "loss", "model");
     let mut held = 0;
-    for row in rows() {
+    for row in &rows {
         let name = format!("{}.{}", row.table, row.key);
-        if row.default.is_empty() || WORDS.contains(&row.default.as_str()) {
+        if row.default.is_empty()
+            || row.default == "required"
+            || WORDS.contains(&row.default.as_str())
+        {
             continue;
         }
         let values = row.values();
@@ -271,11 +296,11 @@ fn every_printed_default_is_the_resolved_one() {
             row.default
         );
         let all = match row.table.as_str() {
-            "[[flow]]" => PRESETS,
-            "[[traffic]]" => TRAFFIC,
-            "queue" => QUEUES,
-            "loss" => &["bernoulli", "gilbert-elliott"],
-            _ => &[""],
+            "[[flow]]" => presets.as_slice(),
+            "[[traffic]]" => &traffic,
+            "queue" => &queues,
+            "loss" => &models,
+            _ => &[String::new()],
         };
         let mut of_row = 0;
         for variety in all {
@@ -289,7 +314,7 @@ fn every_printed_default_is_the_resolved_one() {
                 of_row += 1;
                 continue;
             }
-            let (bare, with) = texts(&row, variety, value)
+            let (bare, with) = texts(row, variety, value)
                 .unwrap_or_else(|| panic!("{name}: the test does not know this table"));
             let bare = meaning(&bare).unwrap_or_else(|e| panic!("{name}: {e}\n{bare}"));
             match meaning(&with) {

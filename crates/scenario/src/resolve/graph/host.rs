@@ -5,7 +5,7 @@ use fullpipe_units::{Rate, Span};
 
 use super::sender::Sender;
 use super::{Layout, Leg};
-use crate::keys::{FlowKeys, Transport};
+use crate::keys::{FlowKeys, TXQUEUELEN, Transport};
 use crate::value::Findings;
 
 /// A host with an interface.
@@ -104,13 +104,13 @@ impl Layout {
         }
         if entry.link.is_none() {
             entry.link = Some(self.links.len());
-            self.links.push(LinkSpec::new(
-                &format!("nic-{host}"),
-                Some(entry.rate.or(entry.fastest).unwrap_or(leg.capacity)),
-                Span::ZERO,
-                // The packet on the wire is out of the queue.
-                Buffer::Packets(entry.length.unwrap_or(TXQUEUELEN) + 1),
-            ));
+            let rate = entry.rate.or(entry.fastest).unwrap_or(leg.capacity);
+            // The packet on the wire is out of the queue.
+            let buffer = Buffer::Packets(entry.length.unwrap_or(TXQUEUELEN) + 1);
+            self.links.push(LinkSpec {
+                is_interface: true,
+                ..LinkSpec::new(&format!("nic-{host}"), Some(rate), Span::ZERO, buffer)
+            });
         }
         entry.link
     }
@@ -119,7 +119,3 @@ impl Layout {
 /// Names no rate of the path: a matrix may vary it, and the warning holds for all cases alike.
 const NO_INTERFACE: &str = "the host has no interface that could be full: `txqueuelen = 1000` \
                             gives it one as fast as the path, `nic_rate` one of another rate";
-
-/// Packets that wait at an interface if nobody says otherwise (Linux `DEFAULT_TX_QUEUE_LEN`,
-/// `include/net/pkt_sched.h`, `net/core/dev.c`).
-const TXQUEUELEN: u64 = 1000;

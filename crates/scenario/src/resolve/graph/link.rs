@@ -12,6 +12,9 @@ use crate::files::Files;
 use crate::keys::{DelayChange, Element, LinkKeys, lasting};
 use crate::value::{At, Findings};
 
+/// How the names of links begin that hosts and ways back have beside those of `[[link]]`.
+const MADE: [&str; 4] = ["nic-", "return-", "extra-", "spread-"];
+
 impl Layout {
     /// `[[link]]` and `[[route]]`.
     pub(super) fn graph(
@@ -27,6 +30,10 @@ impl Layout {
             let element = self.element(table.record, &table.path);
             if self.links.iter().any(|link| link.name == *name) {
                 let message = "[path] has a link of this name";
+                table.refuse(findings, &LinkKeys::name, message, "choose another name");
+            } else if let Some(prefix) = MADE.iter().find(|prefix| name.starts_with(**prefix)) {
+                let message =
+                    format!("links whose names begin with `{prefix}` are made by fullpipe");
                 table.refuse(findings, &LinkKeys::name, message, "choose another name");
             }
             let trace = element.trace(files, findings);

@@ -27,9 +27,8 @@ impl Layout {
         known: &Known<'_>,
         findings: &mut Findings,
     ) {
-        let flow = route.required(&Route::flow, findings);
-        let forward = route.required(&Route::forward, findings);
-        let (Some(name), true, true) = (&route.flow, flow, forward) else {
+        let complete = route.required_keys(findings);
+        let (Some(name), true) = (&route.flow, complete) else {
             return;
         };
         let Some(sender) = known.senders.get(name.as_str()) else {

@@ -10,7 +10,7 @@ use fullpipe_units::{BufferSize, Bytes, Rate, Span};
 
 use super::sizes::{significant, whole};
 use crate::files::Files;
-use crate::keys::{Element, PolicerTable, QueueKind, QueueTable, ReorderTable, Served, discipline};
+use crate::keys::{Element, PolicerTable, QueueKind, QueueTable, Served, discipline};
 use crate::value::{At, Either, Findings, Key, Lands, Sub};
 use fullpipe_metrics::bdp_packets;
 
@@ -93,16 +93,14 @@ impl ElementResolver<'_> {
         self.at.land(link);
         if let Some(table) = &self.at.reorder {
             let reorder = self.at.inside(&Element::reorder, table);
-            reorder.required(&ReorderTable::probability, findings);
-            reorder.required(&ReorderTable::extra, findings);
+            reorder.required_keys(findings);
             if let (Some(probability), Some(extra)) = (reorder.probability, reorder.extra) {
                 link.reorder = Some(Reorder { probability, extra });
             }
         }
         if let Some(table) = &self.at.policer {
             let policer = self.at.inside(&Element::policer, table);
-            policer.required(&PolicerTable::rate, findings);
-            policer.required(&PolicerTable::burst, findings);
+            policer.required_keys(findings);
             if let (Some(rate), Some(burst)) = (policer.rate, policer.burst) {
                 if burst.0 < u64::from(self.packet) {
                     let message = format!(

@@ -37,7 +37,7 @@ impl ElementResolver<'_> {
         } in entries
         {
             use keys::Change as Keys;
-            entry.required(&Keys::at, findings);
+            entry.required_keys(findings);
             let Some(at) = entry.at.map(|at| Time::ZERO + at) else {
                 continue;
             };

@@ -5,7 +5,7 @@ use fullpipe_units::WindowSize;
 
 use super::super::graph::{Layout, Leg};
 use super::{MAX_ARRIVALS, TrafficResolver};
-use crate::keys::{TrafficKeys, Transport};
+use crate::keys::{PING_SIZE, TrafficKeys, Transport};
 use crate::value::{Either, Findings};
 use fullpipe_metrics::{TrafficGroup, TrafficKind};
 
@@ -70,6 +70,5 @@ impl TrafficResolver<'_> {
     }
 }
 
-const PING_SIZE: u64 = 64;
 /// IPv4 and ICMP.
 const PING_HEADERS: u64 = 28;

@@ -201,8 +201,7 @@ impl TrafficResolver<'_> {
 }
 
 fn pareto(law: &At<'_, ParetoTable>, mss: u32, findings: &mut Findings) -> Option<SizeLaw> {
-    law.required(&ParetoTable::mean, findings);
-    law.required(&ParetoTable::shape, findings);
+    law.required_keys(findings);
     if !law.is_given(&ParetoTable::shape) {
         return None;
     }
@@ -210,7 +209,7 @@ fn pareto(law: &At<'_, ParetoTable>, mss: u32, findings: &mut Findings) -> Optio
         WindowSize::Bytes(bytes) => bytes.0 as f64 / f64::from(mss),
         WindowSize::Segments(n) | WindowSize::Bdp(n) => n,
     };
-    let most = law.most.map_or(MOST, |most| whole_segments(most, mss));
+    let most = whole_segments(law.most, mss);
     if (most as f64) < mean {
         let message = "larger transfers than the mean would all be cut";
         law.refuse(findings, &ParetoTable::most, message, "raise it");
@@ -281,8 +280,6 @@ fn whole_from_one(x: f64) -> bool {
     (1.0..=1e9).contains(&x) && x.fract() == 0.0
 }
 
-/// Segments of the longest transfer, where nothing else is said.
-const MOST: u64 = 1_000_000_000;
 /// Segments up to which a law is summed one by one.
 const SUMMED: u64 = 10_000;
 /// Laws whose means are remembered.

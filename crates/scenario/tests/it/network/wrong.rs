@@ -209,6 +209,10 @@ const WRONG: &[(&str, &str)] = &[
         "[[flow]]\nstack = \"reno\"\n[[link]]\nname = \"bottleneck\"\nrate = \"1Mbit/s\"\n[[route]]\nflow = \"main\"\nforward = [\"bottleneck\"]\n",
     ),
     (
+        "a link called as an interface",
+        "[[flow]]\nstack = \"reno\"\n[[link]]\nname = \"nic-x\"\nrate = \"1Mbit/s\"\ndelay = \"5ms\"\n[[route]]\nflow = \"main\"\nforward = [\"nic-x\"]\n",
+    ),
+    (
         "a queue without a rate",
         "[[flow]]\nstack = \"reno\"\n[[link]]\nname = \"l\"\ndelay = \"1ms\"\nqueue = \"red\"\n[[route]]\nflow = \"main\"\nforward = [\"bottleneck\", \"l\"]\n",
     ),
