@@ -1,6 +1,6 @@
 //! Two cases held against each other, row by row.
 
-use super::difference::Difference;
+use super::difference::{Difference, NOISE, size};
 use super::options::{Options, View};
 use super::row::{Missing, Number, Row, Verdict};
 use super::runs::{Runs, pairs};
@@ -83,6 +83,7 @@ impl Collector<'_> {
             .iter()
             .filter(|m| metrics::scope_of(m).is_none() && metrics::scope(m) == Some(scope));
         names.extend(own.map(String::as_str));
+        let by_chance = !(a.seeds_repeat && b.seeds_repeat);
         for metric in names {
             let stored = |of: &Estimates, side: usize| match of.get(metric) {
                 Some(estimate) => Some(*estimate),
@@ -105,10 +106,15 @@ impl Collector<'_> {
                 let of = |side: usize| runs[side].values(self.at[side], scope, name, metric);
                 pairs(&of(0), &of(1))
             });
-            let seen = match &paired {
+            let mut seen = match &paired {
                 Some(pairs) => Difference::paired(pairs),
                 None => Difference::of_samples(ea, na, eb, nb),
             };
+            let found = metrics::find(scope, metric);
+            if found.is_some_and(|m| m.count) && by_chance {
+                let pairs = paired.as_ref().map(Vec::len);
+                seen = seen.of_counts(pairs.unwrap_or(na), pairs.unwrap_or(nb));
+            }
             let difference = seen.mean;
             let relative = difference
                 .zip(ea.mean)
@@ -120,7 +126,7 @@ impl Collector<'_> {
                 flow: named(Scope::Flow).or_else(|| named(Scope::Traffic)),
                 link: named(Scope::Link),
                 metric: metric.to_owned(),
-                unit: metrics::find(scope, metric).map_or("", |m| m.unit),
+                unit: found.map_or("", |m| m.unit),
                 a: Number {
                     mean: ea.mean,
                     ci95: ea.ci95,
@@ -197,9 +203,6 @@ fn defined_part(e: &Estimate, seeds: usize) -> f64 {
     }
 }
 
-/// Part of the values below which a difference is one of rounding.
-const NOISE: f64 = 1e-9;
-
 pub(super) fn verdict(
     [a, b]: [Option<f64>; 2],
     seen: &Difference,
@@ -209,10 +212,7 @@ pub(super) fn verdict(
     let holds_zero = seen
         .interval
         .is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high);
-    let size = a
-        .into_iter()
-        .chain(b)
-        .fold(0.0, |most: f64, x| most.max(x.abs()));
+    let size = size(a.iter().chain(&b));
     if seen.mean.is_some_and(|d| d.abs() <= NOISE * size) || (a.is_none() && b.is_none()) {
         Verdict::Same
     } else if holds_zero {

@@ -20,7 +20,7 @@ impl Difference {
         Difference {
             mean: e.mean,
             interval: e.ci95,
-            effect: effect("d_z", e.mean, deviation),
+            effect: effect("d_z", e.mean, deviation, size(pairs.iter().flatten())),
             method: Method::Paired,
         }
     }
@@ -47,6 +47,31 @@ impl Difference {
         }
     }
 
+    /// The same for counts of runs that chance tells apart. Where whole numbers happen to be equal
+    /// in all of `na` and `nb` seeds their spread is unknown, not zero: it is taken as that of what
+    /// was rounded to them, a variance of 1/12 (Sheppard 1898).
+    pub(super) fn of_counts(self, na: usize, nb: usize) -> Difference {
+        let point = |[low, high]: &[f64; 2]| low == high;
+        let Some(difference) = self
+            .mean
+            .filter(|_| self.interval.as_ref().is_some_and(point))
+        else {
+            return self;
+        };
+        let (na, nb) = (na as f64, nb as f64);
+        let freedom = match self.method {
+            Method::Paired => na - 1.0,
+            // Of the side that has several.
+            Method::Prediction => na.max(nb) - 1.0,
+            Method::Welch | Method::Single => na + nb - 2.0,
+        };
+        let half = student_t(freedom) * (ROUNDING * (1.0 / na + 1.0 / nb)).sqrt();
+        Difference {
+            interval: Some([difference - half, difference + half]),
+            ..self
+        }
+    }
+
     /// For unequal variances (Welch 1947), degrees of freedom after Satterthwaite.
     pub(crate) fn welch(a: &Estimate, na: usize, b: &Estimate, nb: usize) -> Difference {
         let mean = a.mean.zip(b.mean).map(|(a, b)| b - a);
@@ -70,14 +95,36 @@ impl Difference {
         Difference {
             mean,
             interval: Some([difference - half, difference + half]),
-            effect: effect("d", mean, Some(pooled.sqrt())),
+            effect: effect(
+                "d",
+                mean,
+                Some(pooled.sqrt()),
+                size(a.mean.iter().chain(&b.mean)),
+            ),
             method: Method::Welch,
         }
     }
 }
 
-fn effect(measure: &'static str, mean: Option<f64>, deviation: Option<f64>) -> Option<Effect> {
-    let value = mean? / deviation.filter(|d| *d > 0.0)?;
+/// In standard deviations, unless these are rounding of values of this size.
+/// Variance of what is rounded to whole numbers.
+const ROUNDING: f64 = 1.0 / 12.0;
+
+/// Part of the values below which a difference is one of rounding.
+pub(super) const NOISE: f64 = 1e-9;
+
+/// The largest of them.
+pub(super) fn size<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    values.fold(0.0, |most: f64, x| most.max(x.abs()))
+}
+
+fn effect(
+    measure: &'static str,
+    mean: Option<f64>,
+    deviation: Option<f64>,
+    size: f64,
+) -> Option<Effect> {
+    let value = mean? / deviation.filter(|d| *d > NOISE * size)?;
     value.is_finite().then_some(Effect { measure, value })
 }
 

@@ -266,6 +266,47 @@ fn pairs_see_what_two_samples_do_not() {
     assert!((apart.effect.unwrap().value - 1.8608 * 0.2f64.sqrt()).abs() < 1e-4);
 }
 
+/// Counts that chance made equal in the few seeds there are say little; those that repeat say all.
+#[test]
+fn equal_counts_are_no_certainty() {
+    let of = |events: f64, seeds: usize, repeat: bool| {
+        let mut case = case(1500, &vec![1.0; seeds]);
+        case.seeds_repeat = repeat;
+        case.flows[0]
+            .metrics
+            .insert("loss_events".into(), estimate(&vec![events; seeds]));
+        result(vec![case])
+    };
+    let verdict = |a: f64, b: f64, seeds: usize, repeat: bool| {
+        let seen = compare(
+            &of(a, seeds, repeat),
+            &of(b, seeds, repeat),
+            &Options::default(),
+        );
+        let row = seen.rows.iter().find(|row| row.metric == "loss_events");
+        row.unwrap().verdict
+    };
+    assert_eq!(verdict(5.0, 7.0, 2, true), Verdict::Beyond);
+    // t(2) = 4.30: 4.30 sqrt(1/12) = 1.24 for two seeds each, t(18) sqrt(1/60) = 0.27 for ten.
+    assert_eq!(verdict(5.0, 6.0, 2, false), Verdict::Indistinguishable);
+    assert_eq!(verdict(5.0, 6.0, 10, false), Verdict::Beyond);
+    let paired = |n: usize| Difference::paired(&vec![[5.0, 6.0]; n]).of_counts(n, n);
+    // t(1) = 12.7 for two pairs: 12.7 sqrt(1/12) = 3.67.
+    let [low, high] = paired(2).interval.unwrap();
+    assert!(
+        (low + 2.668).abs() < 1e-3 && (high - 4.668).abs() < 1e-3,
+        "{low} {high}"
+    );
+    assert!(paired(10).interval.unwrap()[0] > 0.0);
+}
+
+/// A spread that is rounding is none: nothing is measured in it.
+#[test]
+fn rounding_is_no_standard_deviation() {
+    let pairs = [[0.5, 0.3], [0.5, 0.3 + 1e-16], [0.5, 0.3 - 1e-16]];
+    assert_eq!(Difference::paired(&pairs).effect, None);
+}
+
 #[test]
 fn pairs_need_a_partner_for_every_seed_of_a_side() {
     let of = |seeds: &[i64]| {
