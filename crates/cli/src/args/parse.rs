@@ -26,10 +26,15 @@ pub(super) fn quantity<T: FromStr<Err = ParseQuantityError>>(text: &str) -> Resu
 
 /// A time. People who leave its unit out mean seconds.
 pub(super) fn time(text: &str) -> Result<Span, String> {
+    time_in(text, "s")
+}
+
+/// A time; `unit` is what people mean who leave it out.
+fn time_in(text: &str, unit: &str) -> Result<Span, String> {
     text.parse().map_err(|e: ParseQuantityError| {
-        let seconds = text.trim().parse::<f64>().is_ok_and(|s| s >= 0.0);
-        let hint = match seconds {
-            true => Some(format!("write `{}s`", text.trim())),
+        let number = text.trim().parse::<f64>().is_ok_and(|s| s >= 0.0);
+        let hint = match number {
+            true => Some(format!("write `{}{unit}`", text.trim())),
             false => e.hint(),
         };
         hinted(&e, hint)
@@ -38,7 +43,7 @@ pub(super) fn time(text: &str) -> Result<Span, String> {
 
 /// A round-trip time.
 pub(super) fn round_trip(text: &str) -> Result<Span, String> {
-    let rtt = time(text)?;
+    let rtt = time_in(text, "ms")?;
     match rtt.as_secs_f64() {
         s if (1e-6..=60.0).contains(&s) => Ok(rtt),
         _ => Err("expected a time from 1us to 60s".to_owned()),
@@ -71,7 +76,7 @@ pub(super) fn port(text: &str) -> Result<u16, String> {
 
 /// Time between two looks at flows.
 pub(super) fn interval(text: &str) -> Result<Span, String> {
-    let interval = time(text)?;
+    let interval = time_in(text, "ms")?;
     match interval.as_secs_f64() {
         s if (0.01..=10.0).contains(&s) => Ok(interval),
         _ => Err("expected a time from 10ms to 10s".to_owned()),

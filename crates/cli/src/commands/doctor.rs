@@ -1,7 +1,7 @@
 //! `fullpipe doctor`: what this host can do.
 
 use std::env;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
 use fullpipe_doctor::tcp::LongPath;
@@ -65,7 +65,15 @@ fn judged_for(args: &Doctor, is_judged: bool) -> Result<LongPath, Failure> {
 
 /// Prints what was found; whether anything of it is lacking.
 pub fn show(parts: &[Part], as_json: bool) -> Result<bool, Failure> {
-    output::data(&if as_json { json(parts) } else { table(parts) })?;
+    let most = match std::io::stdout().is_terminal() {
+        true => MOST,
+        false => usize::MAX,
+    };
+    output::data(&if as_json {
+        json(parts)
+    } else {
+        table(parts, most)
+    })?;
     let lacking = |part: &Part| part.findings.iter().any(|f| f.state == State::No);
     Ok(parts.iter().any(lacking))
 }
@@ -196,19 +204,19 @@ fn first_clause(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Characters of what was found in a table.
+/// Characters of what was found in a table on a terminal.
 const MOST: usize = 100;
 
-/// As much as a table shows, in whole words.
-fn short(found: &str) -> String {
-    let Some((end, _)) = found.char_indices().nth(MOST) else {
+/// `most` characters at most, in whole words.
+fn short(found: &str, most: usize) -> String {
+    let Some((end, _)) = found.char_indices().nth(most) else {
         return found.to_owned();
     };
     let words = found[..end].rfind(' ').unwrap_or(end);
     format!("{} …", &found[..words])
 }
 
-fn table(parts: &[Part]) -> String {
+fn table(parts: &[Part], most: usize) -> String {
     let mut text = String::new();
     for part in parts {
         let mut table = Table::new();
@@ -219,7 +227,7 @@ fn table(parts: &[Part]) -> String {
             table.row(vec![
                 finding.name.clone(),
                 finding.state.word().to_owned(),
-                short(&finding.found),
+                short(&finding.found, most),
             ]);
         }
         text += &table.text();
@@ -331,7 +339,7 @@ mod tests {
             part("bpf", vec![no("maps", three), no("algorithms", three)]),
             part("hosts", vec![no("tun", "sudo modprobe tun")]),
         ];
-        let text = table(&parts);
+        let text = table(&parts, MOST);
         let remedies: Vec<&str> = text.lines().filter(|l| l.contains("sudo ")).collect();
         assert_eq!(
             remedies,
@@ -342,7 +350,7 @@ mod tests {
             ]
         );
         // By itself it keeps what else would do.
-        let alone = table(&parts[..1]);
+        let alone = table(&parts[..1], MOST);
         assert!(alone.contains("cap_sys_nice+ep"), "{alone}");
         assert!(alone.contains("or `ulimit -r 10`"), "{alone}");
     }
@@ -361,11 +369,11 @@ mod tests {
         let found = judge("udp", Some(5), brackets).found;
         assert_eq!(found, "packets left 9 ms late (p99; bound 1 ms)");
         let long = "a round trip of some milliseconds ".repeat(4);
-        let shown = short(&long);
+        let shown = short(&long, MOST);
         let words = shown.strip_suffix(" …").unwrap();
         assert!(shown.chars().count() <= 102, "{shown}");
         assert!(long[words.len()..].starts_with(' '), "{shown}");
-        assert_eq!(short("ran"), "ran");
+        assert_eq!(short("ran", MOST), "ran");
         assert_eq!(judge("sim", Some(0), "").state, State::Yes);
         assert_eq!(judge("sim", None, "").found, "ended with None");
     }

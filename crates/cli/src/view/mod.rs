@@ -144,9 +144,10 @@ fn spread(result: &RunResult) -> String {
         (_, 0 | 1) if result.peer.is_some() => String::new(),
         (_, 0 | 1) => "1 seed: the spread between seeds is unknown\n".to_owned(),
         (a, b) if a == b => {
-            format!("mean ± half width of its 95 % interval, over {a} seeds{SAME}\n")
+            format!("{MEAN} {a} seeds; without ±: {SAME}\n")
         }
-        (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds{SAME}\n"),
+        (1, b) => format!("{MEAN} 1 to {b} seeds; without ±: one seed, {SAME}\n"),
+        (a, b) => format!("{MEAN} {a} to {b} seeds; without ±: {SAME}\n"),
     };
     if let Some(warmup) = result.warmup() {
         out += &format!("{warmup}\n");
@@ -163,8 +164,10 @@ fn spread(result: &RunResult) -> String {
     out
 }
 
-/// What a mean without an interval is, where there are several seeds.
-const SAME: &str = "; without ±: the same with every seed, or to a millionth";
+/// What stands in the table where there are several seeds.
+const MEAN: &str = "mean ± half width of its 95 % interval, over";
+/// What a mean of several seeds without an interval is.
+const SAME: &str = "the same with every seed, or to a millionth";
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use super::sizes::segments;
 use super::tables::Input;
 use super::transport::TransportResolver;
 use crate::keys::{
-    Direction, DropPlace, DropTable, Flow, FlowKeys, Measures, RECOVERED, RecoveredTable,
+    Direction, DropPlace, DropTable, Flow, FlowKeys, Measures, RECOVERED, RecoveredTable, Transport,
 };
 use crate::value::{At, Either, Findings, Key, Lands};
 use fullpipe_metrics::{FlowGroup, RecoveredAt};
@@ -24,8 +24,17 @@ pub(super) fn flows(
     flows: &mut Vec<FlowSpec>,
     findings: &mut Findings,
 ) -> Vec<FlowGroup> {
+    let present = || input.tables.flows.iter().filter(|flow| flow.at.own.enabled);
+    let streams: u64 = present().map(|flow| flow.at.own.streams).sum();
+    let most = present().max_by_key(|flow| flow.at.own.streams);
+    if let Some(most) = most.filter(|_| streams > MAX_FLOWS) {
+        let message = format!("the flows have {streams} connections, a run at most {MAX_FLOWS}");
+        let hint = "lower `streams`";
+        most.at.refuse(findings, &FlowKeys::streams, message, hint);
+        return Vec::new();
+    }
     let mut groups = Vec::new();
-    for flow in input.tables.flows.iter().filter(|flow| flow.at.own.enabled) {
+    for flow in present() {
         let resolver = FlowResolver {
             at: &flow.at,
             name: flow.name,
@@ -92,6 +101,9 @@ impl FlowResolver<'_> {
                 .refuse(findings, &FlowKeys::start_spread, message, "shorten it");
         }
         let (rtt, packet) = (transport.rtt, transport.packet);
+        if self.at.is_given(&Transport::rtt) && start + rtt >= end {
+            self.at.warn(findings, &Transport::rtt, NO_ROUND_TRIP);
+        }
         let mut connection = transport.read(findings)?;
         own.land(&mut connection.ends);
         let mut sender = connection.ends.sender;
@@ -122,12 +134,6 @@ impl FlowResolver<'_> {
         let has_drops = drops != Drops::default()
             || arrival_drops != Drops::default()
             || !sender.artificial_loss.is_none();
-        if flows.len() as u64 + streams > MAX_FLOWS {
-            let message = format!("a run has at most {MAX_FLOWS} connections");
-            self.at
-                .refuse(findings, &FlowKeys::streams, message, "lower `streams`");
-            return None;
-        }
         let members: Range<usize> = first..first + streams as usize;
         let group = FlowGroup {
             name: self.name.to_owned(),
@@ -338,6 +344,9 @@ pub(super) fn whole_segments(size: WindowSize, mss: u32) -> u64 {
         WindowSize::Segments(n) | WindowSize::Bdp(n) => n.ceil() as u64,
     }
 }
+
+/// What is wrong with a run that is as short as this.
+pub(super) const NO_ROUND_TRIP: &str = "the run is over before the first ACK is back";
 
 /// Most connections of a run.
 const MAX_FLOWS: u64 = 100_000;

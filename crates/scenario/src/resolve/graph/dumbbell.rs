@@ -3,6 +3,7 @@
 use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
+use super::super::flow::NO_ROUND_TRIP;
 use super::super::path::{Entry, mean_rate};
 use super::super::tables::Tables;
 use super::Layout;
@@ -42,6 +43,9 @@ impl Layout {
         let (Some(rate), Some(rtt), true) = (rate, path.own.rtt, has_rate && has_rtt) else {
             return;
         };
+        if duration.is_some_and(|duration| rtt >= duration) {
+            path.warn(findings, &PathKeys::rtt, NO_ROUND_TRIP);
+        }
         let size = path.element.buffer;
         let room = element.buffer(size, &Element::buffer, rate, rtt, findings);
         let Some((buffer, room)) = room else {

@@ -213,6 +213,10 @@ const WRONG: &[(&str, &str)] = &[
         "[[flow]]\nstack = \"reno\"\n[[link]]\nname = \"nic-x\"\nrate = \"1Mbit/s\"\ndelay = \"5ms\"\n[[route]]\nflow = \"main\"\nforward = [\"nic-x\"]\n",
     ),
     (
+        "more connections than a run has",
+        "[[flow]]\nname = \"many\"\nstack = \"reno\"\nstreams = 100000\n[[flow]]\nname = \"other\"\nstack = \"reno\"\n",
+    ),
+    (
         "a queue without a rate",
         "[[flow]]\nstack = \"reno\"\n[[link]]\nname = \"l\"\ndelay = \"1ms\"\nqueue = \"red\"\n[[route]]\nflow = \"main\"\nforward = [\"bottleneck\", \"l\"]\n",
     ),
