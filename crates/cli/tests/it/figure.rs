@@ -116,7 +116,7 @@ fn every_kind_is_drawn_and_told_in_numbers() {
         (
             "response",
             &[">loss events per segment<"],
-            "stack,kind,loss_event_rate,window_segments",
+            "stack,rtt_ms,kind,loss_event_rate,window_segments",
         ),
     ] {
         let svg = drawn(dir, &[kind], "f.svg");
@@ -600,6 +600,55 @@ stack = "reno"
         let own = colour(&bars, stack);
         assert_eq!(colour(&response, stack), own, "{stack}");
         assert_eq!(colour(&goodput, &format!("b: {stack}")), own, "{stack}");
+    }
+}
+
+/// The law of a stack is that of each round-trip time, and what is of one seed says so.
+#[test]
+fn a_response_is_one_of_each_round_trip_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = r#"
+name = "r"
+duration = "20s"
+seeds = 2
+[path]
+rate = "100Mbit/s"
+rtt = "10ms"
+[[flow]]
+stack = "cubic"
+drop = { every = 500 }
+start_spread = "10ms"
+[matrix]
+"path.rtt" = ["10ms", "100ms"]
+"flow.main.drop.every" = [500, 2000]
+"#;
+    write(dir, "r.toml", text);
+    let run = fullpipe(dir, &["run", "r.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let csv = drawn(dir, &["response"], "r.csv");
+    let laws = csv.lines().filter(|line| line.contains("law alone"));
+    let mut rtts: Vec<&str> = laws.filter_map(|line| line.split(',').nth(1)).collect();
+    rtts.dedup();
+    let rtts: Vec<f64> = rtts.into_iter().map(|rtt| rtt.parse().unwrap()).collect();
+    assert!(matches!(rtts[..], [a, b] if (10.0..12.0).contains(&a) && (100.0..102.0).contains(&b)));
+    let svg = drawn(dir, &["response"], "r.svg");
+    assert!(
+        svg.contains(">cubic, 10 ms<") && svg.contains(">cubic, 100 ms<"),
+        "{svg}"
+    );
+    for (kind, seed) in [("rtt", 1), ("goodput", 1), ("window", 1), ("load", 2)] {
+        let asked = [
+            kind,
+            "--where",
+            "path.rtt=10ms",
+            "--where",
+            "flow.main.drop.every=500",
+        ];
+        let second = ["--seed", "2"];
+        let asked = [&asked[..], if seed == 2 { &second } else { &[] }].concat();
+        let svg = drawn(dir, &asked, "s.svg");
+        assert!(svg.contains(&format!("seed {seed} of 2")), "{kind}: {svg}");
     }
 }
 

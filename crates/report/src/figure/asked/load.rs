@@ -75,7 +75,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     Ok(Drawn {
         drawing: Drawing::Chart(Chart {
             title: view.subtitle(),
-            subtitle: String::new(),
+            subtitle: view.drawn_seed(asked),
             panels,
             stacked: true,
         }),

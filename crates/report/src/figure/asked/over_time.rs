@@ -143,7 +143,7 @@ pub(super) fn draw(
         drawing: Drawing::Chart(Chart {
             stacked: false,
             title: view.subtitle(),
-            subtitle: String::new(),
+            subtitle: view.drawn_seed(asked),
             panels,
         }),
         tidy,

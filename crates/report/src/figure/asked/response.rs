@@ -11,8 +11,7 @@ use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
     let of_stack = view.stack_groups();
-    let mut stacks: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    let mut rtt: f64 = f64::INFINITY;
+    let mut seen: Vec<Point> = Vec::new();
     for flow in view.cases.iter().flat_map(|&c| &view.case(c).flows) {
         if asked.of.as_ref().is_some_and(|of| *of != flow.name) {
             continue;
@@ -23,45 +22,71 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         if p <= 0.0 {
             continue;
         }
-        rtt = rtt.min(flow.value("rtt_ms.min").unwrap_or(f64::INFINITY));
-        match stacks.iter_mut().find(|(s, _)| *s == flow.stack) {
-            Some((_, points)) => points.push((p, w)),
-            None => stacks.push((flow.stack.clone(), vec![(p, w)])),
-        }
+        seen.push(Point {
+            stack: flow.stack.clone(),
+            rtt_ms: flow.value("rtt_ms.min").unwrap_or(f64::INFINITY),
+            at: (p, w),
+        });
     }
-    if stacks.is_empty() {
+    if seen.is_empty() {
         return Err(AskedError::Nothing {
             what: "no flow of the result lost anything after its warm-up".to_owned(),
             hint: "a path with `loss`, or flows with `drop.every`, as scenario `response` has"
                 .to_owned(),
         });
     }
-    let highest = stacks.iter().flat_map(|(_, p)| p).map(|p| p.1);
-    let highest = highest.fold(4.0, f64::max);
-    let laws: Vec<Vec<(f64, f64)>> = (0..stacks.len())
+    let highest = seen.iter().map(|point| point.at.1).fold(4.0, f64::max);
+    let responses = responses(seen);
+    let laws: Vec<Vec<(f64, f64)>> = (0..responses.len())
         .into_par_iter()
-        .map(|i| law(&stacks[i].0, highest, rtt))
+        .map(|i| law(&responses[i].stack, highest, responses[i].rtt_ms))
         .collect();
     let mut tidy = Rows {
-        heads: ["stack", "kind", "loss_event_rate", "window_segments"]
-            .map(str::to_owned)
-            .to_vec(),
-        align: "llrr".to_owned(),
+        heads: [
+            "stack",
+            "rtt_ms",
+            "kind",
+            "loss_event_rate",
+            "window_segments",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        align: "lrlrr".to_owned(),
         ..Rows::default()
     };
+    let one_each = |r: &Response| responses.iter().filter(|o| o.stack == r.stack).count() == 1;
+    let by_stack = responses.iter().all(one_each);
     let mut lines = Vec::new();
-    for ((stack, points), law) in stacks.into_iter().zip(laws) {
-        let group = of_stack.iter().find(|(known, _)| *known == stack);
+    for (i, (response, law)) in responses.iter().zip(laws).enumerate() {
+        let Response {
+            stack,
+            rtt_ms,
+            points,
+        } = response;
+        let group = of_stack.iter().find(|(known, _)| known == stack);
         let group = group.map_or(0, |(_, group)| *group);
-        for (kind, points) in [("measured", &points), ("law alone", &law)] {
+        let rtt = match rtt_ms.is_finite() {
+            true => printed_text(*rtt_ms),
+            false => String::new(),
+        };
+        for (kind, points) in [("measured", points), ("law alone", &law)] {
             let row = |p: &(f64, f64)| {
                 let numbers = [printed_text(p.0), printed_text(p.1)];
-                [vec![stack.clone(), kind.to_owned()], numbers.to_vec()].concat()
+                [
+                    vec![stack.clone(), rtt.clone(), kind.to_owned()],
+                    numbers.to_vec(),
+                ]
+                .concat()
             };
             tidy.rows.extend(points.iter().map(row));
         }
+        let (name, group) = match by_stack {
+            true => (stack.clone(), group),
+            false => (format!("{stack}, {} ms", rtt_ms.round()), i),
+        };
+        let points = points.clone();
         lines.push(Line {
-            name: stack,
+            name,
             group,
             points,
             dots: true,
@@ -100,6 +125,45 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     })
 }
 
+/// A flow of a case.
+struct Point {
+    stack: String,
+    rtt_ms: f64,
+    /// Loss rate and mean window.
+    at: (f64, f64),
+}
+
+/// What was measured of a stack at one round-trip time, on which some laws depend.
+struct Response {
+    stack: String,
+    /// The smallest.
+    rtt_ms: f64,
+    points: Vec<(f64, f64)>,
+}
+
+/// Flows of a stack whose smallest round-trip times are [`ALIKE`], in the order of the flows.
+fn responses(seen: Vec<Point>) -> Vec<Response> {
+    let mut all: Vec<Response> = Vec::new();
+    for point in seen {
+        let alike = |r: &&mut Response| {
+            let (low, high) = (r.rtt_ms.min(point.rtt_ms), r.rtt_ms.max(point.rtt_ms));
+            r.stack == point.stack && (high <= ALIKE * low || high == low)
+        };
+        match all.iter_mut().find(alike) {
+            Some(known) => {
+                known.rtt_ms = known.rtt_ms.min(point.rtt_ms);
+                known.points.push(point.at);
+            }
+            None => all.push(Response {
+                stack: point.stack,
+                rtt_ms: point.rtt_ms,
+                points: vec![point.at],
+            }),
+        }
+    }
+    all
+}
+
 /// Loss rate and mean window of the cycles of a stack up to a window; none of one that is not
 /// driven by losses.
 fn law(stack: &str, highest: f64, rtt_ms: f64) -> Vec<(f64, f64)> {
@@ -118,6 +182,8 @@ fn law(stack: &str, highest: f64, rtt_ms: f64) -> Vec<(f64, f64)> {
     cycles.map(|c| (c.loss_rate(), c.mean_window)).collect()
 }
 
+/// Quotient of two round-trip times that are one: a queue of some packets is none of its own.
+const ALIKE: f64 = 1.2;
 const LOSSES: &str = "loss_event_rate";
 const WINDOW: &str = "cwnd_segments.mean";
 /// Windows of a law's line.

@@ -322,6 +322,20 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The seed of what is drawn over time, where there are several.
+    pub fn drawn_seed(&self, asked: &Asked) -> String {
+        let seeds = || self.cases.iter().map(|&c| &self.case(c).seeds);
+        let most = seeds().map(Vec::len).max().unwrap_or(0);
+        let first: BTreeSet<u64> = seeds()
+            .filter_map(|s| asked.seed.or(s.first().copied()))
+            .collect();
+        match (first.first(), first.len()) {
+            (Some(seed), 1) if most > 1 => format!("seed {seed} of {most}"),
+            (Some(_), 2..) if most > 1 => format!("the first of up to {most} seeds"),
+            _ => String::new(),
+        }
+    }
+
     /// What all cases have in common, in words.
     pub fn subtitle(&self) -> String {
         let peer = self.dir.manifest().peer.as_deref();

@@ -40,10 +40,16 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     if figures.iter().all(|f| f.curves.is_empty()) {
         return Err(no_series("windows"));
     }
+    if let [only] = figures.as_mut_slice() {
+        // Of several the seed stands above all.
+        let parts = [only.subtitle.clone(), view.drawn_seed(asked)];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        only.subtitle = parts.collect::<Vec<_>>().join("; ");
+    }
     Ok(Drawn {
         drawing: Drawing::Windows {
             title: view.subtitle(),
-            subtitle: String::new(),
+            subtitle: view.drawn_seed(asked),
             figures,
         },
         tidy,
