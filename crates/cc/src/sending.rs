@@ -21,39 +21,20 @@ pub enum InitialSending {
     },
 }
 
-/// A spacing and whether a coarse timer forced it up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spacing {
-    /// Gap between two segments of the initial window; zero: not spread.
-    pub gap: Span,
-    /// The cap was below one timer tick, so the gap is the tick.
-    pub raised_to_tick: bool,
-}
-
 impl InitialSending {
-    /// Gap for an initial window of `iw` segments on a path whose handshake took `rtt`.
+    /// Gap between the segments of an initial window of `iw` segments on a path whose handshake took `rtt`.
     ///
-    /// `x = RTT/IW`; below one jiffy nothing is spread; otherwise `min(x, t_max)`. A cap below one
+    /// `x = RTT/IW`; below one jiffy nothing is spread (zero); otherwise `min(x, t_max)`. A cap below one
     /// jiffy cannot be kept by a timer of that grain: the gap is then one jiffy.
-    pub fn spacing(&self, rtt: Span, iw: u64) -> Spacing {
+    pub fn spacing(&self, rtt: Span, iw: u64) -> Span {
         let InitialSending::Spread { t_max, jiffy } = *self else {
-            return Spacing {
-                gap: Span::ZERO,
-                raised_to_tick: false,
-            };
+            return Span::ZERO;
         };
         let x = rtt / iw.max(1);
         if x < jiffy || iw <= 1 {
-            return Spacing {
-                gap: Span::ZERO,
-                raised_to_tick: false,
-            };
+            return Span::ZERO;
         }
-        let gap = t_max.map_or(x, |t| x.min(t));
-        Spacing {
-            gap: gap.max(jiffy),
-            raised_to_tick: gap < jiffy,
-        }
+        t_max.map_or(x, |t| x.min(t)).max(jiffy)
     }
 }
 
@@ -194,12 +175,12 @@ mod tests {
                 jiffy: ms(jiffy),
             };
             assert_eq!(
-                rule(Some(ms(4))).spacing(ms(rtt), 10).gap,
+                rule(Some(ms(4))).spacing(ms(rtt), 10),
                 ms(bounded),
                 "{rtt} {jiffy}"
             );
             assert_eq!(
-                rule(None).spacing(ms(rtt), 10).gap,
+                rule(None).spacing(ms(rtt), 10),
                 ms(variable),
                 "{rtt} {jiffy}"
             );
@@ -207,19 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_coarser_than_the_cap_is_the_gap_and_says_so() {
+    fn a_tick_coarser_than_the_cap_is_the_gap() {
         let rule = InitialSending::Spread {
             t_max: Some(Span::from_millis(4)),
             jiffy: Span::from_millis(10),
         };
-        let spacing = rule.spacing(Span::from_millis(100), 10);
-        assert_eq!(
-            spacing,
-            Spacing {
-                gap: Span::from_millis(10),
-                raised_to_tick: true
-            }
-        );
+        let gap = rule.spacing(Span::from_millis(100), 10);
+        assert_eq!(gap, Span::from_millis(10));
     }
 
     #[test]
@@ -228,9 +203,6 @@ mod tests {
             t_max: Some(Span::from_millis(4)),
             jiffy: Span::from_millis(4),
         };
-        assert_eq!(
-            rule.spacing(Span::from_millis(20), 3).gap,
-            Span::from_millis(4)
-        );
+        assert_eq!(rule.spacing(Span::from_millis(20), 3), Span::from_millis(4));
     }
 }

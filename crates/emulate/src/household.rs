@@ -124,11 +124,6 @@ impl Household {
             command.current_dir(directory).spawn().map(Member)
         })
     }
-
-    /// Whether its first process is still there.
-    pub fn is_alive(&mut self) -> bool {
-        matches!(self.first.try_wait(), Ok(None))
-    }
 }
 
 impl Drop for Household {

@@ -4,7 +4,9 @@
 //! flow's preset gives them, or that Linux has, are therefore the kernel's own; one that was set by
 //! hand to anything else is obeyed, or refused by its key.
 
-use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation};
+use fullpipe_flow::{
+    Detector, HEADERS, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation,
+};
 use fullpipe_run::FlowSpec;
 use fullpipe_units::Span;
 use serde_json::Value;
@@ -114,7 +116,7 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
     let own = |path: &str, value: bool| !set(path) || value;
     Ok(Switches {
         module: module_of(f, kernel.module)?,
-        timestamps: sender.header > WITHOUT_STAMPS,
+        timestamps: sender.header > HEADERS,
         sack: sender.recovery.detector != Detector::NewReno,
         pace: match (sender.pacing.max, sender.pacing.gains) {
             (Some(most), _) => (most.as_bits_per_sec() / 8).max(1),
@@ -150,9 +152,6 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
 
 /// A ceiling that no flow reaches: the pacer runs at TCP's own rate.
 const TCPS_OWN_RATE: u64 = 1 << 62;
-
-/// Headers without time stamps (IPv4), bytes.
-const WITHOUT_STAMPS: u32 = 40;
 
 /// Fields that the kernel is told, or that mean nothing to it at any value. Of two values that
 /// [`of`] does not know the others are the kernel's own.

@@ -66,6 +66,7 @@ Words used below:
 - samples: the payload first delivered in each whole interval (`[measure] interval`, counted from time zero) inside the
   measured part, divided by the interval;
 - congestion event: a reduction for a loss, a mark or a local stall, or a timeout; at most one per window;
+  `loss_events` and `loss_event_rate` are without timeouts;
 - round: packet-timed, from the ACK of the first segment sent after the previous round's end to the next such ACK;
 - full rate: `min(capacity, window_cap * packet / base_rtt)`, with headers; `base_rtt` is the round-trip propagation delay;
 - `cwnd` against time is read from the rounds (one row per RTT), from the congestion events, and from the moment at which
@@ -128,7 +129,8 @@ and is `within chance` if it is not larger, judged by Welch's 95 % interval.
 
 Judged beside these are the metrics `goodput_mbps`, `rtt_ms.mean`, `retransmits` and `completion_time_s` of flows (5 %),
 `loss_events` and `timeouts` (equal), `completion_time_s.mean`, `rtt_ms.mean` and `received_mbps` of traffic (5 %); or those of
-`--metric`. With several seeds a difference counts only if its 95 % interval leaves out zero.
+`--metric`. With several seeds a difference counts only if its 95 % interval leaves out zero; a count that chance made equal
+in all of them is given the spread of what is rounded to it.
 
 ### `cwnd_area`
 

@@ -39,11 +39,6 @@ impl Prefix {
         self.mapped().1 <= other.mapped().1 && self.holds(other.address)
     }
 
-    /// Whether any address is in both.
-    pub fn overlaps(&self, other: &Prefix) -> bool {
-        self.contains(other) || other.contains(self)
-    }
-
     /// Address and length with IPv4 as `::ffff:a.b.c.d`, as the kernel side has them.
     pub fn mapped(&self) -> (u128, u32) {
         let added = if self.address.is_ipv4() { 96 } else { 0 };

@@ -42,6 +42,8 @@ def on_page_markdown(markdown, page, config, files):
         text, target, anchor = link[1], link[2], link[3] or ""
         to = Path(os.path.normpath(where / target))
         to = known.get(to, to)
+        # A notebook is a page of its name.
+        to = to.with_suffix(".md") if to.suffix == ".ipynb" else to
         if files.get_file_from_path(os.path.relpath(to, ROOT / "docs")):
             return f"[{text}]({os.path.relpath(to, here)}{anchor})"
         path = f"`{os.path.relpath(to, ROOT)}`"

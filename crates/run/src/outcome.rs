@@ -121,7 +121,8 @@ pub struct FlowTotals {
     pub out_of_order: u64,
     /// Data packets dropped on the path (random, exact or buffer).
     pub dropped: u64,
-    /// Congestion events that reduced the window (at most one per window).
+    /// Congestion events for a loss, a mark or a local stall, at most one per window; without
+    /// timeouts.
     pub loss_events: u64,
     /// The same from `measure_from`.
     pub loss_events_measured: u64,

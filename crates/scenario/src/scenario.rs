@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use crate::case::Case;
 use crate::diagnostic::Diagnostic;
 use crate::places::Places;
+use crate::value::{Parsed, Typed, Value, Written, parsed};
 
 /// A scenario: what is run, and what is expected of it.
 #[derive(Clone, Debug)]
@@ -145,20 +146,13 @@ pub enum HoldsFor {
 }
 
 impl HoldsFor {
-    /// As the file spells it: `overlap`, `mean`, `interval`, `every seed`, `p5` to `p95`.
-    pub fn parse(text: &str) -> Option<HoldsFor> {
-        match text {
-            "overlap" => Some(HoldsFor::Overlap),
-            "mean" => Some(HoldsFor::Mean),
-            "interval" => Some(HoldsFor::Interval),
-            "every seed" => Some(HoldsFor::EverySeed),
-            _ => {
-                let percent: u8 = text.strip_prefix('p')?.parse().ok()?;
-                let known = (5..=95).contains(&percent);
-                known.then(|| HoldsFor::Quantile(f64::from(percent) / 100.0))
-            }
-        }
-    }
+    /// Those that are words, and how the file spells them.
+    const WORDS: [(&str, HoldsFor); 4] = [
+        ("overlap", HoldsFor::Overlap),
+        ("mean", HoldsFor::Mean),
+        ("interval", HoldsFor::Interval),
+        ("every seed", HoldsFor::EverySeed),
+    ];
 
     /// True if the values of the single seeds are needed.
     pub fn asks_seeds(self) -> bool {
@@ -169,12 +163,42 @@ impl HoldsFor {
 impl std::fmt::Display for HoldsFor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            HoldsFor::Overlap => f.write_str("overlap"),
-            HoldsFor::Mean => f.write_str("mean"),
-            HoldsFor::Interval => f.write_str("interval"),
-            HoldsFor::EverySeed => f.write_str("every seed"),
             HoldsFor::Quantile(p) => write!(f, "p{:.0}", 100.0 * p),
+            word => {
+                let known = HoldsFor::WORDS.iter().find(|(_, of)| of == word);
+                f.write_str(known.map_or("", |(word, _)| word))
+            }
         }
+    }
+}
+
+impl Parsed for HoldsFor {
+    const WHAT: &'static str =
+        "`\"overlap\"`, `\"mean\"`, `\"interval\"`, `\"every seed\"`, or `\"p5\"` to `\"p95\"`";
+
+    fn parse(text: &str) -> Result<Self, (String, String)> {
+        let word = HoldsFor::WORDS.iter().find(|(word, _)| *word == text);
+        let percent = text.strip_prefix('p').and_then(|n| n.parse().ok());
+        match (word, percent) {
+            (Some((_, of)), _) => Ok(*of),
+            (None, Some(percent @ 5..=95)) => Ok(HoldsFor::Quantile(f64::from(percent) / 100.0)),
+            _ => Err((
+                "no such part of the seeds".to_owned(),
+                format!("write {}", Self::WHAT.replace('`', "")),
+            )),
+        }
+    }
+}
+
+impl Typed for HoldsFor {
+    fn of(value: &Value) -> Option<Self> {
+        parsed(value)
+    }
+}
+
+impl Written for HoldsFor {
+    fn written(&self) -> String {
+        format!("\"{self}\"")
     }
 }
 

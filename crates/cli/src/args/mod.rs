@@ -203,14 +203,14 @@ Examples:
   fullpipe run first-run --out results         run a built-in scenario, keep results and figures
   fullpipe run my.toml --set path.rtt=200ms    run a file with one key changed
   fullpipe list stacks                         what a `stack = ...` can be made of
-  fullpipe check my.toml                       find every mistake before anything runs";
+  fullpipe check my.toml                       find mistakes before anything runs";
 
 const EXAMPLES_AND_CODES: &str = "\
 Examples:
   fullpipe run first-run --out results         run a built-in scenario, keep results and figures
   fullpipe run my.toml --set path.rtt=200ms    run a file with one key changed
   fullpipe list stacks                         what a `stack = ...` can be made of
-  fullpipe check my.toml                       find every mistake before anything runs
+  fullpipe check my.toml                       find mistakes before anything runs
 
 Exit codes:
   0    done, and every expectation came true

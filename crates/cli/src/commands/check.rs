@@ -1,4 +1,4 @@
-//! `fullpipe check`: every mistake of a scenario, before anything runs.
+//! `fullpipe check`: the mistakes of a scenario, before anything runs.
 
 use fullpipe_results::run::refusals;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario};

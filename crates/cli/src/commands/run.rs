@@ -536,6 +536,8 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
         // Writing to a string cannot fail.
         let _ = match real {
             true => write!(line, " of {covered} s together in {took}"),
+            // Datagrams alone are no measure of speed.
+            false if packets == 0 => write!(line, ", {covered} s of virtual time in {took}"),
             false => write!(
                 line,
                 ", {covered} s of virtual time in {took}, {} million packets per second",

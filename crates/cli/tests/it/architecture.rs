@@ -293,6 +293,29 @@ fn what_the_pages_name_exists() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
+/// Links of the pages in `docs/` lead to files of the repository.
+#[test]
+fn links_of_the_pages_lead_somewhere() {
+    let mut all = Vec::new();
+    files(&root().join("docs"), &mut all);
+    let mut dead = Vec::new();
+    for path in all.iter().filter(|path| path.ends_with(".md")) {
+        let text = fs::read_to_string(path).unwrap();
+        let folder = Path::new(path).parent().unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let targets = line
+                .split("](")
+                .skip(1)
+                .filter_map(|l| l.split([')', '#']).next());
+            let inside = targets.filter(|t| !t.is_empty() && !t.contains(':'));
+            for target in inside.filter(|target| !folder.join(target).exists()) {
+                dead.push(format!("{path}:{}: {target}", number + 1));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+}
+
 /// What is attributed to others must be where the attribution says.
 #[test]
 fn what_the_notices_name_exists() {

@@ -32,6 +32,11 @@ pub use sender::{
     WindowConfig,
 };
 
+/// Bytes of IPv4's and TCP's headers of a data segment without options.
+pub const HEADERS: u32 = 40;
+/// The same with time stamps (RFC 7323).
+pub const HEADERS_WITH_STAMPS: u32 = 52;
+
 /// A named set of endpoint switches. It sets defaults and nothing else: any field may be changed
 /// afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

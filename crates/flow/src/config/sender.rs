@@ -5,8 +5,8 @@ use fullpipe_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Detector, LocalDrop, LossWindow, PacerRule, PacketLengths, Preset, Reduction, RtoRule,
-    RttSample, SpuriousRule, TimerGrain, Validation,
+    Detector, HEADERS_WITH_STAMPS, LocalDrop, LossWindow, PacerRule, PacketLengths, Preset,
+    Reduction, RtoRule, RttSample, SpuriousRule, TimerGrain, Validation,
 };
 
 /// The sender's configuration: what it sends, and the groups of its switches.
@@ -386,7 +386,7 @@ impl RecoveryConfig {
 impl SenderConfig {
     /// A preset for packets of `mtu` bytes with time stamps (payload `mtu - 52`).
     pub fn preset(preset: Preset, mtu: u32) -> Self {
-        let header = 52;
+        let header = HEADERS_WITH_STAMPS;
         let modern = Self {
             mss: mtu.saturating_sub(header).max(1),
             header,

@@ -192,8 +192,8 @@ impl<C: Controller> Sender<C> {
             self.first_sample(rtt);
             if let InitialSending::Spread { .. } = self.cfg.pacing.initial {
                 let iw = self.cc.window() as u64;
-                let spacing = self.cfg.pacing.initial.spacing(rtt, iw);
-                self.pacer.spread(now, iw, spacing.gap);
+                let gap = self.cfg.pacing.initial.spacing(rtt, iw);
+                self.pacer.spread(now, iw, gap);
             }
         } else {
             self.answer_lost_syn(now, syn, echo);

@@ -8,14 +8,12 @@
 //! the receiver acknowledges at once, and so does one with which more than half of the largest
 //! window that the peer has advertised is written since the last push (`forced_push`).
 
-use crate::config::SenderConfig;
+use crate::config::{self, SenderConfig};
 
 /// `MAX_TCP_HEADER` and `skb_shared_info`, 64-bit, without wireless drivers and tunnels, bytes.
-const HEADERS: u64 = 192 + 320;
+const OVERHEAD: u64 = 192 + 320;
 /// `sk_buff`, bytes.
 const SK_BUFF: u64 = 256;
-/// IPv4 and TCP without options: the clamp of the segment size counts none, bytes.
-const PLAIN_HEADERS: u64 = 40;
 /// `TCP_INIT_CWND`: the least window that the buffer is for, segments.
 const LEAST_WINDOW: u64 = 10;
 /// Largest buffer (`tcp_wmem`): never the limit, as on hosts set up for long paths, bytes.
@@ -71,7 +69,8 @@ impl SendBuffer {
         let is_on = cfg.host.send_buffer;
         let (mss, empty) = (u64::from(cfg.mss), u64::from(cfg.host.segment_overhead));
         let packet = mss + u64::from(cfg.header);
-        let clamp = packet.saturating_sub(PLAIN_HEADERS).max(mss);
+        // The clamp of the segment size counts no options.
+        let clamp = packet.saturating_sub(u64::from(config::HEADERS)).max(mss);
         Self {
             wake: u64::MAX,
             sized: if is_on { 0 } else { u64::MAX },
@@ -82,7 +81,7 @@ impl SendBuffer {
             size: 0,
             segment: mss + empty,
             empty,
-            share: (clamp + HEADERS).next_power_of_two() + SK_BUFF,
+            share: (clamp + OVERHEAD).next_power_of_two() + SK_BUFF,
             is_on,
         }
     }

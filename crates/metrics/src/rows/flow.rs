@@ -114,8 +114,8 @@ pub const FLOW: &[Metric] = &[
         Some(f.sum(|m| m.totals.loss_events as f64))
     })
     .means(
-        "Congestion events that reduced the window since the flow's start, at most one per \
-             window",
+        "Congestion events since the flow's start, for a loss, a mark or a local stall, at most \
+             one per window; timeouts are counted by `timeouts`",
         "count",
         "RFC 5348 section 5.2",
     )
@@ -263,7 +263,7 @@ pub const FLOW: &[Metric] = &[
     })
     .means(
         "Congestion events per delivered segment of the measured part (`p` of a response \
-             function)",
+             function); timeouts, which no response function of a law knows, are left out",
         "`loss events / delivered`, both from the end of the warm-up",
         "RFC 3649 section 5, RFC 5348 section 5",
     )

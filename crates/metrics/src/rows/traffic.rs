@@ -121,7 +121,8 @@ pub const TRAFFIC: &[Metric] = &[
     traffic("sent_mbps", "Mbit/s", Neither)
         .means(
             "Datagrams sent, with headers",
-            "`8 * packet * sent / measured part`",
+            "`8 * packet * sent / measured part`, which ends with `stop` or with the last byte of \
+             `volume`",
             OURS,
         )
         .datagrams(|d| ratio(d.mbit(d.source.sent_measured), d.seconds())),

@@ -11,6 +11,22 @@ pub struct DeliveryTrace {
     pub opportunities: Vec<u32>,
 }
 
+impl DeliveryTrace {
+    /// Bytes of a delivery opportunity, as mahimahi counts them.
+    pub const OPPORTUNITY: u64 = 1504;
+
+    /// Milliseconds of a period.
+    pub fn period_ms(&self) -> u32 {
+        self.opportunities.last().copied().unwrap_or(1).max(1)
+    }
+
+    /// Mean rate over a period, bits per second.
+    pub fn mean_rate(&self) -> u64 {
+        let bits = self.opportunities.len() as u128 * u128::from(Self::OPPORTUNITY * 8);
+        u64::try_from(bits * 1000 / u128::from(self.period_ms())).unwrap_or(u64::MAX)
+    }
+}
+
 /// Why a text is no trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryTraceError {

@@ -109,10 +109,7 @@ impl LinkSpec {
     /// Bits per second at the start; of a trace, its mean.
     pub fn first_rate(&self) -> u64 {
         match (&self.trace, self.rate) {
-            (Some(trace), _) => {
-                let period = trace.opportunities.last().map_or(1, |ms| u64::from(*ms));
-                trace.opportunities.len() as u64 * OPPORTUNITY_BITS * 1000 / period.max(1)
-            }
+            (Some(trace), _) => trace.mean_rate(),
             (None, rate) => rate.map_or(0, Rate::as_bits_per_sec),
         }
     }
@@ -159,9 +156,6 @@ impl LinkSpec {
         Span::from_nanos(ns.unwrap_or(0)) + self.delay + self.drawn_spread(seed)
     }
 }
-
-/// Bits of a delivery opportunity: 1504 bytes, as mahimahi counts them.
-const OPPORTUNITY_BITS: u64 = 12_032;
 
 /// Limit of a kernel's discipline without one.
 const MOST_PACKETS: u64 = 1_000_000;

@@ -180,16 +180,11 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
 /// What of the seeds' values must lie in the bound.
 fn holds_for(reader: &mut Reader<'_>, table: &Referring<'_, Expect>, against: Against) -> HoldsFor {
     let key = &Expect::holds_for;
-    let Some(holds_for) = HoldsFor::parse(&table.holds_for) else {
-        let hint = "write \"mean\", \"interval\", \"every seed\" or a quantile, \"p5\" to \"p95\"";
-        table.refuse(reader, key, "no such part of the seeds", hint);
-        return HoldsFor::Mean;
-    };
     if against == Against::Agreement && table.is_given(key) {
         let message = "contradicts `agrees_with`, which holds two intervals against each other";
         table.refuse(reader, key, message, "leave it out");
     }
-    holds_for
+    table.holds_for
 }
 
 /// `goodput_mbps of main: path.mtu = 1500`.

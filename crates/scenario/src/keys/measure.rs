@@ -3,7 +3,7 @@
 use fullpipe_metrics::Metric;
 use fullpipe_units::Span;
 
-use crate::scenario::TraceMode;
+use crate::scenario::{HoldsFor, TraceMode};
 use crate::value::{keys, words};
 
 const GOODPUT: &Metric = Metric::flow("goodput_mbps");
@@ -82,7 +82,7 @@ keys! {
         @fixed equals: number, 0.329878, "expected value, with `tolerance`";
         @fixed tolerance: tolerance ~ r#""1%", or tolerance = 0"#, "10%",
             "accepted distance from `equals`: a number, or a percentage of it";
-        @fixed holds_for: text [= "overlap".to_owned()], "every seed",
+        @fixed holds_for: parsed(HoldsFor) [= HoldsFor::Overlap], "every seed",
             "`overlap`: the 95 % interval of the mean over the seeds must not contradict the \
              bound, so one that lies outside as a whole is a FAIL, one that reaches across an end \
              is `unclear`, and with one seed its value decides; or what must lie in the bound: the \

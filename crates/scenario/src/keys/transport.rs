@@ -2,8 +2,8 @@
 
 use fullpipe_cc::{Base, Count};
 use fullpipe_flow::{
-    AckCompression, Detector, LocalDrop, LossWindow, PacerRule, Preset, ReceiverConfig, Reduction,
-    RtoRule, RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
+    AckCompression, Detector, HEADERS, LocalDrop, LossWindow, PacerRule, Preset, ReceiverConfig,
+    Reduction, RtoRule, RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
 };
 use fullpipe_units::{Segments, Span, WindowSize};
 
@@ -134,8 +134,8 @@ keys! {
             get |ends| Some(ends.sender.timestamps),
             set |ends, on| if !on {
                 ends.sender.timestamps = false;
-                ends.sender.header = WITHOUT_STAMPS;
-                ends.sender.mss = ends.packet.saturating_sub(WITHOUT_STAMPS).max(1);
+                ends.sender.header = HEADERS;
+                ends.sender.mss = ends.packet.saturating_sub(HEADERS).max(1);
                 ends.receiver.sack.blocks = 4;
             }
         ], false,
@@ -377,9 +377,6 @@ words! {
         Cwnd = "cwnd", "the window, as Linux does";
     }
 }
-
-/// Bytes of IP and TCP headers of a data segment without time stamps.
-const WITHOUT_STAMPS: u32 = 40;
 
 /// Packets that wait at an interface by default (Linux `DEFAULT_TX_QUEUE_LEN`,
 /// `include/net/pkt_sched.h`, `net/core/dev.c`).

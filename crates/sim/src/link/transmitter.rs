@@ -7,9 +7,6 @@ use std::sync::Arc;
 use fullpipe_run::{Change, DeliveryTrace, LinkSpec};
 use fullpipe_units::{Span, Time};
 
-/// Bytes of a delivery opportunity, as mahimahi counts them.
-pub const OPPORTUNITY: u64 = 1504;
-
 /// Nanoseconds of a millisecond, the unit of a trace.
 const MS: u64 = 1_000_000;
 /// Bit-nanoseconds per second that a byte costs: a rate in bit/s does `rate` of them in a
@@ -122,11 +119,7 @@ impl Transmitter {
     pub fn first_rate(&self) -> u64 {
         match &self.capacity {
             Capacity::Rates(pieces) => pieces[0].1,
-            Capacity::Trace(trace) => {
-                let bits = trace.0.opportunities.len() as u128 * u128::from(OPPORTUNITY * 8);
-                let rate = bits * 1_000_000_000 / u128::from(trace.period());
-                u64::try_from(rate).unwrap_or(UNLIMITED)
-            }
+            Capacity::Trace(trace) => trace.0.mean_rate(),
         }
     }
 
@@ -154,7 +147,7 @@ impl Transmitter {
                 Some(bits / 8.0)
             }
             Capacity::Trace(trace) => {
-                Some(((trace.count(to) - trace.count(from)) * OPPORTUNITY) as f64)
+                Some(((trace.count(to) - trace.count(from)) * DeliveryTrace::OPPORTUNITY) as f64)
             }
         }
     }
@@ -246,7 +239,7 @@ impl Opportunities {
             at: self.time(turn, index),
             turn,
             index,
-            rest: OPPORTUNITY,
+            rest: DeliveryTrace::OPPORTUNITY,
         }
     }
 

@@ -117,12 +117,7 @@ impl ElementResolver<'_> {
     }
 }
 
-/// Mean rate of a trace: an opportunity is 1504 bytes.
+/// Mean rate of a trace.
 pub(super) fn mean_rate(trace: &DeliveryTrace) -> Rate {
-    let bits = trace.opportunities.len() as u64 * OPPORTUNITY * 8;
-    let period_ms = u64::from(trace.opportunities.last().copied().unwrap_or(1).max(1));
-    Rate::from_bits_per_sec((bits * 1000 / period_ms).max(1))
+    Rate::from_bits_per_sec(trace.mean_rate().max(1))
 }
-
-/// Bytes of a delivery opportunity.
-const OPPORTUNITY: u64 = 1504;
