@@ -115,8 +115,11 @@ impl FlowResolver<'_> {
         }
         let mss = sender.mss;
         sender.transfer = own.size.map(|size| whole_segments(size, mss));
+        let fastest = layout.fastest(self.name, reverse).unwrap_or(leg.capacity);
+        let bits = fastest.as_bits_per_sec() as f64 * end.saturating_since(start).as_secs_f64();
+        let most = (bits / (8.0 * f64::from(packet))).ceil() as u64;
         let (drops, arrival_drops) =
-            self.drops(&mut sender, (start, end), connection.cap, findings);
+            self.drops(&mut sender, (start, end, most), connection.cap, findings);
         let changes = Changes {
             key: self.at.key(&FlowKeys::change),
             tables: own.change.as_deref().unwrap_or_default(),
@@ -181,11 +184,12 @@ impl FlowResolver<'_> {
         Some(group)
     }
 
-    /// Losses on the path and at the receiver; those at the sender are set there.
+    /// Losses on the path and at the receiver; those at the sender are set there. The flow sends
+    /// from `start` to `end`, `most` segments at most.
     fn drops(
         &self,
         sender: &mut SenderConfig,
-        (start, end): (Time, Time),
+        (start, end, most): (Time, Time, u64),
         cap: Option<f64>,
         findings: &mut Findings,
     ) -> (Drops, Drops) {
@@ -229,6 +233,12 @@ impl FlowResolver<'_> {
                     let message = format!("the transfer ends with segment {}", size - 1);
                     let hint = "segments count from 0";
                     drop.refuse(findings, &DropTable::segment, message, hint);
+                } else if *segment >= most {
+                    let message = format!(
+                        "the path carries at most {most} segments while the flow lasts: segment \
+                         {segment} is never sent"
+                    );
+                    drop.warn(findings, &DropTable::segment, &message);
                 }
                 loss.segments.push(*segment);
             }

@@ -86,7 +86,7 @@ impl Layout {
     }
 
     /// The highest rate that a link on the way of a sender ever has.
-    fn fastest(&self, name: &str, reverse: bool) -> Option<Rate> {
+    pub fn fastest(&self, name: &str, reverse: bool) -> Option<Rate> {
         let leg = self.leg(name, reverse)?;
         let rates = leg.forward.iter().flat_map(|link| {
             let link = &self.links[*link];

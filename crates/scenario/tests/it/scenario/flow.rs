@@ -7,7 +7,7 @@ use fullpipe_flow::{
     RttSample, SpuriousRule, TimerGrain, Validation,
 };
 use fullpipe_run::{Buffer, Drops, Loss};
-use fullpipe_scenario::RecoveredAt;
+use fullpipe_scenario::{Overrides, RecoveredAt, Scenario};
 use fullpipe_units::{Rate, Span, Time};
 
 /// Every key of a flow, with other values than the defaults.
@@ -353,4 +353,33 @@ fn a_receiver_stands_for_how_it_acknowledges() {
             );
         }
     }
+}
+
+/// What a run cannot come to is said before it runs.
+#[test]
+fn a_run_without_its_round_trip_or_its_loss_warns() {
+    let warnings = |path: &str, flow: &str| -> Vec<String> {
+        let text = format!(
+            "name = \"x\"\nduration = \"20s\"\n[path]\nrate = \"12Mbit/s\"\n{path}\n\
+             [[flow]]\nstack = \"reno\"\n{flow}\n"
+        );
+        let scenario = Scenario::parse(&text, "x.toml", &Overrides::default()).unwrap();
+        let all = scenario.warnings.iter();
+        all.map(|warning| warning.to_string()).collect()
+    };
+    assert_eq!(warnings("rtt = \"80ms\"", ""), [""; 0]);
+    let first = "the run is over before the first ACK is back";
+    let of_path = warnings("rtt = \"20s\"", "");
+    assert!(of_path[0].contains("`path.rtt = \"20s\"`") && of_path[0].contains(first));
+    let of_flow = warnings("rtt = \"80ms\"", "rtt = \"20s\"");
+    assert!(of_flow[0].contains("`flow.main.rtt = \"20s\"`") && of_flow[0].contains(first));
+    // 12 Mbit/s for 20 s: 20,000 packets of 1500 bytes.
+    let drop = |segment: u64| {
+        warnings(
+            "rtt = \"80ms\"",
+            &format!("drop = {{ segment = {segment} }}"),
+        )
+    };
+    assert_eq!(drop(19_999), [""; 0]);
+    assert!(drop(20_000)[0].contains("segment 20000 is never sent"));
 }
