@@ -17,6 +17,8 @@ use std::fmt::{self, Write as _};
 
 pub use settings::{Setting, settings};
 
+use fullpipe_metrics::wrapped;
+
 use crate::ablation;
 use crate::causes::{CausesError, Surprises};
 use crate::cell::{self, Cell, Kernel, Kind};
@@ -81,7 +83,7 @@ pub fn page(results: &Results<'_>, kept: &Surprises) -> Result<String, DocsError
     line(
         &mut p,
         format_args!(
-            "<!-- Made by `fullpipe-calibrate docs` from the references in `calibrate/reference`; \
+            "<!-- Made by `fullpipe-calibrate docs` from the references in `calibrate/reference`;\n\
              a test compares the two. -->\n"
         ),
     );
@@ -121,7 +123,7 @@ pub fn page(results: &Results<'_>, kept: &Surprises) -> Result<String, DocsError
     }
     settings::switches(&mut p, kept)?;
     p.push_str(REPRODUCE);
-    Ok(p)
+    Ok(wrapped(&p))
 }
 
 /// A side's value with its interval.

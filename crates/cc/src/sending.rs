@@ -22,10 +22,11 @@ pub enum InitialSending {
 }
 
 impl InitialSending {
-    /// Gap between the segments of an initial window of `iw` segments on a path whose handshake took `rtt`.
+    /// Gap between the segments of an initial window of `iw` segments on a path whose handshake
+    /// took `rtt`.
     ///
-    /// `x = RTT/IW`; below one jiffy nothing is spread (zero); otherwise `min(x, t_max)`. A cap below one
-    /// jiffy cannot be kept by a timer of that grain: the gap is then one jiffy.
+    /// `x = RTT/IW`; below one jiffy nothing is spread (zero); otherwise `min(x, t_max)`. A cap
+    /// below one jiffy cannot be kept by a timer of that grain: the gap is then one jiffy.
     pub fn spacing(&self, rtt: Span, iw: u64) -> Span {
         let InitialSending::Spread { t_max, jiffy } = *self else {
             return Span::ZERO;

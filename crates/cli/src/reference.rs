@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use fullpipe_cc::registry::{Kind, entries};
 use fullpipe_grounds::{Far, GROUNDS};
 use fullpipe_metrics as metrics;
+use fullpipe_metrics::wrapped;
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_scenario::{Scenario, builtin, flow_keys};
 
@@ -397,7 +398,7 @@ fn markdown(command: &clap::Command) -> String {
         let _ = write!(out, "\n## {name}\n\n");
         section(&mut out, sub, name);
     }
-    out
+    wrapped(&out)
 }
 
 fn section(out: &mut String, command: &clap::Command, name: &str) {

@@ -28,6 +28,7 @@ mod trajectory;
 mod values;
 mod view;
 mod window_recovery;
+mod wrapped;
 
 pub use expression::{Expression, ExpressionError, called_otherwise, nearest, scope, unit};
 pub use fidelity::{Check, Fidelity, HostFidelity};
@@ -39,6 +40,7 @@ pub use run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, SeedRun, TrafficMetr
 pub use sharing::{asymmetry, jain, rtt_unfairness};
 pub use table::{METRICS, find, is_variable, names, names_of, scope_of};
 pub use values::{Names, Values, value};
+pub use wrapped::wrapped;
 
 /// Relative area between the windows of a flow on two grounds.
 pub const CWND_AREA: &str = "cwnd_area";

@@ -2,6 +2,7 @@
 
 use crate::metric::Scope;
 use crate::table::METRICS;
+use crate::wrapped::wrapped;
 
 /// The reference page `docs/metrics.md`.
 pub fn markdown() -> String {
@@ -30,7 +31,7 @@ pub fn markdown() -> String {
             out += PAGE_VARIABLES;
         }
     }
-    out + PAGE_FIDELITY + PAGE_AGREEMENT
+    wrapped(&(out + PAGE_FIDELITY + PAGE_AGREEMENT))
 }
 
 const PAGE_HEAD: &str = "\

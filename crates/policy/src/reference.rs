@@ -100,7 +100,7 @@ segment (`paced`), a decrease of its own for ECN marks (`ecn_keep`), options of 
 simulator has.
 
 A path that takes more than CUBIC at the same loss rate is a warning, with the number of Reno flows
-that would take as much (each by Reno's own cycle, `sqrt(3/(2p))` from some 100 segments on) at the window that the path can hold, or at 20,000
-segments where that is larger (`fullpipe tune explain` weighs up to 200,000). So is a `kernel` that
-the running kernel does not have.
+that would take as much (each by Reno's own cycle, `sqrt(3/(2p))` from some 100 segments on) at the
+window that the path can hold, or at 20,000 segments where that is larger (`fullpipe tune explain`
+weighs up to 200,000). So is a `kernel` that the running kernel does not have.
 ";

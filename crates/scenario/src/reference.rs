@@ -3,6 +3,7 @@
 use super::keys;
 use super::tables::{rows, tables_inside, words};
 use super::value::{Key, Table};
+use fullpipe_metrics::wrapped;
 
 /// The reference page.
 pub(super) fn markdown() -> String {
@@ -23,7 +24,7 @@ pub(super) fn markdown() -> String {
         }
     }
     out.push_str(TAIL);
-    out
+    wrapped(&out)
 }
 
 struct Section {
@@ -100,7 +101,8 @@ const SECTIONS: &[Section] = &[
 const HEAD: &str = "\
 # Scenario files
 
-<!-- Made from the tables in crates/scenario/src/keys/; a test compares. UPDATE_DOCS=1 writes it anew. -->
+<!-- Made from the tables in crates/scenario/src/keys/; a test compares.
+UPDATE_DOCS=1 writes it anew. -->
 
 A scenario is a TOML file: a path, flows, what to vary, what to expect. `fullpipe check FILE` reads it without running it,
 `fullpipe schema scenario` prints its JSON Schema for editors, `fullpipe list scenarios` names those that are built in.

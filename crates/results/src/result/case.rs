@@ -57,8 +57,8 @@ pub struct CaseResult {
     /// (`[measure] warmup`); absent where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warmup_s: f64,
-    /// Segments of data that reached a receiver, duplicates among them, datagrams and probes not; all
-    /// seeds together.
+    /// Segments of data that reached a receiver, duplicates among them, datagrams and probes not;
+    /// all seeds together.
     pub delivered_packets: u64,
     /// Wall time of all its runs, seconds; absent in stored results and where every run was taken
     /// over from an earlier one.

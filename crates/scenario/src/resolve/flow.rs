@@ -8,6 +8,7 @@ use fullpipe_units::{Span, Time, WindowSize};
 
 use super::change::Changes;
 use super::graph::Layout;
+use super::path::NO_ROUND_TRIP;
 use super::sizes::segments;
 use super::tables::Input;
 use super::transport::TransportResolver;
@@ -354,9 +355,6 @@ pub(super) fn whole_segments(size: WindowSize, mss: u32) -> u64 {
         WindowSize::Segments(n) | WindowSize::Bdp(n) => n.ceil() as u64,
     }
 }
-
-/// What is wrong with a run that is as short as this.
-pub(super) const NO_ROUND_TRIP: &str = "the run is over before the first ACK is back";
 
 /// Most connections of a run.
 const MAX_FLOWS: u64 = 100_000;

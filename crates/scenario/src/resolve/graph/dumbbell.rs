@@ -3,8 +3,7 @@
 use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
-use super::super::flow::NO_ROUND_TRIP;
-use super::super::path::{Entry, mean_rate};
+use super::super::path::{Entry, NO_ROUND_TRIP, mean_rate};
 use super::super::tables::Tables;
 use super::Layout;
 use super::sender::Sender;

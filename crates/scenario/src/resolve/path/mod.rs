@@ -121,3 +121,6 @@ impl ElementResolver<'_> {
 pub(super) fn mean_rate(trace: &DeliveryTrace) -> Rate {
     Rate::from_bits_per_sec(trace.mean_rate().max(1))
 }
+
+/// What is wrong with a run that is as short as its round trip.
+pub(super) const NO_ROUND_TRIP: &str = "the run is over before the first ACK is back";
