@@ -404,7 +404,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
             self.frame.win.ssth = self.law.on_rto(self.frame.win.w, base, ev).max(2.0);
             self.frame.start.on_congestion();
         }
-        self.frame.win.w = 1.0;
+        self.frame.win.w = (ev.pipe + 1) as f64;
         self.frame.after_rto = true;
     }
 

@@ -16,6 +16,7 @@ mod receiver;
 mod report;
 mod sender;
 mod traffic;
+mod waiting;
 mod wake;
 
 pub use alone::{ends_at, other_half};
@@ -26,6 +27,7 @@ pub use receiver::FlowReceiver;
 pub use report::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use sender::FlowSender;
 pub use traffic::{ClassRecord, Cross, departures, short_flows};
+pub use waiting::Waiting;
 pub use wake::Wake;
 
 /// No flow of the specification: the index of a short flow.

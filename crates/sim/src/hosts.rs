@@ -1,10 +1,13 @@
 //! All hosts of a run in virtual time: one [`Host`] with both ends of every flow, and links between
 //! them.
 
+use std::collections::BTreeMap;
+
 use fullpipe_cc::Stack;
 use fullpipe_flow::{Ack, Allowance, PacketLengths, Segment, Sender};
 use fullpipe_host::{
     Capture, ClassRecord, Cross, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network,
+    Waiting,
 };
 use fullpipe_run::{CaptureEvent, CrossNumbers, FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
@@ -28,8 +31,8 @@ pub struct Out {
     /// Segments sent, less those lost and less ACKs that came back: with [`In::inside`] the packets
     /// of the flow that are in the network.
     inside: i64,
-    /// Pending events that make it try its interface again.
-    resumes: u32,
+    /// Bytes of the packet that its interface refused, for which it waits for room; 0: it does not.
+    waits: u16,
 }
 
 /// What the network keeps with a flow's receiver.
@@ -61,6 +64,8 @@ struct Ways {
     cross: Vec<[Box<[u32]>; 2]>,
     numbers: CrossNumbers,
     capture: Capture,
+    /// By interface.
+    waiting: BTreeMap<u32, Waiting>,
     /// The first fault found on the way.
     fault: Option<String>,
 }
@@ -83,6 +88,7 @@ impl Hosts {
             cross: cross.map(|c| [links(&c.forward), links(&c.back)]).collect(),
             numbers: spec.cross_numbers(),
             capture: Capture::new(spec),
+            waiting: BTreeMap::new(),
             fault: None,
         };
         let host = Host::new(
@@ -130,7 +136,7 @@ impl Hosts {
         sender.is_short()
             && sender.is_complete()
             && sender.outlet.inside + receiver.inlet.inside == 0
-            && sender.outlet.resumes == 0
+            && sender.outlet.waits == 0
             && receiver.receiver().next_timeout() == Time::MAX
     }
 
@@ -308,13 +314,28 @@ impl Ends for Hosts {
 
     fn wake(&mut self, now: Time, wake: Wake, net: &mut Net) {
         if let Wake::Resume(slot) = wake {
-            self.host.senders[slot as usize].outlet.resumes -= 1;
+            let out = &mut self.host.senders[slot as usize].outlet;
+            out.waits = 0;
+            if let Some(waiting) = self.ways.waiting.get_mut(&out.first) {
+                waiting.resumed();
+            }
         }
         let mut attached = Attached {
             net,
             ways: &mut self.ways,
         };
         self.host.wake(now, now, wake, &mut attached);
+        if let Wake::Resume(slot) = wake {
+            let first = self.host.senders[slot as usize].outlet.first;
+            let waiting = attached.ways.waiting.get_mut(&first);
+            if let Some(next) = waiting.and_then(Waiting::wake) {
+                let out = &self.host.senders[next as usize].outlet;
+                let room = attached.room(now, out, out.waits);
+                attached
+                    .net
+                    .schedule(room.unwrap_or(now), Wake::Resume(next));
+            }
+        }
         if let Wake::Receiver(slot) | Wake::Resume(slot) = wake {
             self.retire_if_over(now, slot);
         }
@@ -362,6 +383,18 @@ impl Attached<'_> {
         Some(room.max(now + Span::from_nanos(1)))
     }
 
+    /// The host's own interface has no room for a packet of `size` bytes before `retry`.
+    #[cold]
+    fn wait_for_room(&mut self, retry: Time, slot: u32, size: u16, out: &mut Out) {
+        if std::mem::replace(&mut out.waits, size) > 0 {
+            return;
+        }
+        let waiting = self.ways.waiting.entry(out.first).or_default();
+        if let Some(first) = waiting.refused(slot) {
+            self.net.schedule(retry, Wake::Resume(first));
+        }
+    }
+
     /// The receiver's ACK sets out.
     #[inline(always)]
     fn answer(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<In>, ack: &Ack) {
@@ -384,18 +417,6 @@ impl Attached<'_> {
             self.net.schedule(at, Wake::Receiver(slot));
         }
     }
-}
-
-/// The host's own interface has no room for a segment: it goes back to the sender.
-#[cold]
-fn hand_back(
-    now: Time,
-    segment: Segment,
-    sender: &mut FlowSender<Out>,
-    classes: &mut [ClassRecord],
-) {
-    sender.refuse(now, &segment, classes);
-    sender.outlet.resumes += 1;
 }
 
 impl Ways {
@@ -492,7 +513,7 @@ impl Network for Attached<'_> {
             lengths: f.sender.lengths(),
             local_queue: f.local_queue,
             inside: 0,
-            resumes: 0,
+            waits: 0,
         })
     }
 
@@ -538,8 +559,8 @@ impl Network for Attached<'_> {
             };
             let size = sender.outlet.lengths.segment(&segment);
             if let Some(retry) = self.room(now, &sender.outlet, size) {
-                hand_back(now, segment, sender, classes);
-                self.net.schedule(retry, Wake::Resume(slot));
+                sender.refuse(now, &segment, classes);
+                self.wait_for_room(retry, slot, size, &mut sender.outlet);
                 break;
             }
             self.send(now, slot, (&segment, size), sender, classes);

@@ -88,6 +88,8 @@ struct Epoch {
     k: f64,
     w_est: f64,
     alpha: f64,
+    /// The window that the law set last.
+    set: f64,
 }
 
 impl Cubic {
@@ -115,6 +117,7 @@ impl Cubic {
             k,
             w_est: w,
             alpha: alpha_cubic(self.params.beta),
+            set: w,
         }
     }
 
@@ -161,6 +164,10 @@ impl WindowLaw for Cubic {
         let params = &self.params;
         let t = ev.now.saturating_since(epoch.start).as_secs_f64();
         let share = n / win.w;
+        // A cap took back what the law gave: the Reno flow beside it has that cap as well.
+        if win.w < epoch.set {
+            epoch.w_est = epoch.w_est.min(win.w);
+        }
         epoch.w_est += epoch.alpha * share;
         if epoch.w_est >= self.cwnd_prior {
             epoch.alpha = RENO_INCREASE;
@@ -171,6 +178,7 @@ impl WindowLaw for Cubic {
             let target = params.w_cubic(t + ev.srtt.as_secs_f64(), epoch.k, self.w_max);
             win.w + (target - win.w).clamp(0.0, 0.5 * win.w) * share
         };
+        epoch.set = win.w;
         self.epoch = Some(epoch);
     }
 

@@ -333,12 +333,12 @@ impl<C: Controller> Sender<C> {
         self.recovery
             .on_irregular_ack(ir, &self.board, self.rtt.min());
         let verdict = self.recovery.judge_reduction(ir, &self.board);
-        let mut open = false;
+        let mut undone = false;
         match verdict {
             Verdict::Stands => {}
             Verdict::Spurious { unmark, by } => {
                 self.undo_reduction(now, unmark, by);
-                open = true;
+                undone = true;
             }
             Verdict::Doubtful => return self.recovery.doubt(),
         }
@@ -347,7 +347,7 @@ impl<C: Controller> Sender<C> {
         }
         let new_data = self.board.nxt() < self.limits.end();
         // What undoes a timeout is not asked twice (`tcp_process_loss`).
-        if !open
+        if !undone
             && self.recovery.shows_spurious_timeout(
                 ir,
                 &self.board,
@@ -356,12 +356,11 @@ impl<C: Controller> Sender<C> {
             )
         {
             self.undo_reduction(now, true, Proof::Forward);
-            open = true;
+            undone = true;
         }
         // Where the state stays it does so for this ACK (`tcp_process_loss`).
-        if !(open && self.recovery.is_undone_in_loss()) {
-            open |= self.leave_phase_if_done(now);
-        }
+        let stays = undone && self.recovery.is_undone_in_loss();
+        let ended = !stays && self.leave_phase_if_done(now);
         self.recovery.enter_disorder(&self.board);
         let losses = self.recovery.detect(
             now,
@@ -372,7 +371,7 @@ impl<C: Controller> Sender<C> {
         );
         event.lost = losses.all();
         self.report_losses(now);
-        self.answer(now, losses, open, event);
+        self.answer(now, losses, ended && !undone, event);
         self.recovery.on_answered(&self.board);
     }
 

@@ -23,12 +23,13 @@ pub(super) struct Sign {
 }
 
 impl<C: Controller> Sender<C> {
-    /// The answer to what the detector found after an ACK; `open`: the ACK ended a reduction or
-    /// undid one.
-    pub(super) fn answer(&mut self, now: Time, losses: Losses, open: bool, event: &mut AckEvent) {
+    /// The answer to what the detector found after an ACK; `ended`: the ACK ended a reduction, by
+    /// acknowledging its window.
+    pub(super) fn answer(&mut self, now: Time, losses: Losses, ended: bool, event: &mut AckEvent) {
         // What is missing of the data sent since the last reduction is the next window's loss. In
-        // an open window a lost retransmission, such as a probe's, is a loss like any other.
-        let lost = match open {
+        // an open window a lost retransmission, such as a probe's, is a loss like any other. What
+        // an undone reduction has resent is none: it was late (RFC 4015 section 3.2).
+        let lost = match ended {
             true => self.board.lost_out(),
             false => losses.all(),
         };

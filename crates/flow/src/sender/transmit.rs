@@ -403,7 +403,13 @@ impl<C: Controller> Sender<C> {
         }
         self.note_usage(false);
         let limit = match self.limits.is_closed(self.board.nxt()) {
-            true => Limit::ReceiveWindow,
+            true => {
+                // Data may have been written since the last ACK.
+                if self.board.flight() == 0 {
+                    self.arm_persist(now);
+                }
+                Limit::ReceiveWindow
+            }
             // The send buffer is full.
             false if self.board.nxt() < self.limits.app_end() => Limit::LocalQueue,
             false => Limit::Application,

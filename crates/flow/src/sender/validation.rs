@@ -95,7 +95,11 @@ impl WindowValidation {
             return None;
         }
         let period = (srtt * 3).max(Span::from_secs(1));
-        if volume >= self.best[0].0 || now.saturating_since(self.best[0].1) > period {
+        let is_over = |(_, at): (u64, Time)| now.saturating_since(at) > period;
+        if is_over(self.best[0]) {
+            self.best = [self.best[1], (0, now)];
+        }
+        if volume >= self.best[0].0 || is_over(self.best[0]) {
             self.best = [(volume, now), (0, now)];
         } else if volume >= self.best[1].0 || now.saturating_since(self.best[1].1) > period / 2 {
             self.best[1] = (volume, now);
@@ -219,6 +223,23 @@ mod tests {
         );
         assert_eq!(restart(Validation::None), None);
         assert_eq!(restart(Validation::Rfc7661), None);
+    }
+
+    /// RFC 7661 section 4.2: the maximum over the period, not what came last.
+    #[test]
+    fn the_second_best_follows_the_best_that_is_too_old() {
+        let mut v = WindowValidation::new(Validation::Rfc7661);
+        let mut round = |ms: u64, volume: u64| {
+            let at = Time::ZERO + Span::from_millis(ms);
+            v.on_round(at, volume, Span::from_millis(100), STATE);
+            v.pipe_ack()
+        };
+        assert_eq!(round(0, 900), Some(900));
+        assert_eq!(round(600, 700), Some(900));
+        assert_eq!(round(900, 100), Some(900));
+        // The period is a second.
+        assert_eq!(round(1100, 100), Some(700));
+        assert_eq!(round(1700, 200), Some(200));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use fullpipe_cc::{CongestionKind, Phase};
 use fullpipe_flow::{
-    Detector, EpisodeKind, LocalDrop, Preset, Reduction, SenderConfig, Validation,
+    Ack, Detector, EpisodeKind, LocalDrop, Preset, Reduction, SenderConfig, Validation,
 };
 use fullpipe_units::Time;
 
@@ -469,4 +469,22 @@ fn presets_differ_where_the_reference_says() {
             && new.recovery.frto
     );
     let _ = Time::ZERO;
+}
+
+/// Segments that were late, not lost: what the undone recovery has resent begins no other.
+#[test]
+fn an_undo_is_not_followed_by_the_same_reduction() {
+    let mut h = Host::new(modern(), 20.0);
+    for i in 0..8 {
+        h.ack_at(100.0 + 0.1 * i as f64, &sack(0, &[(3, 4 + i)]));
+    }
+    assert_eq!(h.s.controller().congestions.len(), 1);
+    // The original of segment 0 arrives: its stamp is that of the first transmission.
+    let late = Ack {
+        echo: ms(0.0),
+        ..sack(1, &[(3, 11)])
+    };
+    h.ack_at(101.5, &late);
+    assert_eq!(h.s.controller().undos, 1);
+    assert_eq!(h.s.controller().congestions.len(), 1);
 }

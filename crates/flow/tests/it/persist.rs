@@ -250,3 +250,14 @@ fn a_window_update_does_not_hide_a_loss_that_a_probe_repaired() {
         assert_eq!(h.s.controller().congestions.len(), 1, "update {update}");
     }
 }
+
+/// An application that writes after the window has closed asks for it all the same: the update that
+/// opens the window may be lost.
+#[test]
+fn a_write_before_a_closed_window_asks_for_it() {
+    let mut h = closed(modern().with(|c| c.transfer = Some(10)));
+    assert_eq!(h.s.next_timeout(), Time::MAX);
+    h.s.write_until(20);
+    assert_eq!(h.poll(), []);
+    assert!(h.s.next_timeout() < Time::MAX);
+}

@@ -90,6 +90,7 @@ fn sack_marks() -> History {
 fn undo_is_reordering() -> History {
     History {
         undo: true,
+        law: law::Kind::Reno,
         window: 7,
         transfer: 7,
         delay_us: 1000,
@@ -99,7 +100,7 @@ fn undo_is_reordering() -> History {
             ..History::plain().host
         },
         fates: fates(
-            &[(0, Fate::Late(6000)), (3, Fate::Drop), (5, Fate::Drop)],
+            &[(0, Fate::Late(6000)), (2, Fate::Drop), (5, Fate::Drop)],
             &[],
         ),
         ..History::plain()

@@ -4,9 +4,10 @@
 //! What they do is [`fullpipe_sim::Path`], as on the line: a segment enters when its sender lets it
 //! go, and leaves the socket when the interface would have sent it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use fullpipe_flow::Segment;
+use fullpipe_host::Waiting;
 use fullpipe_run::{CrossSpec, FlowSpec, LinkOutcome, RunSpec};
 use fullpipe_sim::{Datagram, Departure, PacketKind, PacketOutcome, Path, Route};
 use fullpipe_units::Time;
@@ -24,6 +25,8 @@ pub struct Interfaces {
     free: Vec<u32>,
     /// What has crossed its interface and is to leave the socket.
     pub out: VecDeque<Leaving>,
+    /// Senders that were refused.
+    pub waiting: HashMap<Route, Waiting>,
 }
 
 /// A segment in an interface.
@@ -88,6 +91,7 @@ impl Interfaces {
             wakes: Time::MAX,
             inside: Vec::new(),
             free: Vec::new(),
+            waiting: HashMap::new(),
             out: VecDeque::new(),
         }))
     }

@@ -24,6 +24,9 @@ pub struct Outlet {
     pub lengths: PacketLengths,
     /// The way through the host's own interface, if it has one.
     pub interface: Option<Route>,
+    /// Bytes of the packet that the interface refused, for which the flow waits for room; 0: it does
+    /// not.
+    pub waits: u16,
     /// What ACKs have to prove.
     proofs: Proofs,
     /// Segments delivered, timeouts, and whether the host refused segments, at the last look.
@@ -44,6 +47,7 @@ impl Outlet {
         Self {
             number,
             incarnation,
+            waits: 0,
             size: f.sender.mss as usize + DataDatagram::LEN,
             lengths: f.sender.lengths(),
             interface,

@@ -2,6 +2,7 @@
 //! host's own interface.
 
 use fullpipe_flow::Segment;
+use fullpipe_host::Waiting;
 use fullpipe_run::CaptureEvent;
 use fullpipe_units::{Span, Time};
 
@@ -117,6 +118,34 @@ impl State<'_, '_> {
         }
     }
 
+    /// A flow that waited for room at its interface tries again.
+    #[cold]
+    pub fn resume_at_interface(&mut self, slot: u32) {
+        let outlet = &mut self.host.senders[slot as usize].outlet;
+        outlet.waits = 0;
+        if let (Some(interfaces), Some(route)) = (&mut self.wires.interfaces, outlet.interface)
+            && let Some(waiting) = interfaces.waiting.get_mut(&route)
+        {
+            waiting.resumed();
+        }
+    }
+
+    /// A flow had its turn at its interface: the one that has waited longest is next.
+    #[cold]
+    pub fn wake_next_at_interface(&mut self, now: Time, slot: u32) {
+        let route = self.host.senders[slot as usize].outlet.interface;
+        let (Some(interfaces), Some(route)) = (&mut self.wires.interfaces, route) else {
+            return;
+        };
+        let Some(next) = (interfaces.waiting.get_mut(&route)).and_then(Waiting::wake) else {
+            return;
+        };
+        let size = self.host.senders[next as usize].outlet.waits;
+        let room = interfaces.room(now, route, size).unwrap_or(now);
+        let at = room.max(now + Span::from_micros(1));
+        self.wires.timers.set(at, Wake::Resume(next));
+    }
+
     /// A segment that was polled enters its host's own interface; false: there it finds no room,
     /// and goes back.
     #[cold]
@@ -130,8 +159,12 @@ impl State<'_, '_> {
         let size = sender.outlet.lengths.segment(&segment);
         if let Some(retry) = interfaces.room(now, route, size) {
             sender.refuse(now, &segment, classes);
-            let retry = retry.max(now + Span::from_micros(1));
-            self.wires.timers.set(retry, Wake::Resume(slot));
+            if std::mem::replace(&mut sender.outlet.waits, size) == 0
+                && let Some(first) = interfaces.waiting.entry(route).or_default().refused(slot)
+            {
+                let retry = retry.max(now + Span::from_micros(1));
+                self.wires.timers.set(retry, Wake::Resume(first));
+            }
             return false;
         }
         let flow = sender.flow();

@@ -215,7 +215,12 @@ impl<'p, 'h> State<'p, 'h> {
                         self.wires.timers.set(now + pause, wake);
                     }
                 }
-                _ => self.host.wake(now, at, wake, &mut self.wires),
+                _ => {
+                    if let Wake::Resume(slot) = wake {
+                        self.resume_at_interface(slot);
+                    }
+                    self.host.wake(now, at, wake, &mut self.wires);
+                }
             }
             if let Wake::Stop(_) = wake {
                 self.note_complete();

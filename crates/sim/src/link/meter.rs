@@ -46,7 +46,7 @@ pub struct Meter {
     measured_bytes: u64,
     end: Time,
     /// Packet-nanoseconds since `measure_from`.
-    queue_area: u64,
+    queue_area: u128,
     queueing_delay: Histogram,
     watched: bool,
     pub buffer_drops: u64,
@@ -121,7 +121,7 @@ impl Meter {
         }
         self.measured += 1;
         self.measured_bytes += u64::from(size);
-        self.queue_area += (departs - entered).as_nanos();
+        self.queue_area += u128::from((departs - entered).as_nanos());
         if self.watched {
             self.queueing_delay.record(begins - entered);
         }
@@ -157,7 +157,8 @@ impl Meter {
     pub fn occupy(&mut self, from: Time, to: Time, packets: u64) {
         if to > self.measure_from {
             let since = from.max(self.measure_from);
-            self.queue_area += (to.min(self.end) - since).as_nanos() * packets;
+            let time = u128::from((to.min(self.end) - since).as_nanos());
+            self.queue_area += time * u128::from(packets);
         }
     }
 

@@ -3,7 +3,6 @@
 use fullpipe_cc::Phase;
 
 use super::{Irregular, Recovery};
-use crate::config::Reduction;
 use crate::sender::scoreboard::Scoreboard;
 
 /// State of tail loss probes.
@@ -70,11 +69,10 @@ impl Recovery {
         self.may_probe() && board.sacked_out() == 0
     }
 
-    /// No loss is being repaired. Linux probes while the window comes down for a mark, too
-    /// (`tcp_schedule_loss_probe`).
+    /// No loss is being repaired (RFC 8985 section 7.2): while the window comes down for a mark there
+    /// are probes, too.
     fn may_probe(&self) -> bool {
-        let marked = self.phase == Phase::Cwr && self.cfg.reduction == Reduction::PrrWindow;
-        self.phase == Phase::Open || marked
+        matches!(self.phase, Phase::Open | Phase::Cwr)
     }
 
     /// An RTT sample arrived: the next probe is allowed (section 7.3).

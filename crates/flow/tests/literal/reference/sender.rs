@@ -31,7 +31,7 @@ pub enum State {
 struct AckKind {
     /// SND.UNA moved.
     advanced: bool,
-    /// It moved the connection from any other state to [`State::Open`].
+    /// It moved the connection from any other state to [`State::Open`], and not by an undo.
     ended: bool,
 }
 
@@ -46,6 +46,8 @@ pub struct Reference {
     transfer: u64,
     window_end: u64,
     pub state: State,
+    /// The ACK undid a reduction.
+    undone: bool,
     recovery_point: u64,
     /// The segment that leaves whatever the window: RFC 6675 section 5 step 4.3, RFC 6298 step 5.4.
     at_once: Option<u64>,
@@ -143,6 +145,7 @@ impl Reference {
             transfer,
             window_end,
             state: State::Open,
+            undone: false,
             recovery_point: 0,
             at_once: None,
             probe: false,
@@ -373,7 +376,8 @@ impl Reference {
 
     /// RFC 8985 section 7.2.
     fn schedule_probe(&mut self, now: Ns) {
-        let quiet = self.state == State::Open && self.sacked() == 0;
+        let repairs = matches!(self.state, State::Recovery | State::Timeout);
+        let quiet = !repairs && self.sacked() == 0;
         self.pto_at = None;
         if self.c.tlp && quiet && self.una < self.nxt() {
             let flight = self.nxt() - self.una;
@@ -487,6 +491,7 @@ impl Reference {
             end => end.max(ack.window_end),
         };
         let (before, was) = (self.una, self.state);
+        self.undone = false;
         let empty = self.sacked() == 0;
         self.una = self.una.max(ack.cum);
         let advanced = self.una > before;
@@ -571,7 +576,10 @@ impl Reference {
                 marked.lost = self.mark_by_sack();
             }
         }
-        let kind = AckKind { advanced, ended };
+        let kind = AckKind {
+            advanced,
+            ended: ended && !self.undone,
+        };
         self.react(now, marked, delivered, Some(kind));
         if advanced && !matches!(self.state, State::Recovery | State::Reducing) {
             self.law.grow();
@@ -773,6 +781,7 @@ impl Reference {
 
     /// RFC 4015 steps 8 and 9: transmission goes on with new data, the window returns.
     fn undo(&mut self) {
+        self.undone = true;
         self.law.undo();
         self.state = State::Open;
         self.prr = None;
@@ -783,7 +792,7 @@ impl Reference {
         // RFC 5682 section 3.1, last paragraph.
         self.frto_point = self.una;
         // What waits to be sent again is in the network after all; what was sent again is still
-        // missing, and begins a recovery of its own.
+        // missing, and is no loss of its own unless it is lost again (step 8).
         for seg in &mut self.segs[self.una as usize..] {
             seg.missing &= !seg.lost;
             seg.lost = false;

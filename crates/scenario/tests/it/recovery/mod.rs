@@ -35,3 +35,42 @@ fn simulate(text: &str, set: &[(&str, &str)]) -> Outcome {
 fn flow(text: &str, set: &[(&str, &str)]) -> FlowOutcome {
     simulate(text, set).flows.remove(0)
 }
+
+/// RFC 8985 section 7.2: the last segment is probed for while a mark is being answered, too.
+#[test]
+fn a_tail_is_probed_for_after_a_mark() {
+    let of = |n: u64| {
+        let text = format!(
+            "name = \"x\"\nduration = \"20s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"60ms\"\n\
+             buffer = \"200 packets\"\n\
+             queue = {{ kind = \"red\", ecn = true, min = \"3 packets\", max = \"9 packets\", \
+             weight = 0.05 }}\n\
+             [[flow]]\nstack = \"reno\"\nsize = \"{n} segments\"\necn = true\n\
+             drop = {{ segment = {} }}\n",
+            n - 1
+        );
+        flow(&text, &[])
+    };
+    // The first meets no mark, the others do; each is a round trip or two beyond its length.
+    for n in [50, 54, 90, 130, 150] {
+        let flow = of(n);
+        assert!(flow.completed.is_some(), "{n}");
+        assert_eq!(flow.totals.timeouts, 0, "{n}");
+    }
+}
+
+/// Flows of one host whose interface is full take turns.
+#[test]
+fn a_full_interface_is_shared() {
+    let text = "name = \"x\"\nduration = \"20s\"\n[path]\nrate = \"100Mbit/s\"\nrtt = \"40ms\"\n\
+                [[flow]]\nstack = \"reno\"\npreset = \"2003\"\nstreams = 8\nnic_rate = \"20Mbit/s\"\n\
+                txqueuelen = 20\nsendstall = \"ignore\"\n";
+    let delivered: Vec<f64> = (simulate(text, &[]).flows.iter())
+        .map(|flow| flow.totals.delivered as f64)
+        .collect();
+    let (sum, squares) = delivered
+        .iter()
+        .fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    let jain = sum * sum / (delivered.len() as f64 * squares);
+    assert!(jain > 0.99, "{jain}: {delivered:?}");
+}
