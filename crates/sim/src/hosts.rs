@@ -64,7 +64,7 @@ struct Ways {
     cross: Vec<[Box<[u32]>; 2]>,
     numbers: CrossNumbers,
     capture: Capture,
-    /// By interface.
+    /// Senders that were refused, by the link that is their interface.
     waiting: BTreeMap<u32, Waiting>,
     /// The first fault found on the way.
     fault: Option<String>,

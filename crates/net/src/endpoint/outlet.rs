@@ -24,8 +24,8 @@ pub struct Outlet {
     pub lengths: PacketLengths,
     /// The way through the host's own interface, if it has one.
     pub interface: Option<Route>,
-    /// Bytes of the packet that the interface refused, for which the flow waits for room; 0: it does
-    /// not.
+    /// Bytes of the packet that the interface refused, for which the flow waits for room; 0: it
+    /// does not.
     pub waits: u16,
     /// What ACKs have to prove.
     proofs: Proofs,

@@ -69,8 +69,8 @@ impl Recovery {
         self.may_probe() && board.sacked_out() == 0
     }
 
-    /// No loss is being repaired (RFC 8985 section 7.2): while the window comes down for a mark there
-    /// are probes, too.
+    /// No loss is being repaired (RFC 8985 section 7.2): while the window comes down for a mark
+    /// there are probes, too.
     fn may_probe(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Cwr)
     }
