@@ -189,8 +189,8 @@ class Ack:
         """A window may grow: the ACK advances, the window is the limit, no reduction is on."""
 
     @property
-    def ce(self) -> int:
-        """Segments newly reported as marked by the network (RFC 9768)."""
+    def ece(self) -> bool:
+        """The ACK echoes a mark (RFC 3168)."""
 
     @property
     def round(self) -> int:
@@ -237,8 +237,8 @@ class Round:
         """Segments marked lost."""
 
     @property
-    def ce(self) -> int:
-        """Segments reported as marked by the network."""
+    def ece(self) -> int:
+        """ACKs that echo a mark (RFC 3168)."""
 
     @property
     def rtt_min(self) -> float | None:

@@ -46,7 +46,7 @@ event! {
         cwnd_limited: bool = |ev| ev.cwnd_limited;
         app_limited: bool = |ev| ev.app_limited;
         may_grow: bool = |ev| ev.may_grow();
-        ce: u64 = |ev| ev.ce;
+        ece: bool = |ev| ev.ece;
         round: u64 = |ev| ev.round;
         round_start: bool = |ev| ev.round_start;
         phase: &'static str = |ev| phase(ev.phase);
@@ -128,11 +128,11 @@ pub struct Round {
     acks: u64,
     #[pyo3(get)]
     delivered_now: u64,
-    /// Segments marked lost, and reported as marked by the network.
+    /// Segments marked lost, and ACKs with an echo of a mark (RFC 3168).
     #[pyo3(get)]
     lost: u64,
     #[pyo3(get)]
-    ce: u64,
+    ece: u64,
     /// RTT samples: smallest, mean and largest, seconds; none without a sample.
     #[pyo3(get)]
     rtt_min: Option<f64>,
@@ -178,7 +178,7 @@ impl Round {
         self.acks += ev.acks;
         self.delivered_now += ev.delivered_now();
         self.lost += ev.lost;
-        self.ce += ev.ce;
+        self.ece += u64::from(ev.ece);
         if let Some(rtt) = ev.rtt.map(Span::as_secs_f64) {
             self.samples += 1;
             self.sum += rtt;
