@@ -44,16 +44,16 @@ pub struct Switches {
     pub small_queue: bool,
     /// A full interface reduces the window.
     pub stall_reduces: bool,
-    /// Those of a whole host: `tcp_early_retrans`, `tcp_frto`, `tcp_slow_start_after_idle`,
-    /// `tcp_recovery`, `tcp_comp_sack_nr`.
+    /// Tail loss probes, of the whole host (`tcp_early_retrans`).
     pub tlp: bool,
-    /// See [`Switches::tlp`].
+    /// Forward RTO recovery, of the whole host (`tcp_frto`).
     pub frto: bool,
-    /// See [`Switches::tlp`].
+    /// The window is halved per timeout of silence, on the whole host
+    /// (`tcp_slow_start_after_idle`).
     pub validates: bool,
-    /// See [`Switches::tlp`].
+    /// Losses are detected by time, on the whole host (`tcp_recovery`).
     pub rack: bool,
-    /// See [`Switches::tlp`].
+    /// The receiver merges ACKs, on the whole host (`tcp_comp_sack_nr`).
     pub merges_acks: bool,
 }
 

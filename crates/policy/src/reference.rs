@@ -62,7 +62,8 @@ share = \"50%\"
 ```
 
 Quantities are strings with a unit, as in [scenarios](scenario.md). `bdp` is `rate` x `rtt` in
-whole packets of `mtu`, as payload; `bdp*2`, `0.5*bdp` and `2BDP` are multiples of it.
+packets of `mtu`; it and its multiples `bdp*2`, `0.5*bdp` and `2BDP` are rounded down to whole
+packets, of which the payload counts.
 `path.rate*0.9` is a part of `rate`.
 
 A path with `probe` need not state `rate`, `rtt` and `buffer`: the daemon measures them and keeps
