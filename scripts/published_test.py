@@ -13,7 +13,14 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import published  # noqa: E402
+import claims.checks  # noqa: E402
+import claims.items  # noqa: E402
+import claims.measured  # noqa: E402
+import claims.page  # noqa: E402
+import claims.program  # noqa: E402
+import claims.reading  # noqa: E402
+import claims.verdicts  # noqa: E402
+import claims.wording  # noqa: E402
 
 RESULT = {
     "scenario": "two-laws",
@@ -58,7 +65,7 @@ class Canned:
 
 def verdict(**changes):
     item = {**copy.deepcopy(ITEM), **changes}
-    return published.row(item, Canned())["verdict"]
+    return claims.page.row(item, Canned())["verdict"]
 
 
 def shown(**changes):
@@ -81,7 +88,7 @@ class Verdicts(unittest.TestCase):
     def test_the_closed_form_needs_a_sentence(self):
         ideal = {"band": [120, 130], "ideal": [99, 101], "ideal_from": "window over RTT"}
         self.assertEqual(verdict(**ideal, difference="live losses"), "with a stated difference")
-        with self.assertRaisesRegex(published.Error, "rate: .*`difference`"):
+        with self.assertRaisesRegex(claims.items.Error, "rate: .*`difference`"):
             verdict(**ideal)
 
     def test_an_interval_wider_than_twice_the_band_decides_nothing(self):
@@ -120,7 +127,7 @@ class Verdicts(unittest.TestCase):
                             (["holds", "fails"], "not reproduced"), (True, "not reproduced")]:
             show = {"run": "two-laws", "expectations": names}
             self.assertEqual(verdict(show=show, band=[1, 1]), good, names)
-        with self.assertRaisesRegex(published.Error, "not all of these expectations"):
+        with self.assertRaisesRegex(claims.items.Error, "not all of these expectations"):
             verdict(show={"run": "two-laws", "expectations": ["holds", "other"]})
 
     def test_a_test_has_to_pass(self):
@@ -129,23 +136,23 @@ class Verdicts(unittest.TestCase):
 
     def test_what_cannot_be_shown(self):
         bare = {k: ITEM[k] for k in ["id", "where", "claim"]}
-        row = published.row({**bare, "missing": "no blast"}, None)
+        row = claims.page.row({**bare, "missing": "no blast"}, None)
         self.assertEqual(row["verdict"], "not reproduced")
-        row = published.row({**bare, "not_applicable": "a disk"}, None)
+        row = claims.page.row({**bare, "not_applicable": "a disk"}, None)
         self.assertEqual(row["verdict"], "not applicable")
 
 
 class Selectors(unittest.TestCase):
     def test_a_case_that_does_not_exist_names_item_and_cases(self):
-        with self.assertRaisesRegex(published.Error, r"(?s)rate: .*cubic.*'reno'.*'highspeed'"):
+        with self.assertRaisesRegex(claims.items.Error, r"(?s)rate: .*cubic.*'reno'.*'highspeed'"):
             verdict(show=shown(case={"law": "cubic"}))
 
     def test_a_metric_that_does_not_exist(self):
-        with self.assertRaisesRegex(published.Error, "rate: no metric `goodput`"):
+        with self.assertRaisesRegex(claims.items.Error, "rate: no metric `goodput`"):
             verdict(show=shown(metric="goodput"))
 
     def test_a_flow_that_does_not_exist(self):
-        with self.assertRaisesRegex(published.Error, "no flow, traffic or link `cross`.*main"):
+        with self.assertRaisesRegex(claims.items.Error, "no flow, traffic or link `cross`.*main"):
             verdict(show=shown(of="cross"))
 
 
@@ -153,35 +160,35 @@ class Forms(unittest.TestCase):
     def load(self, text):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "a.toml").write_text('title = "A"\nsource = "B"\n' + text)
-            return published.load(folder)
+            return claims.items.load(folder)
 
     def test_a_verdict_cannot_be_written(self):
-        with self.assertRaisesRegex(published.Error, "unknown key `verdict`"):
+        with self.assertRaisesRegex(claims.items.Error, "unknown key `verdict`"):
             self.load('[[item]]\nid = "x"\nverdict = "reproduced"\n')
 
     def test_a_band_needs_a_source(self):
-        with self.assertRaisesRegex(published.Error, "band_from"):
+        with self.assertRaisesRegex(claims.items.Error, "band_from"):
             self.load('[[item]]\nid = "x"\nwhere = "a"\nclaim = "b"\nband = [1, 2]\n'
                       'show = { run = "one-drop", metric = "jain" }\n')
 
     def test_an_item_needs_a_way(self):
-        with self.assertRaisesRegex(published.Error, "needs one of show"):
+        with self.assertRaisesRegex(claims.items.Error, "needs one of show"):
             self.load('[[item]]\nid = "x"\nwhere = "a"\nclaim = "b"\n')
 
 
 class Claims(unittest.TestCase):
-    VERDICTS = dict(zip("abcd", published.VERDICTS))
+    VERDICTS = dict(zip("abcd", claims.items.VERDICTS))
 
     def test_a_claim_is_as_good_as_its_worst_item(self):
         for items, good in [("a", "a"), ("ab", "b"), ("abc", "c"), ("bd", "b"), ("d", "d")]:
-            found = published.judge_claim({"items": list(items)}, self.VERDICTS)
+            found = claims.verdicts.judge_claim({"items": list(items)}, self.VERDICTS)
             self.assertEqual(found, self.VERDICTS[good], items)
 
     def load(self, text):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "claims.toml"
             path.write_text("[[claim]]\n" + text)
-            return published.load_claims(path, [{"key": "x", "item": [{"id": "a"}]}])
+            return claims.items.load_claims(path, [{"key": "x", "item": [{"id": "a"}]}])
 
     def test_forms(self):
         good = 'document = "x"\nclaim = "y"\nitems = ["a"]\n'
@@ -190,35 +197,35 @@ class Claims(unittest.TestCase):
                          (good.replace('"x"', '"z"'), "no document `z`"),
                          (good.replace('["a"]', "[]"), "needs document, claim and items"),
                          (good + 'verdict = "reproduced"\n', "and no more")]:
-            with self.assertRaisesRegex(published.Error, why):
+            with self.assertRaisesRegex(claims.items.Error, why):
                 self.load(bad)
 
 
 class Page(unittest.TestCase):
     def text(self, **changes):
         document = {"key": "a", "title": "A", "source": "B"}
-        rows = [published.row({**copy.deepcopy(ITEM), **changes}, Canned())]
-        return published.page([document], [], [], {"a": rows}, Canned())
+        rows = [claims.page.row({**copy.deepcopy(ITEM), **changes}, Canned())]
+        return claims.page.page([document], [], [], {"a": rows}, Canned())
 
     def test_a_changed_verdict_is_found(self):
-        self.assertEqual(published.compare(self.text(), self.text()), [])
-        changed = published.compare(self.text(), self.text(band=[101, 105]))
+        self.assertEqual(claims.checks.compare(self.text(), self.text()), [])
+        changed = claims.checks.compare(self.text(), self.text(band=[101, 105]))
         self.assertEqual(changed, ["rate: the page says `reproduced`, now `not reproduced`"])
 
     def test_items_that_come_and_go_are_found(self):
-        self.assertEqual(len(published.compare(self.text(), self.text(id="other"))), 2)
+        self.assertEqual(len(claims.checks.compare(self.text(), self.text(id="other"))), 2)
 
     def test_a_row_stays_while_its_result_is_not_kept(self):
         before = self.text()
         for changes in [{"id": "new"}, {"show": shown(metric="jain")}]:
-            with self.assertRaisesRegex(published.Error, "neither kept"):
-                published.row({**copy.deepcopy(ITEM), **changes}, Blank(), before)
+            with self.assertRaisesRegex(claims.items.Error, "neither kept"):
+                claims.page.row({**copy.deepcopy(ITEM), **changes}, Blank(), before)
         for band, verdict in [([90, 105], "reproduced"), ([101, 105], "not reproduced")]:
-            row = published.row({**copy.deepcopy(ITEM), "band": band}, Blank(), before)
+            row = claims.page.row({**copy.deepcopy(ITEM), "band": band}, Blank(), before)
             self.assertEqual((row["verdict"], row["value"]), (verdict, "100 [98, 102]"))
 
     def test_settings_are_read_back(self):
-        self.assertEqual(published.quick_on(self.text()), {"one-drop"})
+        self.assertEqual(claims.reading.quick_on(self.text()), {"one-drop"})
 
 
 class Blank(Canned):
@@ -231,7 +238,7 @@ class Blank(Canned):
 
     def run(self, show):
         self.sets.setdefault(show["run"], set()).update(show.get("set", []))
-        raise published.NotKept("run")
+        raise claims.program.NotKept("run")
 
 
 class Ran(Canned):
@@ -265,19 +272,19 @@ class Check(unittest.TestCase):
 
     def text(self, program, before="", items=None):
         document = {"key": "a", "title": "A", "source": "B"}
-        rows = [published.row(copy.deepcopy(i), program, before) for i in items or self.ITEMS]
-        return published.page([document], self.CLAIMS, self.CAUSES, {"a": rows}, program, before)
+        rows = [claims.page.row(copy.deepcopy(i), program, before) for i in items or self.ITEMS]
+        return claims.page.page([document], self.CLAIMS, self.CAUSES, {"a": rows}, program, before)
 
     def test_a_page_as_it_was_written_passes(self):
         page = self.text(Ran())
         self.assertEqual(self.text(Blank(), page), page)
-        self.assertEqual(published.check(page, page, README), 0)
+        self.assertEqual(claims.checks.check(page, page, README), 0)
 
     def test_readme_says_the_counts(self):
         page = self.text(Ran())
         for readme in ["", README.replace("0 with", "2 with"), README.replace("2 claims", "3 claims")]:
             with contextlib.redirect_stderr(io.StringIO()) as said:
-                self.assertEqual(published.check(page, page, readme), 1)
+                self.assertEqual(claims.checks.check(page, page, readme), 1)
             self.assertIn("README.md has to say: Of 2 claims", said.getvalue())
 
     def test_whatever_is_changed_by_hand_is_found(self):
@@ -299,19 +306,19 @@ class Check(unittest.TestCase):
             changed = page.replace(old, new, 1)
             try:
                 again = self.text(Blank(), changed)
-            except published.Error:
+            except claims.items.Error:
                 continue  # for one, a claim that is no longer reproduced and has no cause
             self.assertNotEqual(again, changed, f"{old} -> {new}")
             with contextlib.redirect_stderr(io.StringIO()) as said:
-                self.assertEqual(published.check(changed, again, README), 1)
+                self.assertEqual(claims.checks.check(changed, again, README), 1)
             self.assertIn("--as-it-stands", said.getvalue())
 
     def test_runs_that_the_page_alone_knows_stay(self):
         document = {"key": "a", "title": "A", "source": "B"}
         pages = [""]
         for program in [Ran(), Blank()]:
-            rows = [published.row(copy.deepcopy(ITEM), program, pages[-1])]
-            pages.append(published.page([document], [], [], {"a": rows}, program, pages[-1]))
+            rows = [claims.page.row(copy.deepcopy(ITEM), program, pages[-1])]
+            pages.append(claims.page.page([document], [], [], {"a": rows}, program, pages[-1]))
         self.assertEqual(pages[1], pages[2])
         self.assertIn("| `two-laws` | quick | 2 | 0123abcd |", pages[2])
 
@@ -323,7 +330,7 @@ class Check(unittest.TestCase):
             items = copy.deepcopy(self.ITEMS)
             items[at].update(changes)
             with contextlib.redirect_stderr(io.StringIO()):
-                self.assertEqual(published.check(page, self.text(Blank(), page, items), README), 1, changes)
+                self.assertEqual(claims.checks.check(page, self.text(Blank(), page, items), README), 1, changes)
 
     def test_what_the_page_does_not_hold_is_not_made_of_it(self):
         page = self.text(Ran())
@@ -332,23 +339,23 @@ class Check(unittest.TestCase):
                             (6, {"cells": [[90, {"law": "highspeed"}]]})]:
             items = copy.deepcopy(self.ITEMS)
             items[at].update(changes)
-            with self.assertRaisesRegex(published.Error, "neither kept nor on the page"):
+            with self.assertRaisesRegex(claims.items.Error, "neither kept nor on the page"):
                 self.text(Blank(), page, items)
 
     def test_what_is_shown_reads_back_as_what_is_shown(self):
-        self.assertEqual(published.shown((100, 100, 100)), "100")
+        self.assertEqual(claims.wording.shown((100, 100, 100)), "100")
         for value in [(0, 0, 0), (-1e-9, -2e-5, 7e-5), (1e-5, -1e-5, 2e-5), (9999.96, 9999, 10001),
                       (0.00005, 0.00004, 0.00006), (100, 99.999999, 100.000001), (1e6, 1e6, 1e6)]:
-            text = published.shown(value)
-            self.assertEqual(published.shown(published.read_value(text)), text, value)
+            text = claims.wording.shown(value)
+            self.assertEqual(claims.wording.shown(claims.reading.read_value(text)), text, value)
 
     def test_a_value_that_cannot_be_read_is_named(self):
         for text in ["", "fast", "12 to", "[1, 2]"]:
-            with self.assertRaisesRegex(published.Error, "cannot be read"):
-                published.read_value(text)
-        self.assertEqual(published.read_value("-1,234.5 [-1,300, 2.5e-05] Mbit/s"),
+            with self.assertRaisesRegex(claims.items.Error, "cannot be read"):
+                claims.reading.read_value(text)
+        self.assertEqual(claims.reading.read_value("-1,234.5 [-1,300, 2.5e-05] Mbit/s"),
                          (-1234.5, -1300, 2.5e-05))
-        self.assertIsNone(published.read_value("undefined s"))
+        self.assertIsNone(claims.reading.read_value("undefined s"))
 
 
 class Ranks(unittest.TestCase):
@@ -358,13 +365,13 @@ class Ranks(unittest.TestCase):
                  for law, p in [("reno", 1), ("highspeed", 2)]]
         cells = {**copy.deepcopy(ITEM), "id": "cells", "within": "10%",
                  "cells": [[90, {"law": "reno"}]], "show": shown(case={})}
-        rows = [published.row(i, Canned()) for i in items + [cells]]
+        rows = [claims.page.row(i, Canned()) for i in items + [cells]]
         document = {"rank": [{"about": "all", "items": ["reno", "highspeed", "cells"]}]}
-        lines = published.rank_lines(document, rows)
+        lines = claims.page.rank_lines(document, rows)
         # 1, 2, 90 printed; 80, 100, 80 seen: ranks 1 2 3 and 1.5 3 1.5.
         self.assertIn("| all | 3 | 0.00 |", lines)
-        with self.assertRaisesRegex(published.Error, "needs `cells` or `published`"):
-            published.pairs_of(published.row(ITEM, Canned()))
+        with self.assertRaisesRegex(claims.items.Error, "needs `cells` or `published`"):
+            claims.page.pairs_of(claims.page.row(ITEM, Canned()))
 
 
 class Causes(unittest.TestCase):
@@ -374,7 +381,7 @@ class Causes(unittest.TestCase):
              "switched": shown(), "published": 120}
 
     def test_a_switch_says_how_much_of_the_gap_it_closes(self):
-        lines = published.cause_lines(self.claims, [self.cause], self.bad, Canned())
+        lines = claims.page.cause_lines(self.claims, [self.cause], self.bad, Canned())
         self.assertTrue(lines[-1].endswith("| 120 | 50% | moves it part of the way |"), lines[-1])
 
     def test_the_word_follows_from_the_gap(self):
@@ -383,46 +390,46 @@ class Causes(unittest.TestCase):
                          (85.9, "does not matter"), (86, "moves it part of the way"),
                          (93.9, "moves it part of the way"), (94, "explains it"),
                          (105.9, "explains it"), (106, "moves it past"), (500, "moves it past")]:
-            gap = published.gap_closed("x", here, (to, to, to), (100, 100))
-            self.assertEqual(published.grade(gap), word, to)
+            gap = claims.verdicts.gap_closed("x", here, (to, to, to), (100, 100))
+            self.assertEqual(claims.verdicts.grade(gap), word, to)
 
     def test_a_number_below_is_reached_downwards(self):
-        gap = published.gap_closed("x", (80, 80, 80), (62, 62, 62), (60, 60))
-        self.assertEqual((round(gap[0], 3), published.grade(gap)), (0.9, "explains it"))
+        gap = claims.verdicts.gap_closed("x", (80, 80, 80), (62, 62, 62), (60, 60))
+        self.assertEqual((round(gap[0], 3), claims.verdicts.grade(gap)), (0.9, "explains it"))
 
     def test_a_gap_that_could_be_any_is_unclear(self):
         for half, word in [(1, "explains it"), (4, "explains it"), (14, "unclear")]:
-            gap = published.gap_closed("x", (80, 80, 80), (98, 98 - half, 98 + half), (100, 100))
-            self.assertEqual(published.grade(gap), word, half)
+            gap = claims.verdicts.gap_closed("x", (80, 80, 80), (98, 98 - half, 98 + half), (100, 100))
+            self.assertEqual(claims.verdicts.grade(gap), word, half)
         # The interval of the value as it is counts as well.
-        gap = published.gap_closed("x", (80, 66, 94), (98, 98, 98), (100, 100))
-        self.assertEqual(published.grade(gap), "unclear")
+        gap = claims.verdicts.gap_closed("x", (80, 66, 94), (98, 98, 98), (100, 100))
+        self.assertEqual(claims.verdicts.grade(gap), "unclear")
 
     def test_downwards_an_interval_has_its_ends_in_order(self):
-        gap = published.gap_closed("x", (80, 80, 80), (62, 52, 72), (60, 60))
+        gap = claims.verdicts.gap_closed("x", (80, 80, 80), (62, 52, 72), (60, 60))
         self.assertEqual([round(g, 3) for g in gap], [0.9, 0.4, 1.4])
-        self.assertEqual(published.grade(gap), "unclear")
+        self.assertEqual(claims.verdicts.grade(gap), "unclear")
 
     def test_of_a_band_the_nearest_point_counts(self):
         inf = float("inf")
         for to, word in [(500, "explains it"), (100, "explains it"), (95, "explains it"),
                          (90, "moves it part of the way"), (80, "does not matter")]:
-            gap = published.gap_closed("x", (80, 80, 80), (to, to, to), (100, inf))
-            self.assertEqual(published.grade(gap), word, to)
-        gap = published.gap_closed("x", (80, 80, 80), (120, 120, 120), (95, 105))
-        self.assertEqual((gap[0], published.grade(gap)), (1.6, "moves it past"))
+            gap = claims.verdicts.gap_closed("x", (80, 80, 80), (to, to, to), (100, inf))
+            self.assertEqual(claims.verdicts.grade(gap), word, to)
+        gap = claims.verdicts.gap_closed("x", (80, 80, 80), (120, 120, 120), (95, 105))
+        self.assertEqual((gap[0], claims.verdicts.grade(gap)), (1.6, "moves it past"))
         for here in [(100, 100, 100), (90, 84, 96), (110, 104, 116)]:
-            with self.assertRaisesRegex(published.Error, "is as printed"):
-                published.gap_closed("x", here, (120, 120, 120), (95, 105))
+            with self.assertRaisesRegex(claims.items.Error, "is as printed"):
+                claims.verdicts.gap_closed("x", here, (120, 120, 120), (95, 105))
 
     def test_what_is_reproduced_has_no_cause(self):
-        with self.assertRaisesRegex(published.Error, "is reproduced, and .* remove it"):
-            published.cause_lines(self.claims, [self.cause], {"rate": "reproduced"}, Canned())
+        with self.assertRaisesRegex(claims.items.Error, "is reproduced, and .* remove it"):
+            claims.page.cause_lines(self.claims, [self.cause], {"rate": "reproduced"}, Canned())
 
     def test_what_is_not_reproduced_needs_a_cause(self):
-        with self.assertRaisesRegex(published.Error, "so fast"):
-            published.cause_lines(self.claims, [], self.bad, Canned())
-        good = published.cause_lines(self.claims, [], {"rate": "reproduced"}, Canned())
+        with self.assertRaisesRegex(claims.items.Error, "so fast"):
+            claims.page.cause_lines(self.claims, [], self.bad, Canned())
+        good = claims.page.cause_lines(self.claims, [], {"rate": "reproduced"}, Canned())
         self.assertTrue(good[-1].startswith("|---"), good[-1])
 
     def test_a_value_can_be_divided_by_one_of_another_run(self):
@@ -434,14 +441,14 @@ class Causes(unittest.TestCase):
                 return RESULT
         show = shown(over={"law": "reno"}, set=["seeds=12"], over_set=["seeds=3"])
         item = {**copy.deepcopy(ITEM), "show": show}
-        (_, _, (mean, _, _)), = published.values(item, Two())
+        (_, _, (mean, _, _)), = claims.measured.values(item, Two())
         self.assertEqual((mean, asked), (1.25, [["seeds=12"], ["seeds=3"]]))
-        self.assertIn("of `fullpipe run two-laws`", published.command(show, Two()))
+        self.assertIn("of `fullpipe run two-laws`", claims.wording.command(show, Two()))
 
     def test_a_cell_can_be_the_mean_of_runs(self):
         item = {**copy.deepcopy(ITEM), "within": "10%", "cells": [[80, {"law": "reno"}]],
                 "show": shown(case={}, mean_of=[["a=1"], ["a=2"]])}
-        (_, printed, (mean, low, high)), = published.values(item, Canned())
+        (_, printed, (mean, low, high)), = claims.measured.values(item, Canned())
         self.assertEqual((printed, mean), (80, 80))
         self.assertAlmostEqual(high - low, 4 / 2 ** 0.5)
 
