@@ -130,7 +130,7 @@ fn long_pairs() -> Vec<Cell> {
             kind: Kind::Pair,
             flows: vec![a, b],
             stagger_ms,
-            // Two alike begin where nothing but chance tells them apart: Linux' own shares
+            // Two alike begin where nothing but chance tells them apart: Linux's own shares
             // spread by 21 points.
             repeats: if a == b { NUDGES_MS.len() as u32 } else { 3 },
             ..long(a, path)

@@ -51,7 +51,7 @@ impl Metric {
         }
     }
 
-    /// Largest deviation that counts as agreement, a part of Linux' value.
+    /// Largest deviation that counts as agreement, a part of Linux's value.
     fn bound(self, class: Class) -> f64 {
         match (self, class) {
             // What the calibration cells allow a single flow.

@@ -233,7 +233,7 @@ pub struct AckEvent {
     /// The sample was taken while the application had nothing to send.
     pub app_limited: bool,
     /// The ACK is but for its number what the one before it was: no SACK block, no ECE, the same
-    /// window. Linux' header prediction takes such ACKs on its fast path, duplicates too.
+    /// window. Linux's header prediction takes such ACKs on its fast path, duplicates too.
     pub predicted: bool,
     /// The ACK carries ECE (RFC 3168).
     pub ece: bool,

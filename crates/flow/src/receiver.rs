@@ -2,7 +2,7 @@
 //!
 //! RFC 9293 section 3.8.6 and RFC 5681 section 4.2 (when to acknowledge), RFC 2018 and RFC 2883
 //! (what to report), RFC 7323 section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE
-//! until CWR). Linux' own rules, as switches: quick ACKs, merged ACKs while a hole is open, a
+//! until CWR). Linux's own rules, as switches: quick ACKs, merged ACKs while a hole is open, a
 //! delayed-ACK timer that ticks (`__tcp_ack_snd_check` in `net/ipv4/tcp_input.c`, 6.1).
 //!
 //! Flow control (RFC 9293 section 3.8.6): a host whose reader may be slow says how much room there

@@ -349,7 +349,7 @@ fn with_trains(stack: &StackSpec) -> Option<StackSpec> {
     cubic(stack, "cubic-linux(gso_max_size=65536)")
 }
 
-/// Linux' CUBIC, where it is that with nothing set.
+/// Linux's CUBIC, where it is that with nothing set.
 fn cubic(stack: &StackSpec, other: &str) -> Option<StackSpec> {
     let is_cubic = stack.to_string() == CUBIC;
     is_cubic.then(|| StackSpec::parse(other).ok()).flatten()

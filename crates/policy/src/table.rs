@@ -173,7 +173,7 @@ mod tests {
         &rows[rows.partition_point(|row| row.window <= w) - 1]
     }
 
-    /// Third column of Linux' table (`hstcp_aimd_vals`, tcp_highspeed.c): 256 b(w), rounded down,
+    /// Third column of Linux's table (`hstcp_aimd_vals`, tcp_highspeed.c): 256 b(w), rounded down,
     /// at all windows of RFC 3649's Appendix B but the last.
     #[rustfmt::skip]
     const LINUX_DECREASE: [u32; 72] = [

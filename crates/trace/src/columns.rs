@@ -20,7 +20,7 @@ pub struct ColumnSpec {
     pub about: &'static str,
     /// Name in Web100 and RFC 4898; empty without one.
     pub web100: &'static str,
-    /// Name in Linux' `TCP_INFO` or `ss`; empty without one.
+    /// Name in Linux's `TCP_INFO` or `ss`; empty without one.
     pub linux: &'static str,
     pub(crate) value: Value,
 }

@@ -3,7 +3,7 @@
 //!
 //! Documents: Linux `tcp_bic.c` (2.6.22 and recent); the paper's constants (`bic-paper`) are from
 //! secondary texts. What differs: the window is real-valued and every acknowledged segment counts,
-//! so Linux' delayed-ACK ratio is not needed; `rule=linux` rounds the increase as the kernel does.
+//! so Linux's delayed-ACK ratio is not needed; `rule=linux` rounds the increase as the kernel does.
 //! Fast convergence is `w (1+beta)/2`, not the `beta w` of ns-3.
 //!
 //! First ACK in avoidance and loss in start-up: nothing special; before any loss the window grows
@@ -38,7 +38,7 @@ pub struct BicParams {
 }
 
 impl BicParams {
-    /// Linux' constants: 20 RTTs within `B = 4` of the maximum make 0.2 segments per RTT.
+    /// Linux's constants: 20 RTTs within `B = 4` of the maximum make 0.2 segments per RTT.
     pub const LINUX: Self = Self {
         low_window: 14.0,
         s_max: 16.0,
@@ -85,7 +85,7 @@ impl BicParams {
         }
     }
 
-    /// Linux' `cnt`: segments to be acknowledged for one segment of growth, all in whole numbers.
+    /// Linux's `cnt`: segments to be acknowledged for one segment of growth, all in whole numbers.
     pub fn count(&self, w: f64, w_max: f64) -> f64 {
         let (w, w_max) = (libm::floor(w), libm::floor(w_max));
         if w <= self.low_window {

@@ -2,7 +2,7 @@
 //!
 //! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. `rho = max(RTT/RTT0, 1)` from the smallest
 //! RTT seen; congestion avoidance adds `rho^2` segments per RTT; slow start is its own
-//! ([`HyblaStart`]). The paper's scaling of `ssthresh` by `rho` and Linux' first window of `rho`
+//! ([`HyblaStart`]). The paper's scaling of `ssthresh` by `rho` and Linux's first window of `rho`
 //! are not done.
 //!
 //! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo, idle time

@@ -181,7 +181,7 @@ impl WindowLaw for Westwood {
     }
 }
 
-/// Linux' filter keeps 7/8 of each stage (`tcp_westwood.c`).
+/// Linux's filter keeps 7/8 of each stage (`tcp_westwood.c`).
 const LINUX_WEIGHT: f64 = 8.0;
 /// Pole of ns-3's filter (`tcp-westwood-plus.cc`).
 const TUSTIN_POLE: f64 = 0.9;

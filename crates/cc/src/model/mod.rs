@@ -7,7 +7,7 @@
 //! [`Controller::pacing_rate`] and [`Controller::window`] answer, in recovery too where
 //! [`Controller::owns_window`] says so.
 //!
-//! Linux' own BBR is a kernel module: [`crate::linux::bbr`].
+//! Linux's own BBR is a kernel module: [`crate::linux::bbr`].
 
 pub mod bbr;
 pub mod udt;

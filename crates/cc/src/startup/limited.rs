@@ -33,7 +33,7 @@ pub struct Limited {
     pub max_ssthresh: f64,
     /// Growth above it.
     pub rule: Rule,
-    /// Linux' counter, in units of 1/w segment.
+    /// Linux's counter, in units of 1/w segment.
     count: f64,
 }
 

@@ -373,7 +373,7 @@ impl ArtificialLoss {
 
 impl RecoveryConfig {
     /// Tail loss probes can be sent: with RACK (RFC 8985 section 7.1), and with any SACK where the
-    /// reduction is Linux' (`tcp_schedule_loss_probe` asks `tcp_is_sack`, not for RACK).
+    /// reduction is Linux's (`tcp_schedule_loss_probe` asks `tcp_is_sack`, not for RACK).
     pub fn may_probe(&self) -> bool {
         match self.detector {
             Detector::Rack => true,

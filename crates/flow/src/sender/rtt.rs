@@ -1,4 +1,4 @@
-//! RTT estimation and the retransmission timeout: RFC 6298, and Linux' variant of it.
+//! RTT estimation and the retransmission timeout: RFC 6298, and Linux's variant of it.
 //!
 //! Each estimator keeps the names of its document; [`RttEstimator`] is what the sender sees of
 //! either.

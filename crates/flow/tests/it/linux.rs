@@ -826,7 +826,7 @@ fn a_window_that_the_application_does_not_use_falls() {
     }
 }
 
-/// Lengths as Linux' are on a wire: a SYN 60 bytes, an ACK 52, with one SACK block 64, with three
+/// Lengths as Linux's are on a wire: a SYN 60 bytes, an ACK 52, with one SACK block 64, with three
 /// 80; without time stamps 52, 40, 52 and 68 (`tcp_syn_options`, `tcp_established_options`).
 #[test]
 fn a_packet_is_as_long_as_its_options_make_it() {

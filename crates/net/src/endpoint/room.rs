@@ -5,7 +5,7 @@
 //! holds the sender and costs no segment. The buffer behind it should hold what the path brings in
 //! two round trips and no more, which is measured as Dynamic Right-Sizing does it (Fisk and Feng
 //! 2001): the payload that arrives within one round trip, that of the handshake. What a sender in
-//! slow start sends in answer to that is twice as much, as it is in Linux' `tcp_rcv_space_adjust`.
+//! slow start sends in answer to that is twice as much, as it is in Linux's `tcp_rcv_space_adjust`.
 
 use fullpipe_flow::Receiver;
 use fullpipe_units::{Span, Time};

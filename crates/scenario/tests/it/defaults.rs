@@ -369,7 +369,7 @@ fn a_preset_resolves_to_its_own_hosts() {
         let window = ReceiverConfig::preset(preset).window.max;
         assert_eq!(case.flows[0].window_cap, window.map(|w| w as f64), "{word}");
     }
-    // Linux' receive buffer bounds the flow: 32 MB, half of `tcp_rmem`.
+    // Linux's receive buffer bounds the flow: 32 MB, half of `tcp_rmem`.
     assert_eq!(
         ReceiverConfig::preset(Preset::Linux).window.max,
         Some(23_172)

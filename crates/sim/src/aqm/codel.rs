@@ -1,9 +1,9 @@
 //! Controlled delay (RFC 8289).
 //!
 //! The RFC's law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
-//! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux'
+//! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux's
 //! `codel_impl.h`. The floor of one MTU is the largest packet seen. The square root is exact;
-//! [Linux' law](super::linux_codel::LinuxLaw) approximates it.
+//! [Linux's law](super::linux_codel::LinuxLaw) approximates it.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::packet::Packet;
 
 /// A control law: when a packet that leaves its queue is dropped or marked instead.
 pub trait Law: Default + std::fmt::Debug {
-    /// It is Linux', and its scheduler too.
+    /// It is Linux's, and its scheduler too.
     const LINUX: bool;
 
     /// The next packet to send from `queue`; what is dropped before it goes to `dropped`.
@@ -28,7 +28,7 @@ pub trait Law: Default + std::fmt::Debug {
     ) -> Option<Popped>;
 
     /// Packets of this queue were dropped for lack of room: the law becomes more eager, as in
-    /// Linux' `fq_codel_drop`.
+    /// Linux's `fq_codel_drop`.
     fn overflowed(&mut self, packets: u32);
 
     /// The transmitter asked for a packet and there was none.

@@ -2,10 +2,10 @@
 //!
 //! Deficit round robin over hashed queues, new queues before old ones (section 4.2), each under
 //! CoDel. When the buffer is full, packets are dropped from the head of the queue with the most
-//! bytes until half of its bytes or 64 packets are gone (section 4.1; Linux' `fq_codel_drop`). The
+//! bytes until half of its bytes or 64 packets are gone (section 4.1; Linux's `fq_codel_drop`). The
 //! MTU floor of CoDel looks at the queue's own bytes, as RFC 8289 says.
 //!
-//! Under Linux' law the floor looks at the bytes of all queues, and a queue that the scheduler
+//! Under Linux's law the floor looks at the bytes of all queues, and a queue that the scheduler
 //! finds empty while no old one waits is new again when its next packet comes
 //! (`net/sched/sch_fq_codel.c`).
 
@@ -78,7 +78,7 @@ impl<L: Law> FqCodelQueue<L> {
         self.idle_from = Some(at);
     }
 
-    /// Linux' scheduler, asked in vain, takes every queue off its lists.
+    /// Linux's scheduler, asked in vain, takes every queue off its lists.
     #[cold]
     fn unlist(&mut self) {
         for i in self.new.drain(..).chain(self.old.drain(..)) {

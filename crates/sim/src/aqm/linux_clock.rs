@@ -1,4 +1,4 @@
-//! The clock of Linux' queue disciplines: the time they read, and the ticks on which their timers
+//! The clock of Linux's queue disciplines: the time they read, and the ticks on which their timers
 //! go off.
 
 use fullpipe_flow::TimerClock;

@@ -126,13 +126,13 @@ pub enum HeldAqm {
     Codel(Box<CodelQueue<CodelLaw>>),
     /// Flow queueing with controlled delay.
     FqCodel(Box<FqCodelQueue<CodelLaw>>),
-    /// Linux' controlled delay.
+    /// Linux's controlled delay.
     LinuxCodel(Box<CodelQueue<LinuxLaw>>),
-    /// Linux' flow queueing with controlled delay.
+    /// Linux's flow queueing with controlled delay.
     LinuxFqCodel(Box<FqCodelQueue<LinuxLaw>>),
-    /// Linux' random early detection.
+    /// Linux's random early detection.
     LinuxRed(Box<LinuxRed>),
-    /// Linux' proportional integral controller.
+    /// Linux's proportional integral controller.
     LinuxPie(Box<LinuxPie>),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Here: the basic algorithm (section 4: random drop, periodic control with its auto-tuning, burst
 //! allowance), marking (section 5.1) and the cap on an increase above 10 % (section 5.5). As in
-//! Linux' `sch_pie`, the probability also rises by 2 % per update while the delay is above 250 ms.
+//! Linux's `sch_pie`, the probability also rises by 2 % per update while the delay is above 250 ms.
 //! Not here: derandomisation (section 5.4) and turning the controller on and off with the queue
 //! (section 5.3), both optional. The delay is the exact time until the arriving packet would be
 //! transmitted, so no departure rate is estimated (section 5.2).

@@ -1,4 +1,4 @@
-//! `bbr-linux` against Linux' own BBR on three paths with four buffers, frozen, and the states of
+//! `bbr-linux` against Linux's own BBR on three paths with four buffers, frozen, and the states of
 //! BBR in traces.
 
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};

@@ -1,4 +1,4 @@
-//! `bbr-linux` against Linux' own BBR on twelve unlike paths, states included, frozen.
+//! `bbr-linux` against Linux's own BBR on twelve unlike paths, states included, frozen.
 
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_run::{Buffer, FlowOutcome, FlowSpec, Loss, Outcome, RunSpec, Trace};

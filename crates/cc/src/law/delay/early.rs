@@ -14,7 +14,7 @@
 //!
 //! Differences from Linux: that; `ssthresh` follows the window at an early indication
 //! (`linux_ssth=on` leaves it, so that growth resumes as slow start); a delay counts as grown only
-//! above one clock tick (`granularity`, Linux' timestamps of 1 ms), because with nanosecond delays
+//! above one clock tick (`granularity`, Linux's timestamps of 1 ms), because with nanosecond delays
 //! the second sample of a flow would otherwise always exceed the first.
 
 use fullpipe_units::{Span, Time};
@@ -204,7 +204,7 @@ pub const DELTA: ParamSpec = param!(delta: number = 0.15, 0.0..=1.0, "fraction",
 pub const GRANULARITY: ParamSpec = param!(granularity: time =
     Span::from_millis(1), Span::ZERO..=Span::from_secs(1),
     "smallest growth of the delay that counts",
-    "tick of Linux' TCP timestamps");
+    "tick of Linux's TCP timestamps");
 
 /// `linux_ssth`, for both laws.
 pub const LINUX_SSTH: ParamSpec = param!(linux_ssth: flag = false,

@@ -5,7 +5,7 @@
 //! window gains one segment, above `beta` it loses one. With fewer than three samples in a round,
 //! and outside the open state, it is Reno. The start-up doubles every other round and leaves when
 //! `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's 1/3/1;
-//! `diff_over=base,growth=every,exit=linux` is Linux' form in real numbers, `vegas-linux` its
+//! `diff_over=base,growth=every,exit=linux` is Linux's form in real numbers, `vegas-linux` its
 //! module. `law=highspeed` is what the Net100 pages ran: a round adds HighSpeed TCP's a(w) in
 //! place of one segment, and a loss removes its b(w); alpha and beta decide as before.
 //!

@@ -10,7 +10,7 @@
 //! - The default is the RFC's own definition, a straight line through (low_window, low_p) and
 //!   (high_window, high_p) on log-log axes (`form=exact`), because it is the only one that holds
 //!   for other parameters. The rounded `0.078/w^1.2` of the text (`rfc`), the `1/(12.8 w^1.2)` of
-//!   the script that made Appendix B (`table`), that table read downwards (`floor`) and Linux'
+//!   the script that made Appendix B (`table`), that table read downwards (`floor`) and Linux's
 //!   reading of it upwards (`ceil`) are there to reproduce printed numbers.
 //! - `b` keeps falling beyond `high_window` as in the RFC, but never below [`MIN_DECREASE`]: the
 //!   RFC's line crosses zero at 570,000 segments, where a loss would raise the window.

@@ -46,12 +46,12 @@ pub(super) fn floor_row(w: f64) -> Option<usize> {
         .checked_sub(1)
 }
 
-/// First row of Linux' table whose window is at least `w`.
+/// First row of Linux's table whose window is at least `w`.
 pub(super) fn ceil_row(w: f64) -> usize {
     WINDOWS[..LINUX_ROWS - 1].partition_point(|&row| f64::from(row) < w)
 }
 
-/// Linux' table ends one row before the RFC's (`tcp_highspeed.c`).
+/// Linux's table ends one row before the RFC's (`tcp_highspeed.c`).
 pub(super) const LINUX_ROWS: usize = 72;
 
 /// Window column of RFC 3649 Appendix B; the increase of row `i` is `i + 1`.

@@ -7,7 +7,7 @@ use fullpipe_cc::law::WindowLaw;
 use fullpipe_cc::law::aimd::Aimd;
 use fullpipe_cc::law::bic::BicParams;
 
-/// Linux' `cnt` at ten windows, last maximum 1000, and the increase per RTT.
+/// Linux's `cnt` at ten windows, last maximum 1000, and the increase per RTT.
 #[test]
 fn segments_per_segment_of_growth() {
     let linux = BicParams {

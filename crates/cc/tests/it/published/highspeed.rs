@@ -16,7 +16,7 @@ const APPENDIX_B: [u32; 73] = [
     14, 14, 14, 14, 13, 13, 13, 13, 13, 12, 12, 12, 12, 11, 11, 11, 10, 10, 10, 10, 9,
 ];
 
-/// `md` column of Linux' tcp_highspeed.c, 1/256.
+/// `md` column of Linux's tcp_highspeed.c, 1/256.
 #[rustfmt::skip]
 const LINUX_MD: [u32; 72] = [
     128, 112, 104, 98, 93, 89, 86, 83, 81, 78, 76, 74, 72, 71, 69, 68, 66, 65, 64, 62, 61, 60, 59, 58, 57,
@@ -52,7 +52,7 @@ fn the_generator_makes_every_row_of_appendix_b() {
     }
 }
 
-/// The table modes return the rows: RFC Appendix B downwards, Linux' 72 upwards.
+/// The table modes return the rows: RFC Appendix B downwards, Linux's 72 upwards.
 #[test]
 fn table_modes_return_the_printed_rows() {
     let floor = HighSpeed::rfc(Form::Floor);

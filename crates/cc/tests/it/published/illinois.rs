@@ -17,7 +17,7 @@ fn illinois_tables() {
     let beta = [
         0.125, 0.125, 0.125, 0.125, 0.125, 0.178571, 0.339286, 0.5, 0.5,
     ];
-    // Linux' fixed point, from da = 2 ms on.
+    // Linux's fixed point, from da = 2 ms on.
     let fixed = [
         7.515625, 4.304688, 2.515625, 1.375, 0.578125, 0.367188, 0.296875,
     ];

@@ -95,7 +95,7 @@ fn rounds_to_return_to_w() {
         assert_eq!(reopen("scalable", &[], w), 14);
     }
     near(climb("scalable", &[]), 43.8, 0.05, "lwnd 16");
-    // Linux' increase, present and old: Reno below, one segment per so many from there on.
+    // Linux's increase, present and old: Reno below, one segment per so many from there on.
     near(
         climb("scalable", &[("lwnd", "100")]),
         35.8,

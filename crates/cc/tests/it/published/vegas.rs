@@ -7,7 +7,7 @@ use fullpipe_cc::round::{RoundEnd, queued, queued_over_base};
 use fullpipe_cc::startup::gamma::linux_exit;
 use fullpipe_cc::{Setup, StackSpec};
 
-/// Linux' constants and forms, in real numbers.
+/// Linux's constants and forms, in real numbers.
 const AS_LINUX: &str = "vegas(alpha=2,beta=4,diff_over=base,growth=every,exit=linux)";
 
 #[test]

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(rack.window(ms(80), ms(84), true, 0), Span::ZERO);
     }
 
-    /// The same numbers by Linux' rules: a DSACK before any reordering counts for nothing, one
+    /// The same numbers by Linux's rules: a DSACK before any reordering counts for nothing, one
     /// about what left before the last step neither (`tcp_rack_update_reo_wnd`); 16 recoveries end
     /// it, and one that DSACKs undid is one less.
     #[test]

@@ -99,7 +99,7 @@ impl Scoreboard {
         None
     }
 
-    /// RACK has taken `seq` for lost, which takes it off Linux' list of what RACK looks at
+    /// RACK has taken `seq` for lost, which takes it off Linux's list of what RACK looks at
     /// (`tcp_rack_detect_loss`).
     #[inline]
     fn unlist(&mut self, seq: u64) {

@@ -58,7 +58,7 @@ pub struct Scoreboard {
     lost_retrans: BinaryHeap<Reverse<u64>>,
     /// What was marked lost since the last look, for whoever wants each of them.
     fresh_losses: Option<Vec<(u64, Sent)>>,
-    /// An undo is Linux' ([`Scoreboard::forget_losses`]).
+    /// An undo is Linux's ([`Scoreboard::forget_losses`]).
     undo_by_linux: bool,
 }
 

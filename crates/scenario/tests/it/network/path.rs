@@ -100,7 +100,7 @@ fn flows_of_one_host_share_its_interface() {
 }
 
 /// An interface has the rate of the fastest link on the way of any of its flows, at any time, and
-/// Linux' queue.
+/// Linux's queue.
 #[test]
 fn an_interface_is_as_fast_as_what_its_host_meets() {
     let flows = |keys: &str| {
