@@ -117,12 +117,14 @@ Compare two result directories.
 
 Cases are matched by their parameters, flows and links by name. A difference counts as real when \
 the 95 % interval of B - A excludes zero: Student's over pairs of runs where both sides have the \
-same seeds, Welch's for two independent samples otherwise. With one seed on either side every \
-difference counts; below 1e-9 of the values there is none. The effect is the difference in \
-standard deviations: d_z in those of the pairs' differences, d in the pooled one of both samples \
-(Cohen 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, \
-flow or link exists on one side only; a link that only delays does not count, and of two grounds no \
-link does.
+same seeds, Welch's for two independent samples otherwise. One seed on one side is held against \
+the interval in which a further run of the other would lie; with one on both every difference \
+counts. A count that chance made equal in all seeds is given the spread of what is rounded to it. \
+Below 1e-9 of the values there is no difference. The effect is the difference in standard \
+deviations: d_z in those of the pairs' differences, d in the pooled one of both samples (Cohen \
+1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, flow or \
+link exists on one side only; a link that only delays does not count, and of two grounds no link \
+does.
 
 Cases with a run that was not what the scenario says (flagged: NOT VALID) are left out, unless \
 --with-flagged. The exit code is 5 if there are such and the others agree.";
