@@ -513,6 +513,12 @@ pub struct RestartEvent {
 }
 
 impl RestartEvent {
+    /// The application paused for longer than a round trip: what was measured before says nothing
+    /// of the path now.
+    pub fn ends_a_pause(&self) -> bool {
+        self.app_limited && self.idle > self.srtt
+    }
+
     /// A transmission without a pause before it and without an RTT sample.
     pub const fn new(now: Time) -> Self {
         Self {

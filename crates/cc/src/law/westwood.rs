@@ -15,7 +15,7 @@
 use fullpipe_units::{Span, Time};
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RestartEvent, RtoEvent};
 use crate::entry::Entry;
 
 /// Which filter the rate samples pass.
@@ -117,6 +117,12 @@ impl Westwood {
         let known = self.bandwidth.estimate > 0.0 && self.min_rtt < Span::MAX;
         known.then(|| (self.bandwidth.estimate * self.min_rtt.as_secs_f64()).max(2.0))
     }
+
+    /// After a pause.
+    fn relearn(&mut self) {
+        self.since = None;
+        self.delivered = 0;
+    }
 }
 
 impl WindowLaw for Westwood {
@@ -165,8 +171,13 @@ impl WindowLaw for Westwood {
     }
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
-        self.since = None;
-        self.delivered = 0;
+        self.relearn();
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        if ev.ends_a_pause() {
+            self.relearn();
+        }
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
@@ -235,6 +246,24 @@ mod tests {
         };
         law.bandwidth.add(rate);
         law
+    }
+
+    /// The time in which the application had nothing to send is in no sample.
+    #[test]
+    fn a_pause_begins_a_window_of_its_own() {
+        let mut law = Westwood {
+            since: Some(Time::ZERO),
+            delivered: 7,
+            ..entry()
+        };
+        let mut restart = RestartEvent::new(Time::ZERO + ms(900.0));
+        (restart.idle, restart.srtt) = (ms(90.0), ms(100.0));
+        restart.app_limited = true;
+        law.on_restart(&restart);
+        assert_eq!((law.since, law.delivered), (Some(Time::ZERO), 7));
+        restart.idle = ms(800.0);
+        law.on_restart(&restart);
+        assert_eq!((law.since, law.delivered), (None, 0));
     }
 
     #[test]

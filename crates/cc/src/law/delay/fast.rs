@@ -16,7 +16,7 @@
 use fullpipe_units::{Span, Time};
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RestartEvent, RtoEvent};
 use crate::entry::Entry;
 use crate::params::Params;
 use crate::startup::gamma::{Gamma, GammaParams, Then};
@@ -91,6 +91,12 @@ impl Fast {
             .mi_below
             .is_some_and(|t| self.avg > 0.0 && self.avg - self.base.secs() < t.as_secs_f64())
     }
+
+    /// After a pause.
+    fn relearn(&mut self) {
+        self.stop();
+        self.avg = 0.0;
+    }
 }
 
 impl WindowLaw for Fast {
@@ -141,8 +147,13 @@ impl WindowLaw for Fast {
     }
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
-        self.stop();
-        self.avg = 0.0;
+        self.relearn();
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        if ev.ends_a_pause() {
+            self.relearn();
+        }
     }
 
     fn on_mss_change(&mut self, ratio: f64) {

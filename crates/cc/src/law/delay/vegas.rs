@@ -18,7 +18,7 @@ use fullpipe_units::Time;
 use alloc::string::String;
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RestartEvent, RtoEvent};
 use crate::entry::Entry;
 use crate::law::highspeed::{Form, HighSpeed};
 use crate::params::{ParamSpec, Params};
@@ -96,6 +96,12 @@ impl Vegas {
             Pair::HighSpeed => HighSpeed::rfc(Form::Exact).b(w),
         }
     }
+
+    /// After a pause.
+    fn relearn(&mut self) {
+        self.round.relearn();
+        self.reno = true;
+    }
 }
 
 impl WindowLaw for Vegas {
@@ -145,8 +151,13 @@ impl WindowLaw for Vegas {
     }
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
-        self.round.relearn();
-        self.reno = true;
+        self.relearn();
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        if ev.ends_a_pause() {
+            self.relearn();
+        }
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -12,7 +12,9 @@
 //! backlog.
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};
+use crate::controller::{
+    AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RestartEvent, RtoEvent,
+};
 use crate::entry::Entry;
 use crate::round::{RoundMin, queued};
 
@@ -47,6 +49,12 @@ impl Veno {
         } else {
             KEEP_RANDOM
         }
+    }
+
+    /// After a pause.
+    fn relearn(&mut self) {
+        self.round.relearn();
+        self.backlog = 0.0;
     }
 }
 
@@ -85,8 +93,13 @@ impl WindowLaw for Veno {
     }
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
-        self.round.relearn();
-        self.backlog = 0.0;
+        self.relearn();
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        if ev.ends_a_pause() {
+            self.relearn();
+        }
     }
 
     fn on_mss_change(&mut self, ratio: f64) {

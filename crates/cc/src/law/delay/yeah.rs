@@ -12,7 +12,7 @@
 //! the queue and the Reno flow's window.
 
 use crate::classic::{Window, WindowLaw};
-use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RestartEvent, RtoEvent};
 use crate::entry::Entry;
 use crate::round::{RoundEnd, RoundMin};
 
@@ -124,6 +124,12 @@ impl Yeah {
         self.rival.loss();
         (1.0 - self.removed(w) / w) * base
     }
+
+    /// After a pause.
+    fn relearn(&mut self) {
+        self.round.relearn();
+        self.q = 0.0;
+    }
 }
 
 impl WindowLaw for Yeah {
@@ -154,8 +160,13 @@ impl WindowLaw for Yeah {
     }
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
-        self.round.relearn();
-        self.q = 0.0;
+        self.relearn();
+    }
+
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        if ev.ends_a_pause() {
+            self.relearn();
+        }
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
