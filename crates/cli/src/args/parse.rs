@@ -76,7 +76,7 @@ pub(super) fn port(text: &str) -> Result<u16, String> {
 
 /// Time between two looks at flows.
 pub(super) fn interval(text: &str) -> Result<Span, String> {
-    let interval = time_in(text, "ms")?;
+    let interval = time(text)?;
     match interval.as_secs_f64() {
         s if (0.01..=10.0).contains(&s) => Ok(interval),
         _ => Err("expected a time from 10ms to 10s".to_owned()),
