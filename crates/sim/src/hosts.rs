@@ -31,8 +31,8 @@ pub struct Out {
     /// Segments sent, less those lost and less ACKs that came back: with [`In::inside`] the packets
     /// of the flow that are in the network.
     inside: i64,
-    /// Bytes of the packet that its interface refused, for which it waits for room; 0: it does not.
-    waits: u16,
+    /// It waits for room at its interface.
+    waits: bool,
 }
 
 /// What the network keeps with a flow's receiver.
@@ -114,7 +114,15 @@ impl Hosts {
         let sender = &mut self.host.senders[slot as usize];
         if sender.left_queue() {
             let ways = &mut self.ways;
-            Attached { net, ways }.ready(now, slot, sender, &mut self.host.classes);
+            let waiting = ways.waiting.get(&sender.outlet.first);
+            let others_wait = waiting.is_some_and(|waiting| !waiting.is_empty());
+            let mut attached = Attached { net, ways };
+            if others_wait {
+                // The place that its segment leaves is theirs.
+                attached.wait_for_room(now, slot, &mut sender.outlet);
+            } else {
+                attached.ready(now, slot, sender, &mut self.host.classes);
+            }
         }
     }
 
@@ -136,7 +144,7 @@ impl Hosts {
         sender.is_short()
             && sender.is_complete()
             && sender.outlet.inside + receiver.inlet.inside == 0
-            && sender.outlet.waits == 0
+            && !sender.outlet.waits
             && receiver.receiver().next_timeout() == Time::MAX
     }
 
@@ -315,7 +323,7 @@ impl Ends for Hosts {
     fn wake(&mut self, now: Time, wake: Wake, net: &mut Net) {
         if let Wake::Resume(slot) = wake {
             let out = &mut self.host.senders[slot as usize].outlet;
-            out.waits = 0;
+            out.waits = false;
             if let Some(waiting) = self.ways.waiting.get_mut(&out.first) {
                 waiting.resumed();
             }
@@ -330,7 +338,7 @@ impl Ends for Hosts {
             let waiting = attached.ways.waiting.get_mut(&first);
             if let Some(next) = waiting.and_then(Waiting::wake) {
                 let out = &self.host.senders[next as usize].outlet;
-                let room = attached.room(now, out, out.waits);
+                let room = attached.room(now, out, ANY_SIZE);
                 attached
                     .net
                     .schedule(room.unwrap_or(now), Wake::Resume(next));
@@ -383,10 +391,10 @@ impl Attached<'_> {
         Some(room.max(now + Span::from_nanos(1)))
     }
 
-    /// The host's own interface has no room for a packet of `size` bytes before `retry`.
+    /// The host's own interface has no room before `retry`.
     #[cold]
-    fn wait_for_room(&mut self, retry: Time, slot: u32, size: u16, out: &mut Out) {
-        if std::mem::replace(&mut out.waits, size) > 0 {
+    fn wait_for_room(&mut self, retry: Time, slot: u32, out: &mut Out) {
+        if std::mem::replace(&mut out.waits, true) {
             return;
         }
         let waiting = self.ways.waiting.entry(out.first).or_default();
@@ -513,7 +521,7 @@ impl Network for Attached<'_> {
             lengths: f.sender.lengths(),
             local_queue: f.local_queue,
             inside: 0,
-            waits: 0,
+            waits: false,
         })
     }
 
@@ -560,7 +568,7 @@ impl Network for Attached<'_> {
             let size = sender.outlet.lengths.segment(&segment);
             if let Some(retry) = self.room(now, &sender.outlet, size) {
                 sender.refuse(now, &segment, classes);
-                self.wait_for_room(retry, slot, size, &mut sender.outlet);
+                self.wait_for_room(retry, slot, &mut sender.outlet);
                 break;
             }
             self.send(now, slot, (&segment, size), sender, classes);
@@ -593,6 +601,9 @@ impl Network for Attached<'_> {
             .carry(now, packet, index as usize, cross, self.net);
     }
 }
+
+/// Bytes of a packet that asks an interface for room: its buffer counts packets.
+const ANY_SIZE: u16 = 1;
 
 /// Packets in the links at the end, by whose they are.
 struct Inside {

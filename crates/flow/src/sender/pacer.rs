@@ -18,6 +18,8 @@ pub(super) struct Pacer {
     /// Segments of the initial window still to be spaced, and their gap.
     spread_left: u64,
     spread_gap: Span,
+    /// What the last departure changed: [`Pacer::next`], and what was left to spread.
+    before: (Time, u64),
     train: Train,
     /// The flow's own ceiling sets the rate.
     capped: bool,
@@ -62,6 +64,7 @@ impl Pacer {
             capped: false,
             gated: false,
             spread_left: 0,
+            before: (Time::ZERO, 0),
             spread_gap: Span::ZERO,
             train: Train {
                 whole: u64::from(tso_segments),
@@ -152,6 +155,7 @@ impl Pacer {
     /// rate, if the connection is paced.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, number: u64, gap: Option<Span>) {
+        self.before = (self.next, self.spread_left);
         if self.spread_left > 0 {
             self.spread_left -= 1;
             if self.spread_left > 0 {
@@ -173,6 +177,16 @@ impl Pacer {
                     }
                 }
             }
+        }
+    }
+
+    /// The segment that left last did not: its time is not used up (Linux `__tcp_transmit_skb`, which
+    /// moves the pacer where the host took the segment alone).
+    pub(super) fn take_back(&mut self) {
+        let (next, spread_left) = self.before;
+        if !self.free || spread_left > 0 {
+            (self.next, self.spread_left) = (next, spread_left);
+            self.free &= spread_left == 0;
         }
     }
 

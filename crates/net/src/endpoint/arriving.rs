@@ -167,7 +167,7 @@ impl State<'_, '_> {
         let ack = outlet::handle_ack(sender, now, datagram, &mut self.host.classes)?;
         if sender.is_complete() {
             if sender.is_short() {
-                self.retire(now, slot);
+                self.retire_if_over(now, slot);
                 return Some(());
             }
             self.note_complete();

@@ -171,8 +171,8 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
                 self.state.wires.make_ready(slot);
             }
             let state = &mut self.state;
-            if state.host.senders[slot as usize].outlet.interface.is_some() {
-                state.wake_next_at_interface(now, slot);
+            if let Some(route) = state.host.senders[slot as usize].outlet.interface {
+                state.wake_next_at_interface(now, route);
             }
             let sender = &mut state.host.senders[slot as usize];
             state.wires.arm_sender(slot, sender);

@@ -24,9 +24,10 @@ pub struct Outlet {
     pub lengths: PacketLengths,
     /// The way through the host's own interface, if it has one.
     pub interface: Option<Route>,
-    /// Bytes of the packet that the interface refused, for which the flow waits for room; 0: it
-    /// does not.
-    pub waits: u16,
+    /// It waits for room at its interface.
+    pub waits: bool,
+    /// Its segments in the interface.
+    pub inside: u32,
     /// What ACKs have to prove.
     proofs: Proofs,
     /// Segments delivered, timeouts, and whether the host refused segments, at the last look.
@@ -47,13 +48,19 @@ impl Outlet {
         Self {
             number,
             incarnation,
-            waits: 0,
+            waits: false,
+            inside: 0,
             size: f.sender.mss as usize + DataDatagram::LEN,
             lengths: f.sender.lengths(),
             interface,
             proofs: Proofs::default(),
             watched: (0, 0, false),
         }
+    }
+
+    /// Its interface knows nothing of the flow: the slot may be another's.
+    pub fn is_free(&self) -> bool {
+        !self.waits && self.inside == 0
     }
 
     /// Bytes of a full segment's datagram, before it is sealed.

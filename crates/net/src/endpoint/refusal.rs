@@ -4,6 +4,7 @@
 use fullpipe_flow::Segment;
 use fullpipe_host::Waiting;
 use fullpipe_run::CaptureEvent;
+use fullpipe_sim::Route;
 use fullpipe_units::{Span, Time};
 
 use super::interface::Leaving;
@@ -118,32 +119,47 @@ impl State<'_, '_> {
         }
     }
 
-    /// A flow that waited for room at its interface tries again.
+    /// A flow that waited for room at its interface tries again; false: there is nothing left of it.
     #[cold]
-    pub fn resume_at_interface(&mut self, slot: u32) {
+    pub fn resume_at_interface(&mut self, now: Time, slot: u32) -> bool {
         let outlet = &mut self.host.senders[slot as usize].outlet;
-        outlet.waits = 0;
-        if let (Some(interfaces), Some(route)) = (&mut self.wires.interfaces, outlet.interface)
+        outlet.waits = false;
+        let route = outlet.interface;
+        if let (Some(interfaces), Some(route)) = (&mut self.wires.interfaces, route)
             && let Some(waiting) = interfaces.waiting.get_mut(&route)
         {
             waiting.resumed();
         }
+        let is_over = self.retire_if_over(now, slot);
+        if is_over && let Some(route) = route {
+            self.wake_next_at_interface(now, route);
+        }
+        !is_over
     }
 
     /// A flow had its turn at its interface: the one that has waited longest is next.
     #[cold]
-    pub fn wake_next_at_interface(&mut self, now: Time, slot: u32) {
-        let route = self.host.senders[slot as usize].outlet.interface;
-        let (Some(interfaces), Some(route)) = (&mut self.wires.interfaces, route) else {
+    pub fn wake_next_at_interface(&mut self, now: Time, route: Route) {
+        let Some(interfaces) = &mut self.wires.interfaces else {
             return;
         };
         let Some(next) = (interfaces.waiting.get_mut(&route)).and_then(Waiting::wake) else {
             return;
         };
-        let size = self.host.senders[next as usize].outlet.waits;
-        let room = interfaces.room(now, route, size).unwrap_or(now);
+        // The buffer of an interface counts packets, of any size.
+        let room = interfaces.room(now, route, 1).unwrap_or(now);
         let at = room.max(now + Span::from_micros(1));
         self.wires.timers.set(at, Wake::Resume(next));
+    }
+
+    /// A short flow that is complete leaves its slot once its interface knows nothing of it.
+    pub fn retire_if_over(&mut self, now: Time, slot: u32) -> bool {
+        let sender = &self.host.senders[slot as usize];
+        let is_over = sender.is_short() && sender.is_complete() && sender.outlet.is_free();
+        if is_over {
+            self.retire(now, slot);
+        }
+        is_over
     }
 
     /// A segment that was polled enters its host's own interface; false: there it finds no room,
@@ -159,12 +175,7 @@ impl State<'_, '_> {
         let size = sender.outlet.lengths.segment(&segment);
         if let Some(retry) = interfaces.room(now, route, size) {
             sender.refuse(now, &segment, classes);
-            if std::mem::replace(&mut sender.outlet.waits, size) == 0
-                && let Some(first) = interfaces.waiting.entry(route).or_default().refused(slot)
-            {
-                let retry = retry.max(now + Span::from_micros(1));
-                self.wires.timers.set(retry, Wake::Resume(first));
-            }
+            self.wait_for_room(now, retry, slot, route);
             return false;
         }
         let flow = sender.flow();
@@ -179,6 +190,7 @@ impl State<'_, '_> {
             };
             interfaces.enter(now, route, u32::from(datagram.flow), size, leaving);
             sender.entered_queue();
+            sender.outlet.inside += 1;
             let at = interfaces.next_event();
             if at < interfaces.wakes {
                 interfaces.wakes = at;
@@ -203,16 +215,20 @@ impl State<'_, '_> {
             return;
         }
         let (senders, classes) = (&mut self.host.senders, &mut self.host.classes);
-        let (ready, queued) = (&mut self.wires.ready, &mut self.wires.queued);
+        // Who may send again, and who has nothing left in the interface.
+        let (mut freed, mut over) = (Vec::new(), Vec::new());
         interfaces.advance(now, |left, lost| {
-            let slot = left.slot as usize;
+            let sender = &mut senders[left.slot as usize];
             let segment = &left.segment;
             if lost && !segment.syn {
-                senders[slot].lose(segment.seq, segment.retransmission, classes);
+                sender.lose(segment.seq, segment.retransmission, classes);
             }
-            if senders[slot].left_queue() && !queued[slot] {
-                queued[slot] = true;
-                ready.push_back(left.slot);
+            sender.outlet.inside -= 1;
+            if sender.left_queue() {
+                freed.push(left.slot);
+            }
+            if sender.outlet.inside == 0 && sender.is_short() {
+                over.push(left.slot);
             }
         });
         interfaces.wakes = interfaces.next_event();
@@ -220,5 +236,38 @@ impl State<'_, '_> {
         self.wires
             .timers
             .set(wakes, Wake::Network(Event::Interface));
+        for slot in freed {
+            let sender = &self.host.senders[slot as usize];
+            let crowded = |route: &Route| {
+                let waiting = self.wires.interfaces.as_ref()?.waiting.get(route)?;
+                Some(!waiting.is_empty())
+            };
+            match sender.outlet.interface {
+                // The place that its segment leaves is theirs who wait.
+                Some(route) if crowded(&route) == Some(true) => {
+                    self.wait_for_room(now, now, slot, route);
+                }
+                _ => self.wires.make_ready(slot),
+            }
+        }
+        for slot in over {
+            self.retire_if_over(now, slot);
+        }
+    }
+
+    /// A flow waits for room at its interface, where there is none before `retry`.
+    #[cold]
+    fn wait_for_room(&mut self, now: Time, retry: Time, slot: u32, route: Route) {
+        let outlet = &mut self.host.senders[slot as usize].outlet;
+        if std::mem::replace(&mut outlet.waits, true) {
+            return;
+        }
+        let Some(interfaces) = &mut self.wires.interfaces else {
+            return;
+        };
+        if let Some(first) = interfaces.waiting.entry(route).or_default().refused(slot) {
+            let retry = retry.max(now + Span::from_micros(1));
+            self.wires.timers.set(retry, Wake::Resume(first));
+        }
     }
 }

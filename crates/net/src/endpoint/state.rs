@@ -215,12 +215,8 @@ impl<'p, 'h> State<'p, 'h> {
                         self.wires.timers.set(now + pause, wake);
                     }
                 }
-                _ => {
-                    if let Wake::Resume(slot) = wake {
-                        self.resume_at_interface(slot);
-                    }
-                    self.host.wake(now, at, wake, &mut self.wires);
-                }
+                Wake::Resume(slot) if !self.resume_at_interface(now, slot) => {}
+                _ => self.host.wake(now, at, wake, &mut self.wires),
             }
             if let Wake::Stop(_) = wake {
                 self.note_complete();
