@@ -407,7 +407,8 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
         .or(command.get_about())
         .map(ToString::to_string);
     let about = about.unwrap_or_default();
-    let stop = if about.ends_with('.') { "" } else { "." };
+    let about = fenced(&about);
+    let stop = if about.ends_with(['.', '`']) { "" } else { "." };
     let usage = usage(command, name);
     // Writing to a string cannot fail.
     let _ = write!(out, "{about}{stop}\n\n```text\n{usage}\n```\n");
@@ -449,6 +450,29 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
             .collect();
         let _ = write!(out, "\n{head}\n\n```text\n{}\n```\n", body.join("\n"));
     }
+}
+
+/// Indented lines are columns: as they stand, between fences.
+fn fenced(text: &str) -> String {
+    let mut out = String::new();
+    let mut columns = false;
+    for line in text.lines() {
+        let indented = line.starts_with("  ");
+        if indented != columns {
+            out += match (indented, out.ends_with("\n\n")) {
+                (true, true) => "```text\n",
+                (true, false) => "\n```text\n",
+                (false, _) => "```\n",
+            };
+            columns = indented;
+        }
+        out += line.strip_prefix("  ").unwrap_or(line);
+        out.push('\n');
+    }
+    if columns {
+        out += "```\n";
+    }
+    out.trim_end().to_owned()
 }
 
 /// True of the arguments that clap gives to commands: an own `--version` takes a value.

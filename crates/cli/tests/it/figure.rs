@@ -648,7 +648,10 @@ start_spread = "10ms"
         let second = ["--seed", "2"];
         let asked = [&asked[..], if seed == 2 { &second } else { &[] }].concat();
         let svg = drawn(dir, &asked, "s.svg");
-        assert!(svg.contains(&format!("seed {seed} of 2")), "{kind}: {svg}");
+        assert!(
+            svg.contains(&format!("seed {seed}, one of 2")),
+            "{kind}: {svg}"
+        );
     }
 }
 

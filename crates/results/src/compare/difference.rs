@@ -106,7 +106,6 @@ impl Difference {
     }
 }
 
-/// In standard deviations, unless these are rounding of values of this size.
 /// Variance of what is rounded to whole numbers.
 const ROUNDING: f64 = 1.0 / 12.0;
 
@@ -118,6 +117,7 @@ pub(super) fn size<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     values.fold(0.0, |most: f64, x| most.max(x.abs()))
 }
 
+/// In standard deviations, unless these are rounding of values of this size.
 fn effect(
     measure: &'static str,
     mean: Option<f64>,

@@ -13,7 +13,8 @@ use super::sizes::segments;
 use super::tables::Input;
 use super::transport::TransportResolver;
 use crate::keys::{
-    Direction, DropPlace, DropTable, Flow, FlowKeys, Measures, RECOVERED, RecoveredTable, Transport,
+    Direction, DropPlace, DropTable, Flow, FlowKeys, Measures, RECOVERED, RecoveredTable,
+    TXQUEUELEN, Transport,
 };
 use crate::value::{At, Either, Findings, Key, Lands};
 use fullpipe_metrics::{FlowGroup, RecoveredAt};
@@ -102,8 +103,11 @@ impl FlowResolver<'_> {
                 .refuse(findings, &FlowKeys::start_spread, message, "shorten it");
         }
         let (rtt, packet) = (transport.rtt, transport.packet);
-        if self.at.is_given(&Transport::rtt) && start + rtt >= end {
-            self.at.warn(findings, &Transport::rtt, NO_ROUND_TRIP);
+        let late = [&Transport::rtt, &FlowKeys::start];
+        if start + rtt >= Time::ZERO + self.duration
+            && let Some(key) = late.into_iter().find(|key| self.at.is_given(key))
+        {
+            self.at.warn(findings, key, NO_ROUND_TRIP);
         }
         let mut connection = transport.read(findings)?;
         own.land(&mut connection.ends);
@@ -118,7 +122,8 @@ impl FlowResolver<'_> {
         sender.transfer = own.size.map(|size| whole_segments(size, mss));
         let fastest = layout.fastest(self.name, reverse).unwrap_or(leg.capacity);
         let bits = fastest.as_bits_per_sec() as f64 * end.saturating_since(start).as_secs_f64();
-        let most = (bits / (8.0 * f64::from(packet))).ceil() as u64;
+        let queued = self.at.transport.txqueuelen.unwrap_or(TXQUEUELEN) as f64;
+        let most = (bits / (8.0 * f64::from(packet)) + layout.room + queued).ceil() as u64;
         let (drops, arrival_drops) =
             self.drops(&mut sender, (start, end, most), connection.cap, findings);
         let changes = Changes {
@@ -236,8 +241,8 @@ impl FlowResolver<'_> {
                     drop.refuse(findings, &DropTable::segment, message, hint);
                 } else if *segment >= most {
                     let message = format!(
-                        "the path carries at most {most} segments while the flow lasts: segment \
-                         {segment} is never sent"
+                        "path and buffers take at most {most} segments while the flow lasts: \
+                         segment {segment} is never sent"
                     );
                     drop.warn(findings, &DropTable::segment, &message);
                 }

@@ -330,7 +330,7 @@ impl<'a> View<'a> {
             .filter_map(|s| asked.seed.or(s.first().copied()))
             .collect();
         match (first.first(), first.len()) {
-            (Some(seed), 1) if most > 1 => format!("seed {seed} of {most}"),
+            (Some(seed), 1) if most > 1 => format!("seed {seed}, one of {most}"),
             (Some(_), 2..) if most > 1 => format!("the first of up to {most} seeds"),
             _ => String::new(),
         }

@@ -373,13 +373,18 @@ fn a_run_without_its_round_trip_or_its_loss_warns() {
     assert!(of_path[0].contains("`path.rtt = \"20s\"`") && of_path[0].contains(first));
     let of_flow = warnings("rtt = \"80ms\"", "rtt = \"20s\"");
     assert!(of_flow[0].contains("`flow.main.rtt = \"20s\"`") && of_flow[0].contains(first));
-    // 12 Mbit/s for 20 s: 20,000 packets of 1500 bytes.
+    let late = warnings("rtt = \"80ms\"", "start = \"19950ms\"");
+    assert!(late[0].contains("`flow.main.start = \"19950ms\"`") && late[0].contains(first));
+    // The ACK comes after the flow has stopped.
+    let stopped = warnings("rtt = \"80ms\"", "rtt = \"2s\"\nstop = \"1s\"");
+    assert_eq!(stopped, [""; 0]);
+    // 12 Mbit/s for 20 s: 20,000 packets of 1500 bytes, and 80 in the buffer and 1000 in the host.
     let drop = |segment: u64| {
         warnings(
             "rtt = \"80ms\"",
             &format!("drop = {{ segment = {segment} }}"),
         )
     };
-    assert_eq!(drop(19_999), [""; 0]);
-    assert!(drop(20_000)[0].contains("segment 20000 is never sent"));
+    assert_eq!(drop(21_079), [""; 0]);
+    assert!(drop(21_080)[0].contains("segment 21080 is never sent"));
 }
