@@ -14,8 +14,8 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// A sender that did not wait was refused, or leaves its place to those who wait; whom to wake when
-    /// there is room, if nobody is woken.
+    /// A sender that did not wait was refused, or leaves its place to those who wait; whom to wake
+    /// when there is room, if nobody is woken.
     pub fn refused(&mut self, slot: u32) -> Option<u32> {
         self.slots.push_back(slot);
         self.wake()

@@ -180,8 +180,8 @@ impl Pacer {
         }
     }
 
-    /// The segment that left last did not: its time is not used up (Linux `__tcp_transmit_skb`, which
-    /// moves the pacer where the host took the segment alone).
+    /// The segment that left last did not: its time is not used up (Linux `__tcp_transmit_skb`,
+    /// which moves the pacer only where the host took the segment).
     pub(super) fn take_back(&mut self) {
         let (next, spread_left) = self.before;
         if !self.free || spread_left > 0 {

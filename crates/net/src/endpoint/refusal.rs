@@ -119,7 +119,8 @@ impl State<'_, '_> {
         }
     }
 
-    /// A flow that waited for room at its interface tries again; false: there is nothing left of it.
+    /// A flow that waited for room at its interface tries again; false: there is nothing left of
+    /// it.
     #[cold]
     pub fn resume_at_interface(&mut self, now: Time, slot: u32) -> bool {
         let outlet = &mut self.host.senders[slot as usize].outlet;
