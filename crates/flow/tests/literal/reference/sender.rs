@@ -374,10 +374,14 @@ impl Reference {
         (self.una > self.sack.rescue_rxt?).then(|| self.rescue(n))
     }
 
+    /// A loss is being repaired.
+    fn repairs(&self) -> bool {
+        matches!(self.state, State::Recovery | State::Timeout)
+    }
+
     /// RFC 8985 section 7.2.
     fn schedule_probe(&mut self, now: Ns) {
-        let repairs = matches!(self.state, State::Recovery | State::Timeout);
-        let quiet = !repairs && self.sacked() == 0;
+        let quiet = !self.repairs() && self.sacked() == 0;
         self.pto_at = None;
         if self.c.tlp && quiet && self.una < self.nxt() {
             let flight = self.nxt() - self.una;
@@ -592,7 +596,7 @@ impl Reference {
             self.rto_at = Some(now + self.rto.rto());
         }
         // RFC 8985 sections 7.2 and 8.
-        if advanced || self.state != State::Open || self.sacked() > 0 {
+        if advanced || self.repairs() || self.sacked() > 0 {
             self.schedule_probe(now);
         }
     }
