@@ -313,6 +313,26 @@ mod tests {
         }
     }
 
+    /// Under a cap the Reno flow beside it has the cap as well: when the cap ends, the window grows
+    /// by half of itself a round trip at most, as it does towards the curve (RFC 9438 section 4.4).
+    #[test]
+    fn the_end_of_a_cap_lets_no_burst_out() {
+        let mut flow = Rounds::starting("cubic", Span::from_millis(2), 50.0);
+        flow.lose();
+        flow.stack.cap_window(50.0);
+        for _ in 0..15_000 {
+            flow.round();
+        }
+        assert_eq!(flow.w(), 50.0);
+        flow.stack.cap_window(f64::INFINITY);
+        let mut before = flow.w();
+        for _ in 0..10 {
+            flow.round();
+            assert!(flow.w() <= 1.65 * before, "{before} {}", flow.w());
+            before = flow.w();
+        }
+    }
+
     #[test]
     fn a_stretch_ack_never_passes_the_target_nor_half_the_window() {
         let mut law = Cubic::new(CubicParams::rfc(0.4, 0.7));

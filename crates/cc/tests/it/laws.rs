@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn a_timeout_leaves_one_segment_and_at_least_two_to_climb_to(
+    fn a_timeout_leaves_one_segment_beside_the_pipe_and_at_least_two_to_climb_to(
         history in history(), iw in 1.0..1000.0, flight in 1_u64..1000
     ) {
         for (spelling, mut flow) in flows(&history, iw) {
@@ -75,6 +75,9 @@ proptest! {
             // Expiring again for the same segment changes nothing.
             flow.stack.on_rto(&changed(ev, |ev| { ev.first = false; }));
             prop_assert_eq!(flow.stack.ssthresh(), ssth, "{}", &spelling);
+            // What is taken to be in the network still, and one (RFC 8985 section 6.3).
+            flow.stack.on_rto(&changed(ev, |ev| { ev.pipe = 3; }));
+            prop_assert_eq!(flow.stack.window(), 4.0, "{}", &spelling);
         }
     }
 

@@ -126,6 +126,58 @@ fn an_interface_stalls_its_senders() {
     assert!(o.links[2].queue_max >= 10, "{}", o.links[2].queue_max);
 }
 
+/// The same of three: each gets its part.
+#[test]
+fn flows_take_turns_at_an_interface() {
+    for small_queue in [false, true] {
+        let flows = ["a", "b", "c"].map(|name| flow(name, u64::MAX));
+        let mut spec = over_a_path(spec(flows.to_vec()), 5, 100);
+        spec.duration = Span::from_secs(3);
+        let rate = Rate::from_bits_per_sec(20_000_000);
+        let nic = LinkSpec::new("nic", Some(rate), Span::ZERO, Buffer::Packets(5));
+        spec.links.push(nic);
+        for f in &mut spec.flows {
+            (f.forward, f.local_queue) = (vec![2, 0], true);
+            f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
+            f.sender.host.small_queue = small_queue;
+        }
+        let flows = run(&spec).flows;
+        let delivered: Vec<u64> = flows.iter().map(|f| f.totals.delivered).collect();
+        let part = delivered.iter().sum::<u64>() / 3;
+        assert!(flows.iter().all(|f| f.totals.local_stalls > 0), "{flows:?}");
+        assert!(delivered.iter().min() > Some(&(part / 2)), "{delivered:?}");
+    }
+}
+
+/// A short flow leaves its slot once its interface knows nothing of it: the next one, which has no
+/// interface, neither takes its turn nor its segments.
+#[test]
+fn short_flows_leave_an_interface_as_they_came() {
+    let mut spec = short_flows(2, 300.0);
+    let rate = Rate::from_bits_per_sec(2_000_000);
+    let nic = LinkSpec::new("nic", Some(rate), Span::ZERO, Buffer::Packets(20));
+    spec.links.push(nic);
+    let template = &mut spec.arrivals[0].template;
+    template.forward = vec![2, 0];
+    template.local_queue = true;
+    template.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    spec.arrivals[0].sizes = SizeLaw::Fixed(1);
+    spec.arrivals[1].template.reverse = false;
+    (
+        spec.arrivals[1].template.forward,
+        spec.arrivals[1].template.back,
+    ) = (vec![0], vec![1]);
+    let o = run_whole(&spec);
+    for class in &o.arrivals {
+        assert!(class.transfers.len() > 100);
+        assert!(
+            class.transfers.iter().all(|t| t.completion.is_some()),
+            "{class:?}"
+        );
+    }
+    assert!(o.arrivals[0].totals.local_stalls > 0);
+}
+
 #[test]
 fn a_sender_stays_within_the_advertised_window() {
     let mut main = flow("main", 2000);

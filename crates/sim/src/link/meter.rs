@@ -253,3 +253,26 @@ impl Meter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_run::Buffer;
+
+    use super::*;
+
+    /// Three million packets for 8,000 s are more nanoseconds than 64 bits hold.
+    #[test]
+    fn a_long_queue_for_a_long_time_is_its_mean() {
+        let spec = LinkSpec::new("l", None, Span::ZERO, Buffer::Unlimited);
+        let end = Time::ZERO + Span::from_secs(8_000);
+        let watch = Watch {
+            measure_from: Time::ZERO,
+            end,
+            sample_step: Span::MAX,
+        };
+        let mut meter = Meter::new(&spec, &watch);
+        meter.occupy(Time::ZERO, end, 3_000_000);
+        let mean = meter.queue_area / u128::from((end - Time::ZERO).as_nanos());
+        assert_eq!(mean, 3_000_000);
+    }
+}

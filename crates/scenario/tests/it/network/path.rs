@@ -99,6 +99,27 @@ fn flows_of_one_host_share_its_interface() {
     assert_eq!(way(&spec, &spec.flows[2].forward), ["bottleneck"]);
 }
 
+/// The bound on segments under way is one on the path, whatever a link is called; an interface has
+/// its queue alone.
+#[test]
+fn a_fast_interface_is_no_long_pipe() {
+    let read = |rest: &str| {
+        let text = format!("name = \"x\"\nduration = \"60s\"\n{rest}");
+        Scenario::parse(&text, "x.toml", &Overrides::default()).map_err(|error| error.to_string())
+    };
+    let flow = "[[flow]]\nstack = \"reno\"\n";
+    let path = "[path]\nrate = \"1Mbit/s\"\nrtt = \"3s\"\n";
+    assert!(read(&format!("{path}{flow}nic_rate = \"400Gbit/s\"\n")).is_ok());
+    // 400 Gbit/s for 3 s: 1e8 packets of 1500 bytes.
+    let link = "[[link]]\nname = \"x\"\nrate = \"400Gbit/s\"\ndelay = \"1500ms\"\n\
+                [[route]]\nflow = \"main\"\nforward = [\"x\"]\n";
+    let refused = read(&format!("{flow}{link}")).unwrap_err();
+    assert!(
+        refused.contains("segments would be on the way at once"),
+        "{refused}"
+    );
+}
+
 /// An interface has the rate of the fastest link on the way of any of its flows, at any time, and
 /// Linux's queue.
 #[test]

@@ -59,18 +59,39 @@ fn a_tail_is_probed_for_after_a_mark() {
     }
 }
 
-/// Flows of one host whose interface is full take turns.
+/// Flows of one host whose interface is full take turns: without small queues, where only who was
+/// refused comes back; with them, where each own departure wakes its flow; and where one is paced,
+/// whose time a refusal must not use up.
 #[test]
 fn a_full_interface_is_shared() {
-    let text = "name = \"x\"\nduration = \"20s\"\n[path]\nrate = \"100Mbit/s\"\nrtt = \"40ms\"\n\
-                [[flow]]\nstack = \"reno\"\npreset = \"2003\"\nstreams = 8\nnic_rate = \"20Mbit/s\"\n\
-                txqueuelen = 20\nsendstall = \"ignore\"\n";
-    let delivered: Vec<f64> = (simulate(text, &[]).flows.iter())
-        .map(|flow| flow.totals.delivered as f64)
-        .collect();
-    let (sum, squares) = delivered
-        .iter()
-        .fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
-    let jain = sum * sum / (delivered.len() as f64 * squares);
-    assert!(jain > 0.99, "{jain}: {delivered:?}");
+    let reno = ["reno"; 8];
+    let mut paced = reno;
+    (paced[2], paced[5]) = ("bbr", "bbr");
+    for (preset, stacks) in [("2003", reno), ("2026", reno), ("2003", paced)] {
+        let flow = |(i, stack): (usize, &&str)| {
+            format!(
+                "[[flow]]\nname = \"f{i}\"\nhost = \"h\"\nstack = \"{stack}\"\n\
+                 preset = \"{preset}\"\nsendstall = \"ignore\"\nnic_rate = \"20Mbit/s\"\n\
+                 txqueuelen = 10\n"
+            )
+        };
+        let flows: String = stacks.iter().enumerate().map(flow).collect();
+        let text = format!(
+            "name = \"x\"\nduration = \"20s\"\n[path]\nrate = \"100Mbit/s\"\nrtt = \"40ms\"\n{flows}"
+        );
+        let flows = simulate(&text, &[]).flows;
+        let delivered: Vec<u64> = flows.iter().map(|flow| flow.totals.delivered).collect();
+        let part = delivered.iter().sum::<u64>() / 8;
+        assert!(flows.iter().any(|flow| flow.totals.local_stalls > 100));
+        // An eighth of 20 Mbit/s for 20 s is 4,167 packets of 1500 bytes.
+        assert!(
+            (3_900..=4_167).contains(&part),
+            "{preset} {stacks:?}: {delivered:?}"
+        );
+        let least = delivered.iter().min();
+        assert!(
+            least > Some(&(part / 2)),
+            "{preset} {stacks:?}: {delivered:?}"
+        );
+    }
 }
