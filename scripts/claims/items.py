@@ -16,17 +16,22 @@ class Error(Exception):
     """Something in the items, or a run, that a person has to mend."""
 
 
+def parsed(path):
+    """A file of TOML; what is wrong with it names it."""
+    with open(path, "rb") as f:
+        try:
+            return tomllib.load(f)
+        except tomllib.TOMLDecodeError as e:
+            raise Error(f"{path}: {e}")
+
+
 def load(folder):
     """The documents, each with its items checked for form."""
     documents, seen = [], set()
     for path in sorted(pathlib.Path(folder).glob("*.toml")):
         if path.name in ("claims.toml", "causes.toml"):
             continue
-        with open(path, "rb") as f:
-            try:
-                document = tomllib.load(f)
-            except tomllib.TOMLDecodeError as e:
-                raise Error(f"{path}: {e}")
+        document = parsed(path)
         document["key"] = path.stem
         for item in document["item"]:
             check_form(item, path)
@@ -39,11 +44,7 @@ def load(folder):
 
 def load_claims(path, documents):
     """The entries, each with its document's items."""
-    with open(path, "rb") as f:
-        try:
-            claims = tomllib.load(f)["claim"]
-        except tomllib.TOMLDecodeError as e:
-            raise Error(f"{path}: {e}")
+    claims = parsed(path)["claim"]
     ids = {i["id"] for d in documents for i in d["item"]}
     keys = {d["key"] for d in documents}
     for claim in claims:
@@ -60,11 +61,7 @@ def load_claims(path, documents):
 
 def load_causes(path, claims):
     """What was switched, or why nothing was, by claim."""
-    with open(path, "rb") as f:
-        try:
-            causes = tomllib.load(f)["cause"]
-        except tomllib.TOMLDecodeError as e:
-            raise Error(f"{path}: {e}")
+    causes = parsed(path)["cause"]
     known = {c["claim"] for c in claims}
     for cause in causes:
         if cause.get("claim") not in known:

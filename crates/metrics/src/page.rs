@@ -128,10 +128,11 @@ paired by seed (in their order, where the two have none in common); a value is t
 seeds a distance beyond its threshold is held against that of neighbouring seeds on one ground (the ground where it is larger),
 and is `within chance` if it is not larger, judged by Welch's 95 % interval.
 
-Judged beside these are the metrics `goodput_mbps`, `rtt_ms.mean`, `retransmits` and `completion_time_s` of flows (5 %),
-`loss_events` and `timeouts` (equal), `completion_time_s.mean`, `rtt_ms.mean` and `received_mbps` of traffic (5 %); or those of
-`--metric`. With several seeds a difference counts only if its 95 % interval leaves out zero; a count that chance made equal
-in all of them is given the spread of what is rounded to it.
+Judged beside these are the metrics `goodput_mbps`, `rtt_ms.mean`, `retransmits` and
+`completion_time_s` of flows (5 %), `loss_events` and `timeouts` (equal), `completion_time_s.mean`,
+`rtt_ms.mean` and `received_mbps` of traffic (5 %); or those of `--metric`. With several seeds a
+difference counts only if its 95 % interval leaves out zero; a count that chance made equal in all
+of them is given the spread of what is rounded to it.
 
 ### `cwnd_area`
 

@@ -26,7 +26,7 @@ pub struct Outlet {
     pub interface: Option<Route>,
     /// It waits for room at its interface.
     pub waits: bool,
-    /// Its segments in the interface.
+    /// Segments of the flow that the interface holds, those on its wire included.
     pub inside: u32,
     /// What ACKs have to prove.
     proofs: Proofs,

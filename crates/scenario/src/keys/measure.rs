@@ -101,7 +101,8 @@ keys! {
 keys! {
     /// `[[negative]]`.
     Negative {
-        @fixed about: text ~ r#""no loss: nothing to recover from""# [!], "the traffic is switched off",
+        @fixed about: text ~ r#""no loss: nothing to recover from""# [!],
+            "the traffic is switched off",
             "what is wrong with this world";
         @fixed set: free ~ r#"{ "path.loss" = 0 }"# [!], { "traffic.blast.enabled" = false },
             "dotted keys and their values there, whatever [matrix] says";

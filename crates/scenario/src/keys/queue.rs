@@ -131,8 +131,8 @@ fn of_kinds(name: &str) -> String {
 fn red_min() -> String {
     let least = Red::LEAST_MIN;
     format!(
-        "(red: \"{least} packets\"; adaptive-red: half of {RED_TARGET} at the link's rate, at least \
-         {least} packets)"
+        "(red: \"{least} packets\"; adaptive-red: half of {RED_TARGET} at the link's rate, at \
+         least {least} packets)"
     )
 }
 

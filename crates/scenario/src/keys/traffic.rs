@@ -135,7 +135,8 @@ keys! {
     ParetoTable {
         mean: volume [!], "10 segments", "mean of the law before it is cut";
         shape: real(1.000_001, 100.0) [!], 1.2, "above 1";
-        most: volume [= WindowSize::Segments(1e9)], "100000 segments", "larger transfers are cut to this";
+        most: volume [= WindowSize::Segments(1e9)], "100000 segments",
+            "larger transfers are cut to this";
     }
 }
 

@@ -50,15 +50,10 @@ impl Key {
             Default::Words(words) => words.to_owned(),
             Default::Value(value) => return value(),
         };
-        let all = [self.requiring(), words];
-        match all
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("; ")
-        {
-            none if none.is_empty() => none,
-            words => format!("({words})"),
+        match (self.requiring().as_str(), words.as_str()) {
+            ("", "") => String::new(),
+            ("", only) | (only, "") => format!("({only})"),
+            (required, words) => format!("({required}; {words})"),
         }
     }
 

@@ -8,7 +8,7 @@ struct Row {
     /// Heading of its table: `[path]`, `queue`, `size.pareto`.
     table: String,
     key: String,
-    /// What its value may be.
+    /// The second column: type, range or words.
     accepts: String,
     default: String,
 }
