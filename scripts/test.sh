@@ -5,6 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
+# The same cases every time: what fails here fails there. `make verify` draws others.
+export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
 if [[ ${1:-} == beside ]]; then
     web/check.sh
@@ -31,7 +33,7 @@ beside=$!
 set +m
 trap 'kill -- -$beside 2>/dev/null || true; rm -f "$log"' EXIT
 status=0
-"$cargo" test --locked "${crates[@]}" || status=$?
+"$cargo" test --locked --no-fail-fast "${crates[@]}" || status=$?
 wait "$beside" || status=$?
 cat "$log"
 exit $status

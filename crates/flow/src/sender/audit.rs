@@ -26,9 +26,14 @@ impl<C: Controller> Sender<C> {
         if self.cwnd() < 1.0 {
             return Err(format!("window {} in {:?}", self.cwnd(), self.phase()));
         }
-        if self.budget.window() != self.cwnd() as u64 {
+        let mut window = self.cwnd() as u64;
+        if self.recovery.is_testing_timeout() {
+            let quota = self.recovery.frto_quota(self.record.counts().sent);
+            window = window.min(board.pipe().saturating_add(quota));
+        }
+        if self.budget.window() != window {
             return Err(format!(
-                "cached window {}, is {}",
+                "cached window {}, is {window} of {}",
                 self.budget.window(),
                 self.cwnd()
             ));

@@ -297,6 +297,8 @@ impl<C: Controller> Sender<C> {
     /// that it refused at once the newest comes back first.
     pub fn refuse(&mut self, now: Time, segment: &Segment) {
         self.connection.stall();
+        // Until there is room the pacer has nothing to wake up for.
+        self.pacer.gate(false);
         if let Some(syn) = self.connection.syn() {
             self.connection.repeat_syn(syn, syn.tries);
             self.timers.stop_rto();

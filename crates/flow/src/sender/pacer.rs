@@ -18,8 +18,8 @@ pub(super) struct Pacer {
     /// Segments of the initial window still to be spaced, and their gap.
     spread_left: u64,
     spread_gap: Span,
-    /// What the last departure changed: [`Pacer::next`], and what was left to spread.
-    before: (Time, u64),
+    /// Before the departure of this number: [`Pacer::next`], and what was left to spread.
+    before: (u64, Time, u64),
     train: Train,
     /// The flow's own ceiling sets the rate.
     capped: bool,
@@ -64,7 +64,7 @@ impl Pacer {
             capped: false,
             gated: false,
             spread_left: 0,
-            before: (Time::ZERO, 0),
+            before: (0, Time::ZERO, 0),
             spread_gap: Span::ZERO,
             train: Train {
                 whole: u64::from(tso_segments),
@@ -155,7 +155,7 @@ impl Pacer {
     /// rate, if the connection is paced.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, number: u64, gap: Option<Span>) {
-        self.before = (self.next, self.spread_left);
+        self.before = (number, self.next, self.spread_left);
         if self.spread_left > 0 {
             self.spread_left -= 1;
             if self.spread_left > 0 {
@@ -180,13 +180,13 @@ impl Pacer {
         }
     }
 
-    /// The segment that left last did not: its time is not used up (Linux `__tcp_transmit_skb`,
-    /// which moves the pacer only where the host took the segment).
-    pub(super) fn take_back(&mut self) {
-        let (next, spread_left) = self.before;
-        if !self.free || spread_left > 0 {
+    /// The segment of this number did not leave: its time is not used up (Linux
+    /// `__tcp_transmit_skb`, which moves the pacer only where the host took the segment).
+    pub(super) fn take_back(&mut self, number: u64) {
+        let (of, next, spread_left) = self.before;
+        if of == number {
             (self.next, self.spread_left) = (next, spread_left);
-            self.free &= spread_left == 0;
+            self.free = false;
         }
     }
 

@@ -361,8 +361,8 @@ impl<C: Controller> Sender<C> {
 
     /// Takes back `segment`, the last one sent, which never left the host.
     pub(super) fn unsend(&mut self, segment: &Segment) {
+        self.pacer.take_back(self.record.counts().sent);
         self.record.unsent(segment.retransmission);
-        self.pacer.take_back();
         if segment.retransmission {
             self.board.unsend_retransmission(segment.seq);
         } else {

@@ -17,6 +17,8 @@ pub struct Halver {
     pub ecn_keep: f64,
     /// Never reduce: the window stays what it is.
     pub hold: bool,
+    /// It says that it may set a pacing rate, which it never does.
+    pub sets_rate: bool,
     saved: Option<(f64, f64)>,
     pub congestions: Vec<CongestionEvent>,
     pub rtos: Vec<RtoEvent>,
@@ -34,6 +36,7 @@ impl Halver {
             slow_start: false,
             ecn_keep: 0.5,
             hold: false,
+            sets_rate: true,
             saved: None,
             congestions: Vec::new(),
             rtos: Vec::new(),
@@ -110,6 +113,10 @@ impl Controller for Halver {
 
     fn ssthresh(&self) -> f64 {
         self.ssth
+    }
+
+    fn sets_rate(&self) -> bool {
+        self.sets_rate
     }
 
     fn report(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}

@@ -428,9 +428,15 @@ prop_compose! {
     }
 }
 
+/// `PROPERTY_CASES` multiplies the number of networks.
+fn times() -> u32 {
+    let asked = std::env::var("PROPERTY_CASES").ok();
+    asked.and_then(|n| n.parse().ok()).unwrap_or(1)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 3000,
+        cases: 3000 * times(),
         max_shrink_iters: 4000,
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -1,7 +1,7 @@
 //! When segments leave: spreading of the initial window, pacing, trains of segmentation offload.
 
 use fullpipe_cc::{InitialSending, PacingGains};
-use fullpipe_flow::{Ack, Limit, PacerRule, Preset, SenderConfig, Validation};
+use fullpipe_flow::{Ack, Limit, LocalDrop, PacerRule, Preset, SenderConfig, Validation};
 use fullpipe_units::{Rate, Time};
 
 use crate::host::Out::N;
@@ -56,14 +56,21 @@ fn the_initial_window_leaves_at_the_times_of_the_table() {
 }
 
 fn spread(rtt_ms: f64, w: f64) -> Host {
+    spread_with(rtt_ms, w, LocalDrop::React)
+}
+
+fn spread_with(rtt_ms: f64, w: f64, local_drop: LocalDrop) -> Host {
     let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
         c.pacing.initial = InitialSending::Spread {
             t_max: Some(span_ms(4)),
             jiffy: span_ms(1),
         };
         c.ecn = true;
+        c.host.local_drop = local_drop;
     });
-    let mut h = Host::new(cfg, w);
+    let mut cc = Halver::new(w);
+    cc.sets_rate = false;
+    let mut h = Host::with(cfg, cc);
     h.ack_at(rtt_ms, &syn_ack(u64::MAX));
     h
 }
@@ -428,4 +435,67 @@ fn every_instant_has_its_limit() {
         assert_eq!(limits.of(Limit::Application), span_ms(150));
         assert_eq!(limits.total(), span_ms(370));
     }
+}
+
+/// What the host refuses has not used its time up: it leaves as soon as there is room, and the
+/// spreading goes on; a refusal after it does not begin it again.
+#[test]
+fn a_refused_segment_keeps_its_time() {
+    let mut h = spread_with(100.0, 10.0, LocalDrop::Ignore);
+    h.now = Time::ZERO + span_ms(104);
+    h.s.handle_timeout(h.now);
+    let refused = h.s.poll_transmit(h.now).unwrap();
+    h.s.refuse(h.now, &refused);
+    h.s.resume();
+    let again = h.s.poll_transmit(h.now).unwrap();
+    assert_eq!((refused.seq, again.seq), (1, 1));
+    assert!(h.s.poll_transmit(h.now).is_none());
+    h.wait(200.0);
+    assert_eq!(h.s.nxt(), 10);
+    // A mark in the midst of it: all that the window admits leaves at once from now on.
+    let mut h = spread_with(160.0, 40.0, LocalDrop::Ignore);
+    h.wait(250.0);
+    assert_eq!(h.s.nxt(), 23);
+    h.deliver(&Ack {
+        ece: true,
+        ..ack(19, 160.0)
+    });
+    h.deliver(&ack(20, 160.0));
+    let refused = h.s.poll_transmit(h.now).unwrap();
+    h.s.refuse(h.now, &refused);
+    h.s.resume();
+    let admitted = h.s.cwnd() as u64 - h.s.flight();
+    assert!(admitted >= 4, "{admitted}");
+    assert_eq!(h.poll().len() as u64, admitted);
+}
+
+/// A probe leaves while the pacer holds other segments back. If the host refuses it, the pacer
+/// wakes nobody until there is room: its time would come again and again.
+#[test]
+fn a_full_host_is_not_woken_by_the_pacer() {
+    let cfg = modern().with(|c| {
+        c.pacing.max = Some(Rate::from_bits_per_sec(100_000));
+        c.pacing.gains = Some(PacingGains::default());
+        c.timers.max_ack_delay = span_ms(0);
+        c.host.local_drop = LocalDrop::Ignore;
+    });
+    let mut h = Host::new(cfg, 100.0);
+    h.ack_at(5.0, &ack(1, 0.0));
+    h.wait(116.0);
+    assert_eq!(h.s.nxt(), 2);
+    h.now = h.s.next_timeout();
+    h.s.handle_timeout(h.now);
+    let probe = h.s.poll_transmit(h.now).unwrap();
+    assert_eq!((probe.seq, h.s.counts().probes), (2, 1));
+    assert!(h.s.poll_transmit(h.now).is_none());
+    h.s.refuse(h.now, &probe);
+    for _ in 0..3 {
+        let at = h.s.next_timeout();
+        assert!(at > h.now, "{at:?} at {:?}", h.now);
+        h.now = at;
+        h.s.handle_timeout(at);
+        assert!(h.s.poll_transmit(at).is_none());
+    }
+    let timeouts = h.s.counts().timeouts;
+    assert_eq!(timeouts, 3, "nothing but the timeouts");
 }

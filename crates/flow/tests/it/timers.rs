@@ -1,7 +1,7 @@
 //! Retransmission timer, tail loss probe, and the ways to find out that a reduction was wrong.
 
 use fullpipe_cc::{CongestionKind, Phase};
-use fullpipe_flow::{Detector, EpisodeKind, Preset, Proof, SenderConfig, SpuriousRule};
+use fullpipe_flow::{Detector, EpisodeKind, LocalDrop, Preset, Proof, SenderConfig, SpuriousRule};
 
 use crate::host::Out::{self, N, R};
 use crate::host::{Halver, Host, ack, dsack, modern, ms, sack, sack_echo, span_ms};
@@ -315,6 +315,29 @@ fn a_spurious_timeout_is_undone_by_frto() {
         kinds(&mut h),
         [EpisodeKind::Timeout, undone(Proof::Forward)]
     );
+}
+
+/// Step 2b: the host let the retransmission out only after the ACK that decides; it is not made up
+/// for beside the two new segments.
+#[test]
+fn frto_resends_nothing_once_it_sends_new_data() {
+    let cfg = modern().with(|c| {
+        c.recovery.tlp = false;
+        c.recovery.detector = Detector::Sack;
+        c.host.local_drop = LocalDrop::Ignore;
+    });
+    let mut cc = Halver::new(10.0);
+    cc.slow_start = true;
+    let mut h = Host::with(cfg, cc);
+    h.wait(10.0);
+    h.deliver(&ack(1, 0.0));
+    let refused = h.s.poll_transmit(h.now).unwrap();
+    h.s.refuse(h.now, &refused);
+    h.wait(1020.0);
+    assert_eq!((h.s.counts().timeouts, h.s.counts().retransmits), (1, 0));
+    h.deliver(&ack(2, 1020.0));
+    h.s.resume();
+    assert_eq!(h.poll(), [N(10), N(11)]);
 }
 
 /// The same with honest time stamps under RACK: the first ACK's echo is enough, and nothing else is

@@ -27,6 +27,9 @@ pub struct Interfaces {
     pub out: VecDeque<Leaving>,
     /// Senders that were refused.
     pub waiting: HashMap<Route, Waiting>,
+    /// Slots of senders of which a segment left: those that may send again, and those that have
+    /// none left there. Empty between two looks.
+    pub left: [Vec<u32>; 2],
 }
 
 /// A segment in an interface.
@@ -92,6 +95,7 @@ impl Interfaces {
             inside: Vec::new(),
             free: Vec::new(),
             waiting: HashMap::new(),
+            left: [Vec::new(), Vec::new()],
             out: VecDeque::new(),
         }))
     }
@@ -100,6 +104,12 @@ impl Interfaces {
     pub fn route(&mut self, f: &FlowSpec) -> Option<Route> {
         let first = f.forward.get(..1).filter(|_| f.local_queue)?;
         self.path.route(first)
+    }
+
+    /// Somebody waits for room there.
+    pub fn is_crowded(&self, route: Route) -> bool {
+        let waiting = self.waiting.get(&route);
+        waiting.is_some_and(|waiting| !waiting.is_empty())
     }
 
     /// `None` if a packet of `size` bytes fits in now, else when to try again.

@@ -139,7 +139,6 @@ impl State<'_, '_> {
     }
 
     /// A flow had its turn at its interface: the one that has waited longest is next.
-    #[cold]
     pub fn wake_next_at_interface(&mut self, now: Time, route: Route) {
         let Some(interfaces) = &mut self.wires.interfaces else {
             return;
@@ -216,8 +215,7 @@ impl State<'_, '_> {
             return;
         }
         let (senders, classes) = (&mut self.host.senders, &mut self.host.classes);
-        // Who may send again, and who has nothing left in the interface.
-        let (mut freed, mut over) = (Vec::new(), Vec::new());
+        let [mut freed, mut over] = std::mem::take(&mut interfaces.left);
         interfaces.advance(now, |left, lost| {
             let sender = &mut senders[left.slot as usize];
             let segment = &left.segment;
@@ -237,22 +235,20 @@ impl State<'_, '_> {
         self.wires
             .timers
             .set(wakes, Wake::Network(Event::Interface));
-        for slot in freed {
-            let sender = &self.host.senders[slot as usize];
-            let crowded = |route: &Route| {
-                let waiting = self.wires.interfaces.as_ref()?.waiting.get(route)?;
-                Some(!waiting.is_empty())
-            };
-            match sender.outlet.interface {
+        for slot in freed.drain(..) {
+            let route = self.host.senders[slot as usize].outlet.interface;
+            let interfaces = self.wires.interfaces.as_ref();
+            match route.filter(|route| interfaces.is_some_and(|i| i.is_crowded(*route))) {
                 // The place that its segment leaves is theirs who wait.
-                Some(route) if crowded(&route) == Some(true) => {
-                    self.wait_for_room(now, now, slot, route);
-                }
-                _ => self.wires.make_ready(slot),
+                Some(route) => self.wait_for_room(now, now, slot, route),
+                None => self.wires.make_ready(slot),
             }
         }
-        for slot in over {
+        for slot in over.drain(..) {
             self.retire_if_over(now, slot);
+        }
+        if let Some(interfaces) = &mut self.wires.interfaces {
+            interfaces.left = [freed, over];
         }
     }
 

@@ -48,6 +48,9 @@ impl Recovery {
                 _ => u64::MAX,
             };
             self.frto_until = sent.saturating_add(quota);
+            // The ACK came before the host let the retransmission of step 1 out: step 2b sends new
+            // data and nothing else.
+            self.fast_retransmit &= next != Frto::AwaitSecond;
         }
         self.frto = next;
     }
