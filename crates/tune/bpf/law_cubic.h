@@ -10,7 +10,7 @@ enum {
 	CUBIC_BITS = 2, /* 1: fast convergence, 2: not slower than Reno */
 };
 
-enum { C_W_MAX, C_PRIOR, C_START, C_K, C_EST, C_EST_FRACTION };
+enum { C_W_MAX, C_PRIOR, C_START, C_K, C_EST, C_EST_FRACTION, C_SET };
 
 /* Largest whole number whose cube is not above `x`. */
 ALWAYS u64 cube_root(u64 x)
@@ -46,8 +46,8 @@ ALWAYS u64 cubic_target(const struct params *p, const struct state *s, u64 ms)
 	return max - (cubed(c, k - ms) < max ? cubed(c, k - ms) : max);
 }
 
-ALWAYS void cubic_increase(const struct params *p, struct state *s, struct window *win,
-			   const struct ack *ack)
+ALWAYS void cubic_grow(const struct params *p, struct state *s, struct window *win,
+		       const struct ack *ack)
 {
 	u64 now = w256(s, win->w), c = p->number[CUBIC_C], beta = p->number[CUBIC_BETA], est, t;
 	u64 alpha, part;
@@ -64,6 +64,10 @@ ALWAYS void cubic_increase(const struct params *p, struct state *s, struct windo
 		t = (u64)(s->own[C_W_MAX] - (u32)now) * 256000 / (c ? c : 1);
 		s->own[C_K] = (u32)cube_root(t > 9000000000000ull ? 9000000000000000000ull
 								    : t * 1000000);
+		s->own[C_EST] = win->w;
+		s->own[C_EST_FRACTION] = s->fraction;
+	} else if (win->w < s->own[C_SET] && win->w < s->own[C_EST]) {
+		/* A cap took back what was given: the Reno flow has that cap as well. */
 		s->own[C_EST] = win->w;
 		s->own[C_EST_FRACTION] = s->fraction;
 	}
@@ -95,6 +99,13 @@ ALWAYS void cubic_increase(const struct params *p, struct state *s, struct windo
 	if (t > now / 2)
 		t = now / 2;
 	grow(s, win, (u32)(t > MOST_INCREASE ? MOST_INCREASE : t), ack->n);
+}
+
+ALWAYS void cubic_increase(const struct params *p, struct state *s, struct window *win,
+			   const struct ack *ack)
+{
+	cubic_grow(p, s, win, ack);
+	s->own[C_SET] = win->w;
 }
 
 ALWAYS u32 cubic_decrease(const struct params *p, struct state *s, u32 w, bool timeout)

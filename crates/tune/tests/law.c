@@ -1,6 +1,6 @@
 /* Drives bpf/law.h by lines of numbers on the standard input and prints the window after each:
- * P params and numbers; R a row; W window and threshold; A an ACK; D one in a recovery; L a loss or
- * a timeout. */
+ * P params and numbers; R a row; W window and threshold; C a cap of it, 0 for none; A an ACK; D one
+ * in a recovery; L a loss or a timeout. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ int main(void)
 	static struct table t;
 	struct state s;
 	struct window win = {};
-	u32 rows = 0;
+	u32 rows = 0, clamp = 0;
 	char what;
 
 	begin(&s, LAW_TABLE, 0);
@@ -58,6 +58,9 @@ int main(void)
 			win.w = number();
 			win.ssthresh = number();
 			continue;
+		case 'C':
+			clamp = number();
+			continue;
 		case 'A':
 		case 'D': {
 			struct ack ack = {};
@@ -81,6 +84,8 @@ int main(void)
 				ack.n = n;
 				increase(&p, &t, &s, &win, &ack);
 			}
+			if (clamp && win.w > clamp)
+				win.w = clamp;
 			break;
 		}
 		case 'L': {

@@ -169,6 +169,37 @@ fn a_recovery_holds_the_clock_of_htcp() {
     assert!((long / short - 1.0).abs() < 0.01, "{long} beside {short}");
 }
 
+/// Under a cap CUBIC's Reno flow has the cap as well: when it ends, a round trip adds half of the
+/// window at most (RFC 9438 section 4.4).
+#[test]
+fn the_end_of_a_cap_of_cubic_lets_no_burst_out() {
+    let Some((_folder, program)) = compile("law.c") else {
+        return;
+    };
+    let rtt = 2_000;
+    let mut input = story("cubic", 50, &[], CLOSE).begin();
+    write!(input, "\nL 1000000 0\nC 50").unwrap();
+    let (mut now, mut delivered) = (1_000_000u64, 0u64);
+    let mut round = |input: &mut String, w: u64| {
+        for _ in 0..w / 2 {
+            (now, delivered) = (now + 2 * rtt / w, delivered + 2);
+            let nxt = delivered + w;
+            write!(
+                input,
+                "\nA {now} 2 {rtt} {rtt} {delivered} {nxt} {delivered}"
+            )
+            .unwrap();
+        }
+    };
+    (0..15_000).for_each(|_| round(&mut input, 50));
+    write!(input, "\nC 0").unwrap();
+    round(&mut input, 50);
+    let windows = outputs(&program, &input);
+    let last = windows[windows.len() - 1];
+    assert_eq!(windows[windows.len() - 26].floor(), 50.0);
+    assert!((60.0..=76.0).contains(&last), "{last}");
+}
+
 /// Line of the output, losses so far, window in Rust.
 type Round = (usize, u32, f64);
 
