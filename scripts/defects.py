@@ -49,12 +49,12 @@ DEFECTS = {
         ["where_nothing_is_reordered_or_late_nothing_is_undone"],
         [
             (
-                RECOVERY + "mod.rs",
+                RECOVERY + "reduction.rs",
                 "self.newreno.begin_recovery(); self.forget_old_retransmissions(board);",
                 "self.newreno.begin_recovery(); self.first_retransmission = None;",
             ),
             (
-                RECOVERY + "mod.rs",
+                RECOVERY + "reduction.rs",
                 "UndoMark::new(board.una(), false, board.retrans_out())",
                 "UndoMark::new(board.una(), false, 0)",
             ),
@@ -66,17 +66,17 @@ DEFECTS = {
         [],
         [
             (
-                RECOVERY + "mod.rs",
+                RECOVERY + "timeout.rs",
                 "SpuriousRule::Rfc => !matches!(self.phase, Phase::Recovery | Phase::Loss),",
                 "SpuriousRule::Rfc => reduces,",
             ),
             (
-                RECOVERY + "mod.rs",
+                RECOVERY + "timeout.rs",
                 "self.forget_old_retransmissions(board); let una = board.una();",
                 "self.first_retransmission = None; let una = board.una();",
             ),
             (
-                RECOVERY + "mod.rs",
+                RECOVERY + "timeout.rs",
                 "UndoMark::new(una, true, retransmissions)",
                 "UndoMark::new(una, true, retransmissions * 0)",
             ),
@@ -128,8 +128,8 @@ DEFECTS = {
             ),
             (
                 SENDER + "ack.rs",
-                "self.undo_reduction(now, unmark, by); open = true;",
-                "self.undo_reduction(now, unmark, by); open = true;"
+                "self.undo_reduction(now, unmark, by); undone = true;",
+                "self.undo_reduction(now, unmark, by); undone = true;"
                 "if let Some(echo) = ir.echo { self.rtt.widen(now.saturating_since(echo)); }",
             ),
             (

@@ -9,7 +9,7 @@ use crate::compiled::{Action, Params};
 use crate::keys::{PathChange, PathKeys};
 use crate::laws::{Facts, lower};
 use crate::policy::{Later, PathFacts};
-use crate::read::{in_bytes, pacing, segments};
+use crate::sizes::{in_bytes, pacing, segments};
 
 /// The changes of a path, in the order of time; `action`: what it gets at once.
 pub(crate) fn changes(

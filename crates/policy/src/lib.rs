@@ -32,8 +32,10 @@ mod policy;
 mod read;
 mod reference;
 mod simulated;
+mod sizes;
 mod spelling;
 mod table;
+mod warnings;
 
 pub use aggression::Aggression;
 pub use change::beside;

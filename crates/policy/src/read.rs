@@ -1,23 +1,24 @@
 //! From the text of the files to a [`Policy`], every fault collected on the way.
 
-use fullpipe_cc::{Kind, StackSpec};
+use fullpipe_cc::StackSpec;
 use fullpipe_scenario::document::{Place, Sources};
 use fullpipe_scenario::faults::{whole_file, written_out};
 use fullpipe_scenario::value::{At, Findings, Key, Reader, Record, Sub, Table, member_path};
 use fullpipe_scenario::{Diagnostic, Diagnostics};
-use fullpipe_units::{BufferSize, Bytes, WindowSize};
+use fullpipe_units::{BufferSize, WindowSize};
 
-use crate::aggression::Aggression;
 use crate::change;
 use crate::compiled::{
     Action, Compiled, FLAG_SENDSTALL_IGNORE, OnDaemonLoss, Params, Rule, Selector,
 };
 use crate::keys::{Defaults, InitialWindow, PathChange, PathKeys, SECTIONS, Stall, Top, Via};
-use crate::laws::{self, DEFAULT_IW, Facts, Lowered, MOST_WINDOW};
+use crate::laws::{self, DEFAULT_IW, Facts, Lowered};
 use crate::limits::{self, RULES};
 use crate::measured::Measurements;
 use crate::policy::{PathFacts, Policy, Source, Waiting};
+use crate::sizes::Sizes;
 use crate::spelling::{Ceiling, Ports, Size};
+use crate::warnings::{self, UNKNOWN_PATH, UNKNOWN_RTT};
 
 /// Reads the texts of a policy.
 pub fn policy(texts: &[Source], measured: &Measurements) -> Result<Policy, Diagnostics> {
@@ -269,9 +270,9 @@ impl Draft<'_> {
         for departure in &facts.departures {
             path.warn(findings, &PathKeys::stack, departure);
         }
-        warn_of_aggression(&path, &facts, &action, sizes.window, findings);
-        warn_of_a_slow_start(&path, &facts, sizes.window, findings);
-        warn_of_the_void(&path, findings);
+        warnings::of_aggression(&path, &facts, &action, sizes.window, findings);
+        warnings::of_a_slow_start(&path, &facts, sizes.window, findings);
+        warnings::of_the_void(&path, findings);
         self.rules.push(Rule {
             name,
             selector: selector(&path),
@@ -469,221 +470,6 @@ fn finish(params: &mut Params, path: &At<'_, PathKeys>, sizes: &Sizes) {
         params.flags |= FLAG_SENDSTALL_IGNORE;
     }
 }
-
-/// Windows, buffers and ceiling of a path, absolute.
-struct Sizes {
-    /// Segments.
-    window: Option<u32>,
-    /// Bytes.
-    send: Option<u64>,
-    receive: Option<u64>,
-    /// Bytes per second.
-    pacing: Option<u64>,
-}
-
-impl Sizes {
-    fn of(path: &At<'_, PathKeys>, facts: &PathFacts, findings: &mut Findings) -> Self {
-        let mut bytes = |key: &Key, size: Option<Size>| {
-            let bytes = in_bytes(path, key, size?, facts, findings)?;
-            Some((bytes, key.name))
-        };
-        let window = bytes(&PathKeys::window, path.window);
-        let both = bytes(&PathKeys::buffers, path.buffers);
-        let send = bytes(&PathKeys::send_buffer, path.send_buffer);
-        let receive = bytes(&PathKeys::receive_buffer, path.receive_buffer);
-        for key in [&PathKeys::send_buffer, &PathKeys::receive_buffer] {
-            if both.is_some() && path.is_given(key) {
-                let hint = "leave one of them out";
-                path.refuse(findings, key, "`buffers` stands beside it", hint);
-            }
-        }
-        let window =
-            window.and_then(|(bytes, _)| segments(path, &PathKeys::window, bytes, facts, findings));
-        let buffer = |own: Option<(u64, &str)>| own.or(both).map(|(bytes, _)| bytes);
-        let sizes = Self {
-            window,
-            send: buffer(send),
-            receive: buffer(receive),
-            pacing: None,
-        };
-        limits::buffers(path, sizes.send.max(sizes.receive), findings);
-        let ceiling = path.pacing;
-        let pacing = |ceiling| pacing(path, &PathKeys::pacing, ceiling, facts, findings);
-        Self {
-            pacing: ceiling.and_then(pacing),
-            ..sizes
-        }
-    }
-}
-
-/// A window of so many bytes, segments.
-pub(crate) fn segments<T: Table>(
-    path: &At<'_, T>,
-    key: &Key,
-    bytes: u64,
-    facts: &PathFacts,
-    findings: &mut Findings,
-) -> Option<u32> {
-    let segments = bytes / u64::from(facts.mss());
-    if !(2..=u64::from(MOST_WINDOW)).contains(&segments) {
-        let message = format!(
-            "{segments} segments of {} B; the kernel side holds 2 to {MOST_WINDOW}",
-            facts.mss()
-        );
-        path.refuse(findings, key, message, "write for example \"8MB\"");
-    }
-    u32::try_from(segments).ok()
-}
-
-pub(crate) fn in_bytes<T: Table>(
-    path: &At<'_, T>,
-    key: &Key,
-    size: Size,
-    facts: &PathFacts,
-    findings: &mut Findings,
-) -> Option<u64> {
-    match size.0 {
-        WindowSize::Bytes(Bytes(bytes)) => Some(bytes),
-        WindowSize::Segments(n) => Some((n * f64::from(facts.mss())) as u64),
-        WindowSize::Bdp(factor) => match facts.bdp() {
-            // Packets of the path are segments of payload.
-            Some(packets) => {
-                let segments = (factor * packets * (1.0 + 1e-12)).floor();
-                Some((segments * f64::from(facts.mss())) as u64)
-            }
-            None => {
-                let hint = "give the path's `rate` and `rtt`";
-                path.refuse(findings, key, "the path's bdp is not known", hint);
-                None
-            }
-        },
-    }
-}
-
-/// Bytes per second at most.
-pub(crate) fn pacing<T: Table>(
-    path: &At<'_, T>,
-    key: &Key,
-    ceiling: Ceiling,
-    facts: &PathFacts,
-    findings: &mut Findings,
-) -> Option<u64> {
-    let bits = match (ceiling, facts.rate) {
-        (Ceiling::Rate(rate), _) => rate.as_bits_per_sec() as f64,
-        (Ceiling::OfPath(factor), Some(rate)) => factor * rate.as_bits_per_sec() as f64,
-        (Ceiling::OfPath(_), None) => {
-            let hint = "give the path's `rate`";
-            path.refuse(findings, key, "the path's rate is not known", hint);
-            return None;
-        }
-    };
-    let bytes = (bits / 8.0) as u64;
-    limits::pacing(path, key, bytes, findings);
-    Some(bytes)
-}
-
-/// Warns of what changes nothing.
-fn warn_of_the_void(path: &At<'_, PathKeys>, findings: &mut Findings) {
-    let divisible = [
-        &PathKeys::window,
-        &PathKeys::pacing,
-        &PathKeys::buffers,
-        &PathKeys::send_buffer,
-        &PathKeys::receive_buffer,
-    ];
-    if path.divide && !divisible.into_iter().any(|key| path.is_given(key)) {
-        let message = "nothing is divided: the path has no `window`, `pacing` or buffers";
-        path.warn(findings, &PathKeys::divide, message);
-    }
-}
-
-/// A warning where a path takes more than CUBIC would.
-fn warn_of_aggression(
-    path: &At<'_, PathKeys>,
-    facts: &PathFacts,
-    action: &Action,
-    clamp: Option<u32>,
-    findings: &mut Findings,
-) {
-    let key = match facts.stack {
-        Some(_) => &PathKeys::stack,
-        None => &PathKeys::kernel,
-    };
-    let Some(stack) = facts.modelled(action) else {
-        return;
-    };
-    if NEVER_GREEDY.contains(&stack.law_name()) {
-        return;
-    }
-    let reach = reach(facts, clamp);
-    let window = match reach.is_finite() {
-        true => reach.clamp(4.0, MOST_WEIGHED),
-        false => UNKNOWN_PATH,
-    };
-    let rtt = facts.rtt.unwrap_or(UNKNOWN_RTT);
-    let Some(aggression) = Aggression::of(&stack, window.floor(), rtt, facts.mss()) else {
-        return;
-    };
-    if aggression.exceeds_cubic() {
-        let message = format!(
-            "more aggressive than CUBIC: at a window of {:.0} segments and {rtt} (one loss in {:.0} \
-             segments) as {:.1} Reno flows, CUBIC as {:.1}",
-            aggression.window,
-            1.0 / aggression.loss_rate,
-            aggression.reno_flows,
-            aggression.cubic
-        );
-        path.warn(findings, key, &message);
-    }
-}
-
-/// A warning where limited slow start takes long to reach what the path holds: it opens by half of
-/// `max_ssthresh` a round trip (RFC 3742).
-fn warn_of_a_slow_start(
-    path: &At<'_, PathKeys>,
-    facts: &PathFacts,
-    clamp: Option<u32>,
-    findings: &mut Findings,
-) {
-    let start = facts
-        .stack
-        .as_ref()
-        .and_then(|stack| stack.params(Kind::StartUp));
-    let (Some(("limited", params)), Some(rtt)) = (start, facts.rtt) else {
-        return;
-    };
-    let (limit, window) = (params.number("max_ssthresh"), reach(facts, clamp));
-    let rounds = (window - limit) / (limit / 2.0);
-    let seconds = rounds * rtt.as_secs_f64();
-    if seconds.is_finite() && seconds > LONG_START {
-        let message = format!(
-            "slow start opens by {:.0} segments a round trip: the {window:.0} that the path holds \
-             take {seconds:.0} s; with a larger `max_ssthresh` less",
-            limit / 2.0
-        );
-        path.warn(findings, &PathKeys::stack, &message);
-    }
-}
-
-/// The window that the path can hold, or to which it is clamped, segments.
-fn reach(facts: &PathFacts, clamp: Option<u32>) -> f64 {
-    let reach = facts.reach().into_iter().chain(clamp.map(f64::from));
-    reach.fold(f64::INFINITY, f64::min)
-}
-
-/// Laws that give way before anybody else loses, so that what they take where nothing gives way is
-/// not taken from others; and the kernel's CUBIC, which a host has without a policy.
-const NEVER_GREEDY: [&str; 4] = ["hstcp-lp", "ledbat", "lp", "cubic-linux"];
-
-/// A start-up that lasts longer is remarked on, seconds: most transfers are over by then.
-const LONG_START: f64 = 30.0;
-
-/// Window and RTT at which a law is weighed where the path has none.
-const UNKNOWN_PATH: f64 = 1000.0;
-const UNKNOWN_RTT: fullpipe_units::Span = fullpipe_units::Span::from_millis(100);
-
-/// Largest window at which a law is weighed, segments: a cycle of Reno at more takes seconds.
-const MOST_WEIGHED: f64 = 20_000.0;
 
 /// `policy.toml:12`.
 fn place(sources: &Sources, at: Place) -> String {

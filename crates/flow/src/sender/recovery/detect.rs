@@ -2,7 +2,7 @@
 //! duplicates (RFC 6582).
 
 use fullpipe_cc::Phase;
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use super::Recovery;
 use crate::config::{Detector, Reduction, SpuriousRule};
@@ -123,6 +123,13 @@ impl Recovery {
             news && self.phase == Phase::Recovery && self.cfg.reduction == Reduction::Immediate;
         self.newreno.bound(board, 0);
         u64::from(news)
+    }
+
+    /// RACK.reo_wnd (RFC 8985 section 6.2 step 4).
+    pub(super) fn reordering_window(&self, rtt: &RttEstimator, board: &Scoreboard) -> Span {
+        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        self.rack
+            .window(rtt.min(), rtt.srtt(), recovering, board.sacked_out())
     }
 }
 

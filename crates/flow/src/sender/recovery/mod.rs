@@ -12,6 +12,8 @@ mod newreno;
 mod probe;
 mod prr;
 mod rack;
+mod reduction;
+mod timeout;
 mod undo;
 
 use std::collections::VecDeque;
@@ -25,9 +27,8 @@ pub(super) use detect::Losses;
 pub(super) use rack::Trust;
 pub(super) use undo::Verdict;
 
-use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard, Sent};
-use crate::config::{Detector, LossWindow, RecoveryConfig, Reduction, SpuriousRule};
+use crate::config::{Detector, RecoveryConfig, Reduction, SpuriousRule};
 use crate::segment::Ack;
 use frto::Frto;
 use newreno::NewReno;
@@ -517,188 +518,5 @@ impl Recovery {
     /// For the same reason the retransmissions that later partial ACKs ask for do not.
     pub(super) fn may_restart_rto(&self) -> bool {
         self.phase != Phase::Recovery || self.cfg.steady_newreno || !self.newreno.partial_ack_seen()
-    }
-
-    // Reductions.
-
-    /// Whether a sign of congestion asks for a reduction now: one per window of data, and after a
-    /// timeout only for a `loss`.
-    pub(super) fn admits_reduction(&self, loss: bool) -> bool {
-        loss || !self.is_reducing()
-    }
-
-    /// A loss in a window of data whose reduction began with a mark or a local drop: only the
-    /// repair is new. True if that is so.
-    pub(super) fn repair_only(&mut self, board: &Scoreboard) -> bool {
-        let is_cwr = self.phase == Phase::Cwr;
-        if is_cwr {
-            self.phase = Phase::Recovery;
-            self.point = board.nxt();
-        }
-        is_cwr
-    }
-
-    /// A reduction begins: a recovery if something is lost, CWR otherwise.
-    pub(super) fn begin(&mut self, now: Time, loss: bool, board: &Scoreboard) {
-        self.phase = if loss { Phase::Recovery } else { Phase::Cwr };
-        self.frto = Frto::Off;
-        self.point = board.nxt();
-        self.reduced_at = now;
-        self.fast_retransmit = loss && self.cfg.reduction == Reduction::Immediate;
-        self.rescue_after = board.una() + 1;
-        self.probe.confirm();
-        self.newreno.begin_recovery();
-        self.forget_old_retransmissions(board);
-        self.note_retransmissions_out(board);
-        let may_undo = loss && self.cfg.undo;
-        self.undo = may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()));
-    }
-
-    /// The quota of the reduction that has begun, if it is to have one.
-    pub(super) fn start_prr(&mut self, start: PrrStart) {
-        let recover_fs = match self.cfg.reduction {
-            Reduction::Immediate => return,
-            Reduction::Prr => start.outstanding,
-            Reduction::PrrWindow => start.window,
-        };
-        self.prr = Some(Prr::new(start.ssthresh, recover_fs, start.window));
-    }
-
-    /// The reordering timer found losses, and no ACK brings a quota. In Linux the timer counts as
-    /// one delivery (`tcp_rack_reo_timeout`); otherwise one segment leaves where a reduction
-    /// `begins`.
-    pub(super) fn release_without_ack(&mut self, begins: bool, start: PrrStart) {
-        match self.cfg.reduction {
-            Reduction::PrrWindow => self.allow(PrrAck {
-                delivered: 1,
-                inflight: start.window - 1,
-                good: false,
-            }),
-            _ if begins => self.replace_prr(start),
-            _ => {}
-        }
-    }
-
-    /// Replaces the quota of a reduction that began without an ACK.
-    pub(super) fn replace_prr(&mut self, start: PrrStart) {
-        if let Some(prr) = &mut self.prr {
-            *prr = Prr::new(start.ssthresh, start.outstanding, start.window);
-        }
-    }
-
-    /// A lost retransmission reduces again, if it is to.
-    pub(super) fn reduces_again(&self) -> bool {
-        self.cfg.reduce_on_lost_retransmission
-    }
-
-    /// It has, and the quota begins anew.
-    pub(super) fn reduced_again(&mut self, now: Time, start: PrrStart) {
-        self.reduced_at = now;
-        if self.prr.is_some() {
-            self.start_prr(start);
-        }
-    }
-
-    /// A retransmission lost after a timeout begins a recovery of its own.
-    pub(super) fn recovers_from_loss(&self) -> bool {
-        self.phase == Phase::Loss && self.cfg.recover_from_loss
-    }
-
-    /// Segments whose loss begins one after the reordering timer; 0: none does. Linux asks there
-    /// for no lost retransmission (`tcp_rack_reo_timeout`).
-    pub(super) fn recovers_by_time(&self, losses: Losses) -> u64 {
-        match (self.recovers_from_loss(), self.cfg.reduction) {
-            (false, _) => 0,
-            (true, Reduction::PrrWindow) => losses.all(),
-            (true, _) => losses.retransmissions,
-        }
-    }
-
-    /// The reduction under way is justified: it must not be undone.
-    pub(super) fn justify(&mut self) {
-        self.undo = None;
-    }
-
-    // Timeouts.
-
-    /// Does this expiry of the retransmission timer lower `ssthresh`? Not twice for the same data.
-    pub(super) fn timeout_reduces(&self, una: u64) -> bool {
-        let answered = una >= self.point;
-        match self.phase {
-            Phase::Open | Phase::Disorder => true,
-            // Only the first expiry for a segment (RFC 5681 section 3.1).
-            Phase::Cwr | Phase::Recovery => {
-                answered || (self.expiries == 0 && self.cfg.timeout_reduces_in_recovery)
-            }
-            Phase::Loss => answered || self.expiries == 0,
-        }
-    }
-
-    /// The retransmission timer expired: everything outstanding is lost, except what RACK still
-    /// gives time where the window stays above it.
-    pub(super) fn lose_all(&mut self, now: Time, rtt: &RttEstimator, board: &mut Scoreboard) {
-        self.expiries += 1;
-        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            self.note_retransmissions_out(board);
-        }
-        if self.cfg.detector == Detector::NewReno {
-            self.newreno.forget(board);
-        }
-        let window = match self.cfg.frto_by {
-            SpuriousRule::Rfc => self.reordering_window(rtt, board),
-            SpuriousRule::Linux => Span::ZERO,
-        };
-        let rack = &self.rack;
-        let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
-            && self.cfg.detector == Detector::Rack;
-        board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, window) > now);
-    }
-
-    /// RACK.reo_wnd (RFC 8985 section 6.2 step 4).
-    fn reordering_window(&self, rtt: &RttEstimator, board: &Scoreboard) -> Span {
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        self.rack
-            .window(rtt.min(), rtt.srtt(), recovering, board.sacked_out())
-    }
-
-    /// Whether a timeout begins an episode of its own, which can be undone alone; `reduces`: it
-    /// lowers `ssthresh`. By RFC 3522 section 3.2 the mark of a recovery under way stays; Linux
-    /// (`tcp_enter_loss`) makes one with every reduction.
-    pub(super) fn timeout_is_fresh(&self, reduces: bool) -> bool {
-        match self.cfg.undo_by {
-            SpuriousRule::Rfc => !matches!(self.phase, Phase::Recovery | Phase::Loss),
-            SpuriousRule::Linux => reduces,
-        }
-    }
-
-    /// The phase after a timeout; `reduced`: it lowered `ssthresh`; `retransmissions` were in the
-    /// network before it, `sent` segments have left so far.
-    pub(super) fn enter_loss(
-        &mut self,
-        now: Time,
-        reduced: bool,
-        retransmissions: u64,
-        sent: u64,
-        board: &Scoreboard,
-    ) {
-        if self.timeout_is_fresh(reduced) {
-            self.forget_old_retransmissions(board);
-            let una = board.una();
-            let may_undo = self.cfg.undo;
-            self.undo = may_undo.then(|| UndoMark::new(una, true, retransmissions));
-        }
-        self.doubtful = false;
-        if matches!(self.phase, Phase::Open | Phase::Disorder) {
-            self.rack.forget_distance(board.sacked_out());
-        }
-        self.start_frto(sent);
-        self.undone_in_loss = false;
-        self.phase = Phase::Loss;
-        self.point = board.nxt();
-        self.reduced_at = now;
-        self.limited_sent = 0;
-        self.fast_retransmit = true;
-        self.prr = None;
-        self.probe.cancel();
     }
 }
