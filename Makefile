@@ -62,9 +62,7 @@ verify-scenarios: ## Run every built-in scenario in full, the long ones in wrong
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
 verify-mutants: ## Break constants and recovery rules one by one: does a test notice?
-	scripts/mutants.py --check
 	scripts/mutants.py --quick
-	scripts/defects.py --check
 	scripts/defects.py
 
 verify-tuner: ## Measure what laws of the tuner do and cost; replace policies under 1,000 flows; follow docs/first-policy.md; have two tuners probe each other (needs root)
@@ -106,11 +104,13 @@ calibrate: ## Compare the simulator with Linux: build kernels, run every cell, r
 web: ## Build and test the report page (needs node 20, chromium, a built fullpipe)
 	cd web && npm ci --ignore-scripts && npm run --silent check && npm run --silent build && npm test --silent && npm run --silent test:page
 
-lint: ## Check format, prose, circles of files, docs/published.md, lints, fuzz targets, licences
+lint: ## Check format, prose, circles of files, docs/published.md, defects and mutants that no longer apply, lints, fuzz targets, licences
 	$(CARGO) fmt --all --check
 	scripts/lint.py
 	python3 -B scripts/published_test.py
 	scripts/published.py --check
+	scripts/mutants.py --check
+	scripts/defects.py --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@for f in '' registry linux guests serde; do echo "check fullpipe-cc with features '$$f' alone"; \
 	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done
