@@ -11,7 +11,7 @@ use crate::number::mean;
 use crate::rows::{CASE, FLOW, LINK, TRAFFIC};
 use crate::run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, TrafficMetrics};
 use crate::values::Values;
-use crate::view::{CaseView, DatagramsView, FlowView, ShortFlowsView};
+use crate::view::{CaseView, DatagramsView, FlowView, PingView, ShortFlowsView};
 
 /// The metrics of one run. `flows` and `traffic` describe what takes part in its case and where
 /// each of it is in the outcome; `run` is what was run.
@@ -24,7 +24,7 @@ pub fn measure(
     run: &RunSpec,
     outcome: &Outcome,
 ) -> RunMetrics {
-    let case = CaseView::new(flows, outcome);
+    let case = CaseView::new(flows, run, outcome);
     let flow_metrics = |(i, group): (usize, &FlowGroup)| FlowMetrics {
         name: group.name.clone(),
         stack: stacks(&outcome.flows[group.members.clone()]),
@@ -100,9 +100,9 @@ fn of_traffic(group: &TrafficGroup, run: &RunSpec, outcome: &Outcome) -> Option<
             })
         }
         TrafficKind::Ping => {
-            let ping = outcome.cross.get(group.index)?;
+            let ping = PingView::new(run, outcome, group.index)?;
             values(&|value| match value {
-                Value::Traffic { probes, .. } => Some(probes.as_ref()?(ping)),
+                Value::Traffic { probes, .. } => Some(probes.as_ref()?(&ping)),
                 _ => None,
             })
         }

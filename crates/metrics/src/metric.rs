@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use fullpipe_run::{CrossOutcome, LinkOutcome};
+use fullpipe_run::LinkOutcome;
 
 use crate::run_metrics::RunMetrics;
-use crate::view::{CaseView, DatagramsView, FlowView, ShortFlowsView};
+use crate::view::{CaseView, DatagramsView, FlowView, PingView, ShortFlowsView};
 
 /// What a metric is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +76,7 @@ pub(crate) enum Value {
     Traffic {
         short_flows: Option<fn(&ShortFlowsView<'_>) -> Option<f64>>,
         datagrams: Option<fn(&DatagramsView<'_>) -> Option<f64>>,
-        probes: Option<fn(&CrossOutcome) -> Option<f64>>,
+        probes: Option<fn(&PingView<'_>) -> Option<f64>>,
     },
     /// One link, from its counters.
     Link(fn(&LinkOutcome) -> Option<f64>),
@@ -213,7 +213,7 @@ impl Metric {
     }
 
     /// Probes have it.
-    pub(crate) const fn probes(mut self, value: fn(&CrossOutcome) -> Option<f64>) -> Metric {
+    pub(crate) const fn probes(mut self, value: fn(&PingView<'_>) -> Option<f64>) -> Metric {
         if let Value::Traffic { probes, .. } = &mut self.value {
             *probes = Some(value);
         }

@@ -168,18 +168,33 @@ mod tests {
             12.0,
         );
         // F(60, 30) = 0.9: not yet. Fair from the sample that begins at 25 s.
-        assert_eq!(convergence_time(&CaseView::new(&g, &o)), Some(13.0));
+        assert_eq!(
+            convergence_time(&CaseView::new(&g, &RunSpec::default(), &o)),
+            Some(13.0)
+        );
     }
 
     #[test]
     fn convergence_needs_three_samples_in_a_row() {
         let (g, o) = two(&[50, 50, 90, 50, 50, 90], &[50, 50, 10, 50, 50, 10], 0.0);
-        assert_eq!(convergence_time(&CaseView::new(&g, &o)), None);
+        assert_eq!(
+            convergence_time(&CaseView::new(&g, &RunSpec::default(), &o)),
+            None
+        );
         let (g, o) = two(&[50, 50, 90, 50, 50, 50], &[50, 50, 10, 50, 50, 50], 0.0);
-        assert_eq!(convergence_time(&CaseView::new(&g, &o)), Some(15.0));
+        assert_eq!(
+            convergence_time(&CaseView::new(&g, &RunSpec::default(), &o)),
+            Some(15.0)
+        );
         let (g, o) = two(&[50, 50, 50], &[50, 50, 50], 0.0);
-        assert_eq!(convergence_time(&CaseView::new(&g, &o)), Some(0.0));
+        assert_eq!(
+            convergence_time(&CaseView::new(&g, &RunSpec::default(), &o)),
+            Some(0.0)
+        );
         let (g, o) = two(&[0, 0, 0], &[0, 0, 0], 0.0);
-        assert_eq!(convergence_time(&CaseView::new(&g, &o)), None);
+        assert_eq!(
+            convergence_time(&CaseView::new(&g, &RunSpec::default(), &o)),
+            None
+        );
     }
 }

@@ -56,11 +56,6 @@ pub fn reopen_time(flow: &FlowOutcome, event: &Episode) -> Option<f64> {
     Some((returns_to(flow, event, event.before)? - event.at).as_secs_f64())
 }
 
-/// Seconds from the start of the stream to the event.
-pub fn since_start((flow, event): (&FlowOutcome, Episode)) -> f64 {
-    event.at.saturating_since(flow.started).as_secs_f64()
-}
-
 /// `min(capacity, window_cap * packet / base_rtt)` of one member, bit/s with headers.
 fn full_rate(group: &FlowGroup) -> f64 {
     let capacity = group.capacity.as_bits_per_sec() as f64;

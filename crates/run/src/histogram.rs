@@ -196,7 +196,9 @@ impl Histogram {
         for (i, &c) in (self.first..).zip(&self.counts) {
             seen += u64::from(c);
             if seen >= rank {
-                return Some(Span::from_nanos(upper(i)).min(self.max).max(min));
+                // What waits for nothing is in the first bucket, which a nanosecond shares.
+                let edge = if i == 0 { 0 } else { upper(i) };
+                return Some(Span::from_nanos(edge).min(self.max).max(min));
             }
         }
         Some(self.max)
@@ -242,6 +244,16 @@ mod tests {
             let u = upper(index(ns));
             assert!(u >= ns && u as f64 <= ns as f64 * 1.002 + 4.0, "{ns} {u}");
         }
+    }
+
+    #[test]
+    fn nothing_is_nothing_beside_something() {
+        let mut h = Histogram::default();
+        for us in [0, 0, 0, 5000] {
+            h.record(Span::from_micros(us));
+        }
+        assert_eq!(h.quantile(0.5), Some(Span::ZERO));
+        assert_eq!(h.quantile(1.0), Some(Span::from_millis(5)));
     }
 
     #[test]

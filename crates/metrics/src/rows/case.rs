@@ -19,15 +19,15 @@ const WARE: &str = "Ware et al. 2019, taken against a baseline case instead of t
 
 /// Metrics of a case, in the order of columns and JSON keys.
 pub const CASE: &[Metric] = &[
-    case("jain", "1", Higher, |c| jain(&c.goodput)).means(
+    case("jain", "1", Higher, |c| jain(&c.goodputs())).means(
         "Jain's fairness of the flows' goodput; 1 when all are equal, `1/n` when one has \
              everything",
-        "`(sum x)^2 / (n * sum x^2)`, x = goodput of a flow (all its streams); `null` when \
-             nothing was delivered",
+        "`(sum x)^2 / (n * sum x^2)`, x = goodput of a flow (all its streams); flows that are \
+             over before the measured part do not count; `null` when nothing was delivered",
         "Jain 1984, RFC 5166 section 2.3.1, SLAC 2003",
     ),
     case("asymmetry", "1", Neither, |c| {
-        asymmetry(*c.goodput.first()?, *c.goodput.get(1)?)
+        asymmetry((*c.goodput.first()?)?, (*c.goodput.get(1)?)?)
     })
     .means(
         "Who gets more of the first two flows; `null` with one flow",
@@ -49,13 +49,14 @@ pub const CASE: &[Metric] = &[
         "Time from the start of the last flow until the flows share fairly; `null` with one \
              flow or if they never do",
         "beginning of the first of 3 consecutive samples with Jain's fairness >= 0.95, \
-             counted from that start",
+             counted from that start; samples in which every flow was sending, the warm-up's \
+             too",
         SLAC,
     ),
     case("rtt_unfairness", "1", Neither, |c| {
-        let rtt = |i: usize| c.groups[i].base_rtt.as_secs_f64();
-        let two = c.groups.len() >= 2;
-        two.then(|| rtt_unfairness([c.goodput[0], c.goodput[1]], [rtt(0), rtt(1)]))?
+        let [a, b, ..] = c.groups else { return None };
+        let rtts = [a, b].map(|group| c.base_rtt_s(group));
+        rtt_unfairness([c.goodput[0]?, c.goodput[1]?], rtts)
     })
     .means(
         "How the shares of the first two flows follow their RTTs: 0 equal shares, 1 inverse \
@@ -65,8 +66,7 @@ pub const CASE: &[Metric] = &[
         "Lakshman and Madhow 1997",
     ),
     case("synchronization", "1", Lower, |c| {
-        let longest = c.groups.iter().map(|g| g.base_rtt).max()?;
-        synchronization(c.streams(), longest, c.outcome)
+        synchronization(c.streams(), c.longest_base_rtt(c.groups)?, c.outcome)
     })
     .means(
         "Whether flows lose together: the mean part of all streams that takes part in a \

@@ -8,8 +8,7 @@ use crate::number::{finite, mean_millis, millis, ratio};
 use crate::synchronization::synchronization;
 use crate::view::{goodput, inflation, stability};
 use crate::window_recovery::{
-    climb_time, decrease, first_event, growth_per_round, recovery_time, reopen_time, since_start,
-    startup_exit,
+    climb_time, decrease, first_event, growth_per_round, recovery_time, reopen_time, startup_exit,
 };
 
 const OURS: &str = "definition ours";
@@ -42,7 +41,7 @@ pub const FLOW: &[Metric] = &[
     })
     .means(
         "Everything of the flow that reached the receiver: IP packets with headers, \
-             retransmissions and duplicates included",
+             retransmissions and duplicates included, a `drop` at the receiver not",
         "`8 * packet * arrived / measured part`",
         RFC2914,
     )
@@ -85,7 +84,7 @@ pub const FLOW: &[Metric] = &[
         )
         .streams("over the samples of all streams"),
     flow("cwnd_segments.mean", "segments", Neither, |f| {
-        finite(f.sum(|m| m.cwnd_mean))
+        (f.seconds() > 0.0).then(|| finite(f.sum(|m| m.cwnd_mean)))?
     })
     .means(
         "Mean congestion window of the measured part",
@@ -94,7 +93,7 @@ pub const FLOW: &[Metric] = &[
     )
     .streams("sum of the means"),
     flow("cwnd_segments.max", "segments", Neither, |f| {
-        finite(f.sum(|m| m.cwnd_max))
+        (f.seconds() > 0.0).then(|| finite(f.sum(|m| m.cwnd_max)))?
     })
     .means(
         "Largest congestion window of the measured part",
@@ -199,31 +198,35 @@ pub const FLOW: &[Metric] = &[
         f.latest(|m| climb_time(f.group, m))
     })
     .means(
-        "Time from the flow's start until the window reaches its cap; `null` without a cap",
+        "Time from the flow's start until the window reaches its cap, the smaller of `window` and \
+             `receive_window`; `null` without a cap",
         "first time `cwnd >= window_cap`",
         "RFC 3742 section 2, Net100 2003",
     )
-    .streams("the longest"),
+    .streams("the longest, each from its own start"),
     flow("completion_time_s", "s", Lower, |f| {
-        f.latest(|m| Some(m.completed?.saturating_since(m.started).as_secs_f64()))
+        f.group.transfer?;
+        f.latest(|m| Some(f.since_start(m.completed?)))
     })
     .means(
         "Time from the flow's start until the last segment of a finite transfer is \
-             acknowledged",
+             acknowledged; `null` without a `size`",
         "`completed - start`",
         "RFC 5166 section 2.1.1",
     )
     .streams("the last stream"),
     flow("share", "1", Neither, |f| {
-        ratio(f.case.goodput[f.index], f.case.goodput.iter().sum())
+        ratio(f.case.goodput[f.index]?, f.case.goodputs().iter().sum())
     })
     .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC),
     flow("rtt_inflation", "1", Lower, |f| {
-        inflation(f.rtt.mean_s()?, f.group.base_rtt)
+        inflation(f.rtt.mean_s()?, f.case.base_rtt_s(f.group))
     })
     .means(
         "How much the flow's load lengthens the path",
-        "`(mean RTT - base_rtt) / base_rtt`, of the flow's own samples",
+        "`(mean RTT - base RTT) / base RTT`, of the flow's own samples; base RTT: the round-trip \
+             propagation delay, with the stream's part of `rtt_spread` and, where it is scheduled, \
+             its mean over the measured part",
         SLAC,
     )
     .streams("over the samples of all streams"),
@@ -240,7 +243,7 @@ pub const FLOW: &[Metric] = &[
         ratio(f.sum(|m| m.totals.dropped as f64), f.sent())
     })
     .means(
-        "Part of the segments sent that the path dropped",
+        "Part of the segments sent that were dropped, on the path or by a `drop`",
         "`dropped / sent`, retransmissions included in both, since the flow's start; of a \
              network that does not say what it drops, `dropped` is retransmissions - duplicates \
              at the receiver",
@@ -269,7 +272,7 @@ pub const FLOW: &[Metric] = &[
     )
     .streams("of the sums"),
     flow("first_loss_s", "s", Neither, |f| {
-        f.earliest(first_event).map(since_start)
+        Some(f.since_start(f.earliest(first_event)?.1.at))
     })
     .means(
         "Time from the flow's start to its first congestion event",
@@ -287,7 +290,7 @@ pub const FLOW: &[Metric] = &[
     )
     .streams("of the earliest"),
     flow("startup_exit_s", "s", Neither, |f| {
-        f.earliest(startup_exit).map(since_start)
+        Some(f.since_start(f.earliest(startup_exit)?.1.at))
     })
     .means(
         "Time from the flow's start until start-up was left, by a reduction or by itself",
@@ -392,7 +395,8 @@ pub const FLOW: &[Metric] = &[
         )
         .streams("over the times of all streams"),
     flow("stream_synchronization", "1", Lower, |f| {
-        synchronization(f.members.iter(), f.group.base_rtt, f.case.outcome)
+        let longest = f.case.longest_base_rtt(std::slice::from_ref(f.group))?;
+        synchronization(f.members.iter(), longest, f.case.outcome)
     })
     .means(
         "Whether the streams of the flow lose together: the mean part of them that takes part \

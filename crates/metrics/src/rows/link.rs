@@ -12,7 +12,8 @@ const OURS: &str = "definition ours";
 pub const LINK: &[Metric] = &[
     link("utilization", "1", Higher, |l| finite(l.utilization)).means(
         "Part of the capacity used",
-        "bytes that left since the end of the warm-up / (capacity * time); 0 for a pure delay",
+        "bytes that left since the end of the warm-up / what could have: the capacity as the schedule \
+             or trace has it, none during an outage; 0 for a pure delay",
         "RFC 5166 section 2.1.1",
     ),
     link("drops", "packets", Lower, |l| Some(drops(l)))

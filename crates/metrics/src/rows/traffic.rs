@@ -66,8 +66,8 @@ pub const TRAFFIC: &[Metric] = &[
     traffic("slowdown.mean", "1", Lower)
         .means(
             "Mean of the completion time against that of an empty path without slow start",
-            "`completion time / (base RTT + 8 * packet * segments / rate)`, rate of the slowest \
-             link on the way out",
+            "`completion time / (base RTT + 8 * packet * segments / rate)`, base RTT as scheduled at \
+             its start, rate of the slowest link on the way out",
             OURS,
         )
         .short_flows(|s| mean(&s.slowdown)),
@@ -168,11 +168,11 @@ pub const TRAFFIC: &[Metric] = &[
     traffic("rtt_ms.min", "ms", Lower)
         .means("Smallest RTT sample of the measured part", "minimum", OURS)
         .short_flows(|s| millis(s.class.rtt.min()))
-        .probes(|p| millis(p.delay.min())),
+        .probes(|p| millis(p.source.delay.min())),
     traffic("rtt_ms.mean", "ms", Lower)
         .means("Mean RTT sample", "`sum / count`", OURS)
         .short_flows(|s| mean_millis(&s.class.rtt))
-        .probes(|p| mean_millis(&p.delay)),
+        .probes(|p| mean_millis(&p.source.delay)),
     traffic("rtt_ms.p50", "ms", Lower)
         .means(
             "Median RTT sample",
@@ -180,7 +180,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.50)))
-        .probes(|p| millis(p.delay.quantile(0.50))),
+        .probes(|p| millis(p.source.delay.quantile(0.50))),
     traffic("rtt_ms.p95", "ms", Lower)
         .means(
             "95th percentile of the RTT samples",
@@ -188,7 +188,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.95)))
-        .probes(|p| millis(p.delay.quantile(0.95))),
+        .probes(|p| millis(p.source.delay.quantile(0.95))),
     traffic("rtt_ms.p99", "ms", Lower)
         .means(
             "99th percentile of the RTT samples",
@@ -196,19 +196,19 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.99)))
-        .probes(|p| millis(p.delay.quantile(0.99))),
+        .probes(|p| millis(p.source.delay.quantile(0.99))),
     traffic("rtt_inflation", "1", Lower)
         .means(
             "How much load lengthens the path, as pings see it",
             "`(mean RTT - unloaded RTT) / unloaded RTT`; unloaded: delays and transmission times \
-             of request and answer",
+             of request and answer; where the delay is scheduled, its mean over the measured part",
             SLAC,
         )
-        .probes(|p| inflation(p.delay.mean_s()?, p.unloaded)),
+        .probes(|p| inflation(p.source.delay.mean_s()?, p.unloaded_s)),
     traffic("sent_packets", "packets", Neither)
         .means("Datagrams or requests sent since the start", "count", OURS)
         .datagrams(|d| Some(d.source.sent as f64))
-        .probes(|p| Some(p.sent as f64))
+        .probes(|p| Some(p.source.sent as f64))
         .counts(),
     traffic("received_packets", "packets", Higher)
         .means("Datagrams that arrived since the start", "count", OURS)
@@ -224,7 +224,7 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| ratio(s.class.totals.dropped as f64, s.sent()))
         .datagrams(|d| ratio(d.source.dropped as f64, d.source.sent as f64))
-        .probes(|p| ratio(p.dropped as f64, p.sent as f64)),
+        .probes(|p| ratio(p.source.dropped as f64, p.source.sent as f64)),
     traffic("retransmits", "segments", Lower)
         .means(
             "Retransmissions of all short flows",

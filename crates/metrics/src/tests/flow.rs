@@ -1,11 +1,14 @@
 //! Metrics of a flow.
 
-use fullpipe_flow::{Limit, LimitTimes};
-use fullpipe_run::Extent;
+use fullpipe_cc::{CongestionKind, StackSpec};
+use fullpipe_flow::{
+    Episode, EpisodeKind, Limit, LimitTimes, Preset, ReceiverConfig, SenderConfig,
+};
+use fullpipe_run::{Change, Extent, FlowSpec, Histogram, LinkSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::testing::{flow, flow_values, group, outcome};
-use crate::{Scope, names_of, value};
+use crate::{Scope, measure, names_of, value};
 
 #[test]
 fn rates_count_the_measured_part() {
@@ -25,9 +28,35 @@ fn a_late_start_and_an_early_completion_shorten_the_measured_part() {
     f.started = Time::from_secs_f64(3.0);
     f.completed = Some(Time::from_secs_f64(7.0));
     let o = outcome(vec![f], 12, 2, 1);
-    let v = flow_values(&group("a", 0..1), &o);
+    let mut g = group("a", 0..1);
+    let v = flow_values(&g, &o);
     assert!((value(&v, "goodput_mbps").unwrap() - 1000.0 * 1448.0 * 8e-6 / 4.0).abs() < 1e-12);
-    assert_eq!(value(&v, "completion_time_s"), Some(4.0));
+    assert_eq!(value(&v, "completion_time_s"), None, "nothing to complete");
+    g.transfer = Some(1000);
+    assert_eq!(value(&flow_values(&g, &o), "completion_time_s"), Some(4.0));
+}
+
+/// The last stream completes 5 s after the first has started, and after 3 s of its own; the first
+/// event is that of the earliest stream.
+#[test]
+fn streams_count_from_the_start_of_the_first() {
+    let at = Time::from_secs_f64;
+    let [mut a, mut b] = [flow("a.1"), flow("a.2")];
+    (a.started, a.completed) = (at(1.0), Some(at(4.5)));
+    (b.started, b.completed) = (at(3.0), Some(at(6.0)));
+    let loss = |s| Episode {
+        at: at(s),
+        kind: EpisodeKind::Congestion(CongestionKind::Loss),
+        before: 20.0,
+        after: 10.0,
+    };
+    (a.episodes, b.episodes) = (vec![loss(4.0)], vec![loss(3.5)]);
+    let mut g = group("a", 0..2);
+    g.transfer = Some(1000);
+    let v = flow_values(&g, &outcome(vec![a, b], 12, 0, 1));
+    assert_eq!(value(&v, "completion_time_s"), Some(5.0));
+    assert_eq!(value(&v, "first_loss_s"), Some(2.5));
+    assert_eq!(value(&v, "startup_exit_s"), Some(2.5));
 }
 
 /// Stopped after a second; what waited in the queue took three more: 10 Mbit/s, not 40.
@@ -63,6 +92,71 @@ fn nothing_measured_is_undefined_not_zero() {
         assert_eq!(v[name], None, "{name}");
     }
     assert_eq!(v["retransmits"], Some(0.0));
+}
+
+/// A flow that is over before the measured part has no window in it, and shares nothing with those
+/// that are there.
+#[test]
+fn what_is_over_counts_in_nothing_of_the_measured_part() {
+    let [mut a, mut b] = [flow("a"), flow("b")];
+    (a.completed, a.cwnd_mean, a.cwnd_max) = (Some(Time::from_secs_f64(1.0)), 10.0, 10.0);
+    b.totals.delivered_measured = 1000;
+    let o = outcome(vec![a, b], 12, 2, 1);
+    let groups = [group("a", 0..1), group("b", 1..2)];
+    let run = measure(&groups, &[], &RunSpec::default(), &o);
+    let of = |i: usize, name: &str| run.flows[i].values[name];
+    assert_eq!((of(0, "cwnd_segments.mean"), of(0, "share")), (None, None));
+    assert_eq!(
+        (of(1, "share"), run.metrics["jain"]),
+        (Some(1.0), Some(1.0))
+    );
+    assert_eq!(run.metrics["asymmetry"], None);
+}
+
+/// The path is idle: what chance adds to each stream's delay, and what the schedule adds in the
+/// measured part, is no load. Twice as many samples weigh twice as much.
+#[test]
+fn the_base_rtt_is_that_of_the_streams_and_of_the_measured_part() {
+    let ms = Span::from_millis;
+    let mut main = LinkSpec::pure_delay("main", ms(100));
+    main.schedule = vec![Change {
+        at: Time::from_secs_f64(7.0),
+        rate: None,
+        delay: Some(ms(140)),
+        loss: None,
+    }];
+    let mut back = LinkSpec::pure_delay("spread-a.2", ms(0));
+    back.delay_spread = ms(80);
+    let mut run = RunSpec {
+        links: vec![main, back],
+        seed: 7,
+        ..RunSpec::default()
+    };
+    let drawn = run.links[1].drawn_spread(7);
+    assert!(drawn > ms(1));
+    // 5 s of 10 at 100 ms and 5 s at 140 ms.
+    let [mut a, mut b] = [flow("a.1"), flow("a.2")];
+    for (f, rtt, samples) in [(&mut a, ms(120), 1), (&mut b, ms(120) + drawn, 2)] {
+        f.rtt = Histogram::default();
+        (0..samples).for_each(|_| f.rtt.record(rtt));
+    }
+    for back in [vec![], vec![1]] {
+        run.flows.push(FlowSpec::new(
+            "a",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            vec![0],
+            back,
+        ));
+    }
+    let o = outcome(vec![a, b], 12, 2, 1);
+    let groups = [group("a", 0..2)];
+    let seen = measure(&groups, &[], &run, &o);
+    let inflation = seen.flows[0].values["rtt_inflation"].unwrap();
+    assert!(inflation.abs() < 1e-9, "{inflation}");
+    let unknown = measure(&groups, &[], &RunSpec::default(), &o);
+    assert!(unknown.flows[0].values["rtt_inflation"].unwrap() > 0.2);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! One run as a whole.
 
-use fullpipe_run::{FlowOutcome, Outcome};
+use fullpipe_run::{FlowOutcome, Outcome, RunSpec};
+use fullpipe_units::Span;
 
-use super::flow::goodput;
+use super::flow::{goodput, measured_part};
+use super::path::added_s;
 use crate::FlowGroup;
 
 /// A run of a case: what the metrics of the case are computed of.
@@ -11,21 +13,72 @@ pub struct CaseView<'a> {
     pub groups: &'a [FlowGroup],
     /// Counters, samples and series of the run.
     pub outcome: &'a Outcome,
-    /// Goodput of every flow, Mbit/s; 0 where it is undefined.
-    pub goodput: Vec<f64>,
+    /// Goodput of every flow, Mbit/s; undefined for one that is over before the measured part.
+    pub goodput: Vec<Option<f64>>,
+    run: &'a RunSpec,
 }
 
 impl<'a> CaseView<'a> {
+    /// `run` is what was run.
+    ///
     /// # Panics
     /// If a group's members are not in the outcome.
-    pub fn new(groups: &'a [FlowGroup], outcome: &'a Outcome) -> CaseView<'a> {
-        let of =
-            |g: &FlowGroup| goodput(g, &outcome.flows[g.members.clone()], outcome).unwrap_or(0.0);
+    pub fn new(groups: &'a [FlowGroup], run: &'a RunSpec, outcome: &'a Outcome) -> CaseView<'a> {
+        let of = |g: &FlowGroup| goodput(g, &outcome.flows[g.members.clone()], outcome);
         CaseView {
             groups,
             outcome,
             goodput: groups.iter().map(of).collect(),
+            run,
         }
+    }
+
+    /// Goodput of the flows that were there, Mbit/s.
+    pub fn goodputs(&self) -> Vec<f64> {
+        self.goodput.iter().copied().flatten().collect()
+    }
+
+    /// Round-trip propagation delay of a flow in the measured part, seconds: that of its streams,
+    /// weighed by their samples.
+    pub fn base_rtt_s(&self, group: &FlowGroup) -> f64 {
+        let (mut sum, mut weights, mut plain) = (0.0, 0.0, 0.0);
+        for (stream, added) in self.added(group) {
+            let samples = stream.rtt.count() as f64;
+            sum += added * samples;
+            weights += samples;
+            plain += added;
+        }
+        let added = match weights > 0.0 {
+            true => sum / weights,
+            false => plain / group.members.len() as f64,
+        };
+        group.base_rtt.as_secs_f64() + added
+    }
+
+    /// The longest of one stream among some flows.
+    pub fn longest_base_rtt(&self, groups: &[FlowGroup]) -> Option<Span> {
+        let of = |g: &FlowGroup| {
+            let added = self
+                .added(g)
+                .map(|(_, added)| (added * 1e9).round() as i128);
+            let ns = i128::from(g.base_rtt.as_nanos()) + added.max().unwrap_or(0);
+            Span::from_nanos(ns.max(0) as u64)
+        };
+        groups.iter().map(of).max()
+    }
+
+    /// What chance and the schedule add to the base RTT of each stream in the measured part, seconds.
+    fn added(&self, group: &FlowGroup) -> impl Iterator<Item = (&'a FlowOutcome, f64)> {
+        let (run, outcome) = (self.run, self.outcome);
+        let members = group.members.clone();
+        let part = measured_part(group, &outcome.flows[members.clone()], outcome);
+        members.map(move |i| {
+            let ways = run.flows.get(i).map(|f| (&f.forward, &f.back));
+            let added = ways.map_or(0.0, |(out, back)| {
+                added_s(run, out.iter().chain(back), part)
+            });
+            (&outcome.flows[i], added)
+        })
     }
 
     /// The streams of all flows.

@@ -68,6 +68,11 @@ impl<'a> FlowView<'a> {
         self.sum(|m| m.totals.retransmits as f64)
     }
 
+    /// Seconds from the start of the first stream.
+    pub fn since_start(&self, at: Time) -> f64 {
+        at.saturating_since(started(self.members)).as_secs_f64()
+    }
+
     /// From the beginning of the measured part until all is delivered.
     pub fn seconds(&self) -> f64 {
         measured_seconds(self.group, self.members, self.case.outcome)
@@ -129,14 +134,15 @@ pub fn measured_part(
     members: &[FlowOutcome],
     outcome: &Outcome,
 ) -> (Time, Time) {
-    let started = members
-        .iter()
-        .map(|f| f.started)
-        .min()
-        .unwrap_or(Time::ZERO);
+    let started = started(members);
     let to = delivered_until(members, outcome);
     let to = to.min(group.stop.unwrap_or(to));
     (started.max(outcome.measure_from), to)
+}
+
+fn started(members: &[FlowOutcome]) -> Time {
+    let starts = members.iter().map(|f| f.started);
+    starts.min().unwrap_or(Time::ZERO)
 }
 
 /// Completion of the last member, or the end of the run. What a flow had sent before its stop
@@ -183,8 +189,8 @@ pub fn stability(samples: &[f64]) -> Option<f64> {
     ratio((squares / samples.len() as f64).sqrt(), m)
 }
 
-pub fn inflation(mean_rtt_s: f64, base: Span) -> Option<f64> {
-    ratio(mean_rtt_s - base.as_secs_f64(), base.as_secs_f64())
+pub fn inflation(mean_rtt_s: f64, base_s: f64) -> Option<f64> {
+    ratio(mean_rtt_s - base_s, base_s)
 }
 
 /// RTT samples of all members.

@@ -2,8 +2,9 @@
 
 mod case;
 mod flow;
+mod path;
 mod traffic;
 
 pub use case::CaseView;
 pub use flow::{FlowView, goodput, inflation, measured_part, samples, stability};
-pub use traffic::{DatagramsView, ShortFlowsView};
+pub use traffic::{DatagramsView, PingView, ShortFlowsView};

@@ -3,11 +3,10 @@
 //! A short flow counts where it starts: those that start during the warm-up are left out, with all
 //! that becomes of them later. What has not finished at the end of the run has no completion time.
 
-use fullpipe_run::{
-    ArrivalOutcome, ArrivalSpec, CrossOutcome, CrossSpec, Outcome, RunSpec, Transfer,
-};
+use fullpipe_run::{ArrivalOutcome, CrossOutcome, CrossSpec, FlowSpec, Outcome, RunSpec, Transfer};
 use fullpipe_units::{Span, Time};
 
+use super::path::scheduled_s;
 use crate::number::ratio;
 
 /// One class of short flows.
@@ -37,10 +36,10 @@ impl<'a> ShortFlowsView<'a> {
             .collect();
         let finished = |t: &&Transfer| Some(t.completion?.as_secs_f64());
         let times = sorted(counted.iter().filter_map(finished).collect());
-        let path = spec.map(|s| Path::of(run, s));
+        let path = spec.map(|s| Path::of(run, &s.template));
         let slowdown = path.map_or(Vec::new(), |path| {
             let of = |t: &&Transfer| {
-                let ideal = path.ideal_s(t.size, class.packet);
+                let ideal = path.ideal_s(t, class.packet);
                 ratio(t.completion?.as_secs_f64(), ideal)
             };
             sorted(counted.iter().filter_map(of).collect())
@@ -143,6 +142,29 @@ impl<'a> DatagramsView<'a> {
     }
 }
 
+/// One source of pings.
+pub struct PingView<'a> {
+    /// Counters and delay samples of the source.
+    pub source: &'a CrossOutcome,
+    /// Round trip of a request and its answer that wait for nothing, in the measured part, seconds.
+    pub unloaded_s: f64,
+}
+
+impl<'a> PingView<'a> {
+    /// The source at this place of the outcome; `run` is what was run.
+    pub fn new(run: &RunSpec, outcome: &'a Outcome, index: usize) -> Option<PingView<'a>> {
+        let source = outcome.cross.get(index)?;
+        let view = DatagramsView::new(run, outcome, index)?;
+        let scheduled = run.cross.get(index).map_or(0.0, |spec| {
+            scheduled_s(run, spec.routes().flatten(), (view.from, view.to))
+        });
+        Some(PingView {
+            source,
+            unloaded_s: source.unloaded.as_secs_f64() + scheduled,
+        })
+    }
+}
+
 /// Losses of first transmissions in the initial window of short flows.
 pub struct InitialLoss {
     /// Fraction that was lost.
@@ -175,36 +197,39 @@ impl InitialLoss {
 }
 
 /// What an empty path allows a short flow.
-#[derive(Clone, Copy)]
-struct Path {
-    /// Round-trip propagation delay, seconds.
+#[derive(Clone)]
+struct Path<'a> {
+    run: &'a RunSpec,
+    flow: &'a FlowSpec,
+    /// Round-trip propagation delay before the schedule changes it, seconds.
     rtt: f64,
     /// Rate of the slowest link on the way out, bit/s; infinite without any.
     rate: f64,
 }
 
-impl Path {
-    fn of(run: &RunSpec, class: &ArrivalSpec) -> Path {
-        let crossed = |links: &[usize]| {
-            let known = links.iter().filter_map(|&l| run.links.get(l));
-            known.cloned().collect::<Vec<_>>()
-        };
-        let (out, back) = (
-            crossed(&class.template.forward),
-            crossed(&class.template.back),
-        );
+impl<'a> Path<'a> {
+    fn of(run: &'a RunSpec, flow: &'a FlowSpec) -> Path<'a> {
+        let links = |way: &'a [usize]| way.iter().filter_map(|&l| run.links.get(l));
+        let (out, back) = (&flow.forward, &flow.back);
+        let rates = links(out).filter_map(|l| l.rate);
         Path {
-            rtt: out.iter().chain(&back).map(|l| l.delay.as_secs_f64()).sum(),
-            rate: out
-                .iter()
-                .filter_map(|l| l.rate)
+            run,
+            flow,
+            rtt: (links(out).chain(links(back)))
+                .map(|l| (l.delay + l.drawn_spread(run.seed)).as_secs_f64())
+                .sum(),
+            rate: rates
                 .map(|r| r.as_bits_per_sec() as f64)
                 .fold(f64::INFINITY, f64::min),
         }
     }
 
-    fn ideal_s(&self, segments: u64, packet: u32) -> f64 {
-        self.rtt + 8.0 * f64::from(packet) * segments as f64 / self.rate
+    fn ideal_s(&self, transfer: &Transfer, packet: u32) -> f64 {
+        let at = (transfer.start, transfer.start);
+        let links = self.flow.forward.iter().chain(&self.flow.back);
+        let scheduled = scheduled_s(self.run, links, at);
+        let bits = 8.0 * f64::from(packet) * transfer.size as f64;
+        self.rtt + scheduled + bits / self.rate
     }
 }
 
@@ -228,6 +253,9 @@ const KNOWN: u64 = 64;
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_run::{Buffer, Change, LinkSpec};
     use fullpipe_units::Rate;
 
     use super::*;
@@ -240,12 +268,32 @@ mod tests {
 
     #[test]
     fn slowdown_is_against_one_rtt_and_the_transmission() {
-        let path = Path {
-            rtt: 0.1,
-            rate: Rate::from_bits_per_sec(12_000_000).as_bits_per_sec() as f64,
+        let rate = Some(Rate::from_bits_per_sec(12_000_000));
+        let mut link = LinkSpec::new("main", rate, Span::from_millis(100), Buffer::Unlimited);
+        link.schedule = vec![Change {
+            at: Time::from_secs_f64(5.0),
+            rate: None,
+            delay: Some(Span::from_millis(300)),
+            loss: None,
+        }];
+        let run = RunSpec {
+            links: vec![link],
+            ..RunSpec::default()
         };
+        let flow = FlowSpec::new(
+            "a",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            vec![0],
+            Vec::new(),
+        );
+        let path = Path::of(&run, &flow);
         // 100 packets of 12000 bits at 12 Mbit/s take 0.1 s.
-        assert!((path.ideal_s(100, 1500) - 0.2).abs() < 1e-12);
+        for (start, ideal) in [(0.0, 0.2), (5.0, 0.4)] {
+            let took = path.ideal_s(&transfer(start, 100, None), 1500);
+            assert!((took - ideal).abs() < 1e-12, "{took}");
+        }
     }
 
     #[test]

@@ -321,7 +321,7 @@ fn completions(
     for &seed in &result.cases[case].seeds {
         tables.extend(dir.series(case, seed, SeriesKind::Transfers)?);
     }
-    Ok(transfers::completions(&tables))
+    Ok(transfers::completions(&tables, result.cases[case].warmup_s))
 }
 
 /// The curves of a case's first seed.

@@ -4,28 +4,34 @@ use super::data::{Completions, Losses};
 use super::pack;
 use fullpipe_results::store::Table;
 
-/// The classes of short flows in the tables of all seeds of a case.
-pub(super) fn completions(seeds: &[Table]) -> Vec<Completions> {
-    let classes = classes(seeds).into_iter();
+/// The classes of short flows in the tables of all seeds of a case: those flows that start after
+/// the warm-up, as in the metrics.
+pub(super) fn completions(seeds: &[Table], warmup_s: f64) -> Vec<Completions> {
+    let classes = classes(seeds, warmup_s).into_iter();
     classes.map(|(name, c)| c.finish(name)).collect()
 }
 
 /// Completion times of every class, seconds, and how many did not finish.
-pub(crate) fn times(seeds: &[Table]) -> Vec<(String, Vec<f64>, u64)> {
-    let classes = classes(seeds).into_iter();
+pub(crate) fn times(seeds: &[Table], warmup_s: f64) -> Vec<(String, Vec<f64>, u64)> {
+    let classes = classes(seeds, warmup_s).into_iter();
     classes
         .map(|(name, c)| (name, c.times, c.unfinished))
         .collect()
 }
 
-fn classes(seeds: &[Table]) -> Vec<(String, Class)> {
+fn classes(seeds: &[Table], warmup_s: f64) -> Vec<(String, Class)> {
     let mut classes: Vec<(String, Class)> = Vec::new();
     for table in seeds {
         let names = table.text("name").unwrap_or_default();
         let sizes = table.int("size_segments").unwrap_or_default();
         let times = table.float("completion_time_s").unwrap_or_default();
         let lost = table.int("lost_mask").unwrap_or_default();
-        for (((name, &size), &time), &lost) in names.iter().zip(sizes).zip(times).zip(lost) {
+        let starts = table.float("start_s").unwrap_or_default();
+        let rows = names.iter().zip(sizes).zip(times).zip(lost).zip(starts);
+        for ((((name, &size), &time), &lost), &start) in rows {
+            if start.is_some_and(|start| start < warmup_s) {
+                continue;
+            }
             let class = match classes.iter().position(|(n, _)| n == name) {
                 Some(at) => &mut classes[at].1,
                 None => {
@@ -123,6 +129,8 @@ mod tests {
             Column::Float(rows.iter().map(|r| r.2).collect()),
         );
         t.push("lost_mask", Column::Int(rows.iter().map(|r| r.3).collect()));
+        let starts = (0..rows.len()).map(|i| Some(i as f64));
+        t.push("start_s", Column::Float(starts.collect()));
         t
     }
 
@@ -130,7 +138,7 @@ mod tests {
     fn seeds_are_pooled_by_class() {
         let a = table(&[("web", 3, Some(0.5), 0), ("mice", 9, Some(1.0), 0)]);
         let b = table(&[("web", 3, None, 0)]);
-        let c = completions(&[a, b]);
+        let c = completions(&[a, b], 0.0);
         assert_eq!(
             c.iter()
                 .map(|c| (c.name.as_str(), c.finished, c.unfinished))
@@ -144,12 +152,16 @@ mod tests {
     fn losses_and_those_after_a_loss() {
         // Four transfers of three segments: none, the second, the second and third, and one of two
         // segments that lost its second.
-        let c = completions(&[table(&[
+        let seed = table(&[
             ("w", 3, Some(1.0), 0b000),
             ("w", 3, Some(1.0), 0b010),
             ("w", 3, Some(1.0), 0b110),
             ("w", 2, Some(1.0), 0b10),
-        ])]);
+        ]);
+        let after_warmup = &completions(std::slice::from_ref(&seed), 2.0)[0];
+        assert_eq!(after_warmup.finished, 2);
+        assert_eq!(after_warmup.losses.as_ref().unwrap().transfers, [2, 2, 1]);
+        let c = completions(&[seed], 0.0);
         let l = c[0].losses.as_ref().unwrap();
         assert_eq!(l.transfers, [4, 4, 3]);
         assert_eq!(l.each, [Some(0.0), Some(0.75), Some(1.0 / 3.0)]);

@@ -1,5 +1,7 @@
 //! Two cases held against each other, row by row.
 
+use statrs::distribution::{Discrete, Hypergeometric};
+
 use super::difference::{Difference, NOISE, size};
 use super::options::{Options, View};
 use super::row::{Missing, Number, Row, Verdict};
@@ -148,6 +150,9 @@ impl Collector<'_> {
                     Verdict::Same if defined_part(ea, na) != defined_part(eb, nb) => {
                         Verdict::Indistinguishable
                     }
+                    Verdict::Beyond if by_chance && undefined_by_chance([(ea, na), (eb, nb)]) => {
+                        Verdict::Indistinguishable
+                    }
                     verdict => verdict,
                 },
                 judged,
@@ -201,6 +206,24 @@ fn defined_part(e: &Estimate, seeds: usize) -> f64 {
         (None, 0) => 0.0,
         (None, n) => 1.0 - f64::from(n) / seeds as f64,
     }
+}
+
+/// One side is undefined in some of its seeds, the other in none of its own, and chance puts as few
+/// or fewer on one side in 5 % of the draws or more (Fisher's exact test).
+fn undefined_by_chance([(a, na), (b, nb)]: [(&Estimate, usize); 2]) -> bool {
+    let some = |e: &Estimate, n: usize| (1..n).contains(&(e.undefined as usize));
+    if a.mean.is_some() == b.mean.is_some() || !(some(a, na) || some(b, nb)) {
+        return false;
+    }
+    let [of_a, of_b] = [a.undefined, b.undefined].map(u64::from);
+    let Ok(draws) = Hypergeometric::new((na + nb) as u64, of_a + of_b, na as u64) else {
+        return false;
+    };
+    let seen = draws.pmf(of_a) * (1.0 + 1e-9);
+    let as_rare = (0..=of_a + of_b)
+        .map(|k| draws.pmf(k))
+        .filter(|p| *p <= seen);
+    as_rare.sum::<f64>() >= 0.05
 }
 
 pub(super) fn verdict(

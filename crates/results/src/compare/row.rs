@@ -91,12 +91,13 @@ pub enum Verdict {
     /// Equal, but for rounding: to 1e-9 of the values.
     Same,
     /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or
-    /// undefined in more of the seeds on one side than on the other.
+    /// undefined in more of the seeds on one side than on the other, which chance may do.
     Indistinguishable,
     /// A difference (a real one, if there is an interval) within the threshold.
     Within,
     /// A difference (a real one, if there is an interval) beyond the threshold, from or to zero, or
-    /// between a number and none.
+    /// between a number and none, in all seeds or in more than chance explains (Fisher's exact test,
+    /// 5 %).
     Beyond,
 }
 

@@ -418,7 +418,7 @@ fn a_link_that_only_delays_is_told_and_not_judged() {
 #[test]
 fn undefined_in_more_seeds_is_not_the_same() {
     let with = |samples: &[Option<f64>]| {
-        let mut c = case(1500, &[1.0, 1.0, 1.0]);
+        let mut c = case(1500, &vec![1.0; samples.len()]);
         let metrics = &mut c.flows[0].metrics;
         metrics.insert("recovery_time_s".into(), Estimate::of(samples));
         result(vec![c])
@@ -437,6 +437,16 @@ fn undefined_in_more_seeds_is_not_the_same() {
     assert_eq!(seen(&none, &none), Verdict::Same);
     assert_eq!(seen(&one, &two), Verdict::Indistinguishable);
     assert_eq!(seen(&none, &one), Verdict::Indistinguishable);
+    let all = with(&[Some(1.0), Some(2.0), Some(3.0)]);
+    assert_eq!(seen(&none, &all), Verdict::Beyond);
+    assert_eq!(seen(&all, &two), Verdict::Indistinguishable);
+    // Of 2 * 12 seeds, 4 are undefined on one side (p = 0.093) or 6 (p = 0.014).
+    let some = |undefined: usize| {
+        let of = |i: usize| (i >= undefined).then_some(i as f64);
+        with(&(0..12).map(of).collect::<Vec<_>>())
+    };
+    assert_eq!(seen(&some(0), &some(4)), Verdict::Indistinguishable);
+    assert_eq!(seen(&some(6), &some(0)), Verdict::Beyond);
 }
 
 #[test]

@@ -147,6 +147,26 @@ impl LinkSpec {
         Span::from_nanos((self.delay_spread.as_nanos() as f64 * rng.uniform()) as u64)
     }
 
+    /// What the schedule adds to `delay` from one time to another, in the mean, seconds; below zero
+    /// where it takes away.
+    pub fn scheduled_delay_s(&self, from: Time, to: Time) -> f64 {
+        let given = self.delay.as_secs_f64();
+        let (mut at, mut now, mut area) = (from, given, 0.0);
+        for change in self.schedule.iter().filter(|c| c.delay.is_some()) {
+            let until = change.at.clamp(at, to.max(from));
+            area += (now - given) * (until - at).as_secs_f64();
+            at = until;
+            if change.at <= to {
+                now = change.delay.map_or(now, Span::as_secs_f64);
+            }
+        }
+        area += (now - given) * to.saturating_since(at).as_secs_f64();
+        match to.saturating_since(from).as_secs_f64() {
+            0.0 => now - given,
+            length => area / length,
+        }
+    }
+
     /// Transmission time and delay of a packet of `size` bytes that finds the link idle, at its
     /// first rate and delay; an opportunity of a trace counts as taking no time.
     pub fn unloaded(&self, size: u16, seed: u64) -> Span {

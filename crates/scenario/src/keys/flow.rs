@@ -96,7 +96,8 @@ words! {
     /// Place at which a prescribed drop happens.
     enum DropPlace {
         Path = "path", "the packet is lost on its way";
-        Receiver = "receiver", "the packet crosses the path and is thrown away where it arrives";
+        Receiver = "receiver", "the packet crosses the path and is thrown away where it arrives: \
+            for the flow it is dropped, for its links delivered";
         Sender = "sender", "the packet arrives, the sender treats it as lost: one reduction per \
                             window, no retransmission";
     }

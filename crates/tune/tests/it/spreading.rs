@@ -116,19 +116,37 @@ fn gaps(seen: &[(f64, usize)]) -> Vec<f64> {
     seen.windows(2).map(|w| w[1].0 - w[0].0).collect()
 }
 
-/// Whether the segments left one by one, as far apart as was asked for.
+/// A flow opens, and its segments leave one by one, as far apart as was asked for, from this one on.
+/// A machine that stops for a while spoils one opening and not three.
 #[track_caller]
-fn assert_spread(seen: &[(f64, usize)], first: usize) {
+fn assert_spread(first: usize, open: impl Fn() -> Vec<(f64, usize)>) -> Vec<(f64, usize)> {
+    let mut wrong = String::new();
+    for _ in 0..3 {
+        let seen = open();
+        match spread_as_asked(&seen, first) {
+            Ok(()) => return seen,
+            Err(why) => wrong = why,
+        }
+        println!("{wrong}");
+    }
+    panic!("{wrong}");
+}
+
+fn spread_as_asked(seen: &[(f64, usize)], first: usize) -> Result<(), String> {
     let gaps = gaps(seen);
     println!("{} packets, gaps of {gaps:.2?} ms", seen.len());
-    assert_eq!(seen.len(), WINDOW as usize);
-    assert!(seen.iter().all(|(_, bytes)| *bytes == 1448), "{seen:?}");
+    let is_whole = seen.len() == WINDOW as usize && seen.iter().all(|(_, bytes)| *bytes == 1448);
+    if !is_whole {
+        return Err(format!("{seen:?}"));
+    }
     // A busy machine is late now and then, and never early by more than it was late before.
     let spaced = &gaps[first..];
     let mean = spaced.iter().sum::<f64>() / spaced.len() as f64;
-    assert!((mean / GAP_MS - 1.0).abs() < 0.15, "{mean} ms: {gaps:?}");
     let near = spaced.iter().filter(|g| (*g - GAP_MS).abs() < 0.5).count();
-    assert!(near * 4 >= spaced.len() * 3, "{gaps:?}");
+    match (mean / GAP_MS - 1.0).abs() < 0.15 && near * 4 >= spaced.len() * 3 {
+        true => Ok(()),
+        false => Err(format!("{mean} ms: {gaps:?}")),
+    }
 }
 
 fn queues(ground: &Ground) -> Vec<Queue> {
@@ -158,10 +176,9 @@ fn an_initial_window_is_spread_on_the_wire() {
     tuner.apply(policy(rules)).unwrap();
     let wire = Wire::on(&ground);
     // Without a queue the kernel's pacing has those from the eleventh on.
-    let seen = opening(&ground, &wire, Side::Near, 0);
+    let seen = assert_spread(9, || opening(&ground, &wire, Side::Near, 0));
     let ten = gaps(&seen)[..9].iter().sum::<f64>();
     assert!(ten < GAP_MS, "{ten} ms: {seen:?}");
-    assert_spread(&seen, 9);
     let lines = spreading
         .apply(tuner.rules(), |path| tuner.number(path))
         .unwrap();
@@ -172,7 +189,7 @@ fn an_initial_window_is_spread_on_the_wire() {
         return;
     }
     for from in [Side::Near, Side::Far] {
-        assert_spread(&opening(&ground, &wire, from, 0), 0);
+        assert_spread(0, || opening(&ground, &wire, from, 0));
     }
     // Others leave as they did.
     let seen = opening(&ground, &wire, Side::Near, 1);
@@ -193,7 +210,7 @@ fn an_initial_window_is_spread_on_the_wire() {
     spreading
         .apply(tuner.rules(), |path| tuner.number(path))
         .unwrap();
-    assert_spread(&opening(&ground, &wire, Side::Near, 2), 0);
+    assert_spread(0, || opening(&ground, &wire, Side::Near, 2));
     // Nobody wants it any more.
     assert_ne!(queues(&ground), before);
     tuner.apply(policy(vec![])).unwrap();

@@ -16,10 +16,15 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         }
     };
     let mut drawn = Steps::of("value");
+    let parts = view.panels()?;
     if asked.metric.is_none() {
         drawn.subtitle = view.seeds(&Asked::default());
+        let mut cases = parts.iter().flat_map(|part| &part.members);
+        if cases.any(|member| view.case(member.case).warmup_s > 0.0) {
+            drawn.subtitle += ", without the warm-up";
+        }
     }
-    for part in view.panels()? {
+    for part in parts {
         drawn.panel(part.title);
         for member in &part.members {
             let samples = match asked.metric {
@@ -56,7 +61,10 @@ fn completions(view: &View<'_>, asked: &Asked, case: usize) -> Result<Vec<Sample
         tables.extend(view.dir.series(case, seed, SeriesKind::Transfers)?);
     }
     let wanted = |name: &str| asked.of.as_deref().is_none_or(|of| of == name);
-    let classes = times(&tables).into_iter().filter(|(name, ..)| wanted(name));
+    let warmup = view.case(case).warmup_s;
+    let classes = times(&tables, warmup)
+        .into_iter()
+        .filter(|(name, ..)| wanted(name));
     let sample = |(name, times, unfinished): (String, Vec<f64>, u64)| {
         let all = times.len() + unfinished as usize;
         (name, times, all)
