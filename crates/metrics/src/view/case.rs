@@ -67,7 +67,8 @@ impl<'a> CaseView<'a> {
         groups.iter().map(of).max()
     }
 
-    /// What chance and the schedule add to the base RTT of each stream in the measured part, seconds.
+    /// What chance and the schedule add to the base RTT of each stream in the measured part,
+    /// seconds.
     fn added(&self, group: &FlowGroup) -> impl Iterator<Item = (&'a FlowOutcome, f64)> {
         let (run, outcome) = (self.run, self.outcome);
         let members = group.members.clone();

@@ -96,8 +96,8 @@ pub enum Verdict {
     /// A difference (a real one, if there is an interval) within the threshold.
     Within,
     /// A difference (a real one, if there is an interval) beyond the threshold, from or to zero, or
-    /// between a number and none, in all seeds or in more than chance explains (Fisher's exact test,
-    /// 5 %).
+    /// between a number and none, in all seeds or in more than chance explains (Fisher's exact
+    /// test, 5 %).
     Beyond,
 }
 

@@ -116,8 +116,8 @@ fn gaps(seen: &[(f64, usize)]) -> Vec<f64> {
     seen.windows(2).map(|w| w[1].0 - w[0].0).collect()
 }
 
-/// A flow opens, and its segments leave one by one, as far apart as was asked for, from this one on.
-/// A machine that stops for a while spoils one opening and not three.
+/// A flow opens, and its segments leave one by one, as far apart as was asked for, from this one
+/// on. A machine that stops for a while spoils one opening and not three.
 #[track_caller]
 fn assert_spread(first: usize, open: impl Fn() -> Vec<(f64, usize)>) -> Vec<(f64, usize)> {
     let mut wrong = String::new();
