@@ -65,6 +65,7 @@ pub struct CodelLaw {
     first_above: Option<Time>,
     drop_next: Time,
     count: u32,
+    /// Count with which the last dropping state began; 0: there was none.
     last_count: u32,
     dropping: bool,
 }
@@ -170,7 +171,8 @@ impl CodelLaw {
     fn begin(&mut self, p: &Codel, now: Time) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
-        let recent = now < self.drop_next + p.interval * RECENT_INTERVALS;
+        // Before the first dropping state `drop_next` means nothing.
+        let recent = self.last_count > 0 && now < self.drop_next + p.interval * RECENT_INTERVALS;
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.last_count = self.count;
         self.drop_next = control_law(now, p.interval, self.count);

@@ -198,6 +198,7 @@ const MOST_DROPS: u32 = 64;
 #[cfg(test)]
 mod tests {
     use super::super::codel::CodelLaw;
+    use super::super::linux_codel::LinuxLaw;
     use super::super::testing::{ms, packet};
     use super::*;
     use fullpipe_run::Buffer;
@@ -317,6 +318,39 @@ mod tests {
         assert!(dropped.is_empty());
         q.push(ms(0), packet(0, 1500, 1), 1500, &mut dropped);
         assert_eq!(dropped.len(), 1);
+    }
+
+    /// When packets leave dropped under `L`, after the queue overflowed at `start` ms and stood since.
+    fn drops_after_an_overflow<L: Law>(start: u64) -> Vec<u64> {
+        let rng = ComponentRng::new(1, "fq");
+        let room = Room::new(Buffer::Packets(200), 0);
+        let mut q = FqCodelQueue::<L>::new(FqCodel::default(), room, rng);
+        let (mut dropped, mut times) = (Vec::new(), Vec::new());
+        (0..201).for_each(|n| q.push(ms(start), packet(0, 1500, n), 0, &mut dropped));
+        assert_eq!(dropped.len(), 64);
+        dropped.clear();
+        for t in 0..1000 {
+            q.push(ms(start + t), packet(0, 1500, t), 0, &mut dropped);
+            assert!(dropped.is_empty(), "the buffer is full again");
+            q.pop(ms(start + t), &mut dropped);
+            times.extend(dropped.drain(..).map(|_| t));
+        }
+        times
+    }
+
+    /// A queue that never was in a dropping state has no recent one, whenever the traffic starts:
+    /// it begins to drop with a count of one, though 64 packets were dropped for want of room. The
+    /// starts are whole numbers of the kernel's units.
+    #[test]
+    fn dropping_begins_at_one_whenever_traffic_starts() {
+        for drops in [
+            [0, 3072, 61_440].map(drops_after_an_overflow::<CodelLaw>),
+            [0, 3072, 61_440].map(drops_after_an_overflow::<LinuxLaw>),
+        ] {
+            let [at_once, later, late] = drops;
+            assert_eq!((&at_once, &at_once), (&later, &late));
+            assert!(at_once[1] - at_once[0] >= 99, "{at_once:?}");
+        }
     }
 
     /// Each queue has its own law: a flow that keeps a standing queue is dropped from, one that

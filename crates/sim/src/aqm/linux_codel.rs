@@ -24,6 +24,7 @@ pub struct LinuxLaw {
     /// Units.
     drop_next: u64,
     count: u32,
+    /// Count with which the last dropping state began; 0: there was none.
     last_count: u32,
     /// 1 / sqrt(count), in 2^-16.
     root: u16,
@@ -55,7 +56,10 @@ impl LinuxLaw {
     fn begin(&mut self, p: &Codel, now: u64) {
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.last_count);
-        let recent = now < self.drop_next + RECENT_INTERVALS * units(p.interval.as_nanos());
+        // Before the first dropping state `drop_next` is the boot of the kernel, which on a router
+        // is long ago.
+        let recent = self.last_count > 0
+            && now < self.drop_next + RECENT_INTERVALS * units(p.interval.as_nanos());
         if delta > 1 && recent {
             self.count = delta;
             self.root = newton(self.root, delta);
