@@ -27,8 +27,7 @@ pub trait Law: Default + std::fmt::Debug {
         dropped: &mut Vec<Packet>,
     ) -> Option<Popped>;
 
-    /// Packets of this queue were dropped for lack of room: the law becomes more eager, as in
-    /// Linux's `fq_codel_drop`.
+    /// Packets of this queue were dropped for lack of room.
     fn overflowed(&mut self, packets: u32);
 
     /// The transmitter asked for a packet and there was none.
@@ -157,9 +156,8 @@ impl Law for CodelLaw {
         head.map(|h| h.popped)
     }
 
-    fn overflowed(&mut self, packets: u32) {
-        self.count = self.count.saturating_add(packets);
-    }
+    /// Neither RFC 8289 nor RFC 8290 (section 4.1) counts them.
+    fn overflowed(&mut self, _: u32) {}
 
     /// The next packet finds a delay of zero, which says the same.
     fn ran_empty(&mut self) {}

@@ -338,6 +338,37 @@ mod tests {
         times
     }
 
+    /// Ten packets that CoDel dropped, then 64 for want of room: those count under Linux's law only
+    /// (`fq_codel_drop`), RFC 8290, 4.1, tells CoDel nothing of them.
+    #[test]
+    fn only_linux_counts_packets_dropped_for_want_of_room() {
+        fn gap_after<L: Law>() -> u64 {
+            let rng = ComponentRng::new(1, "fq");
+            let room = Room::new(Buffer::Packets(200), 0);
+            let mut q = FqCodelQueue::<L>::new(FqCodel::default(), room, rng);
+            let (mut dropped, mut drops) = (Vec::new(), Vec::new());
+            (0..100).for_each(|n| q.push(ms(0), packet(0, 1500, n), 0, &mut dropped));
+            let mut full = false;
+            for t in 0..2000 {
+                q.push(ms(t), packet(0, 1500, t), 0, &mut dropped);
+                q.pop(ms(t), &mut dropped);
+                drops.extend(dropped.drain(..).map(|_| t));
+                if !full && drops.len() == 10 {
+                    full = true;
+                    while dropped.is_empty() {
+                        q.push(ms(t), packet(0, 1500, t), 0, &mut dropped);
+                    }
+                    assert_eq!(dropped.len(), 64);
+                    dropped.clear();
+                }
+            }
+            drops[12] - drops[11]
+        }
+        // 100 ms / sqrt(12). Of 76 Newton's iteration, which began at ten, has no root yet.
+        assert_eq!(gap_after::<CodelLaw>(), 29);
+        assert_ne!(gap_after::<LinuxLaw>(), 29);
+    }
+
     /// A queue that never was in a dropping state has no recent one, whenever the traffic starts:
     /// it begins to drop with a count of one, though 64 packets were dropped for want of room. The
     /// starts are whole numbers of the kernel's units.

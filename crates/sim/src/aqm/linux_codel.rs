@@ -7,6 +7,7 @@
 //!   begins with the root of another one.
 //! - Time has units of 1024 ns, and the interval above the target must be over, not just end.
 //! - The floor of one MTU looks at the bytes of all queues (FQ-CoDel).
+//! - Packets dropped for want of room raise the count of their queue (FQ-CoDel).
 
 use fullpipe_run::Codel;
 use fullpipe_units::Time;
@@ -156,6 +157,7 @@ impl Law for LinuxLaw {
         Some(popped)
     }
 
+    /// The law becomes more eager (`fq_codel_drop`).
     fn overflowed(&mut self, packets: u32) {
         self.count = self.count.wrapping_add(packets);
     }
