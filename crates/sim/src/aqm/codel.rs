@@ -159,7 +159,7 @@ impl Law for CodelLaw {
     /// Neither RFC 8289 nor RFC 8290 (section 4.1) counts them.
     fn overflowed(&mut self, _: u32) {}
 
-    /// The next packet finds a delay of zero, which says the same.
+    /// The floor of one MTU said so when the last packet left.
     fn ran_empty(&mut self) {}
 }
 

@@ -5,9 +5,11 @@
 //! bytes until half of its bytes or 64 packets are gone (section 4.1; Linux's `fq_codel_drop`). The
 //! MTU floor of CoDel looks at the queue's own bytes, as RFC 8289 says.
 //!
-//! Under Linux's law the floor looks at the bytes of all queues, and a queue that the scheduler
-//! finds empty while no old one waits is new again when its next packet comes
-//! (`net/sched/sch_fq_codel.c`).
+//! A transmitter that asks while nothing waits takes every queue off its list: each is new, with
+//! its whole quantum, when its next packet comes (section 4.2).
+//!
+//! Under Linux's law the floor looks at the bytes of all queues, and a new queue that the scheduler
+//! finds empty while no old one waits leaves its list at once (`net/sched/sch_fq_codel.c`).
 
 use std::collections::VecDeque;
 
@@ -78,7 +80,7 @@ impl<L: Law> FqCodelQueue<L> {
         self.idle_from = Some(at);
     }
 
-    /// Linux's scheduler, asked in vain, takes every queue off its lists.
+    /// The scheduler was asked in vain.
     #[cold]
     fn unlist(&mut self) {
         for i in self.new.drain(..).chain(self.old.drain(..)) {
@@ -91,7 +93,7 @@ impl<L: Law> FqCodelQueue<L> {
     /// A packet arrives; if there is too little room beside the `sending` bytes in transmission,
     /// the fattest queue pays.
     pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
-        if L::LINUX && self.idle_from.take().is_some_and(|at| at <= now) {
+        if self.idle_from.take().is_some_and(|at| at <= now) {
             self.unlist();
         }
         let i = hashed(packet.key(), self.perturbation, self.queues.len() as u32);
@@ -336,6 +338,32 @@ mod tests {
             times.extend(dropped.drain(..).map(|_| t));
         }
         times
+    }
+
+    /// A queue that the scheduler found empty has its whole quantum when its next packets come
+    /// (RFC 8290, 4.1 and 4.2; `fq_codel_enqueue`); one that it was not asked for in vain has what
+    /// is left of it.
+    #[test]
+    fn a_queue_found_empty_is_new_again() {
+        fn served<L: Law>(asked: bool) -> [u32; 3] {
+            let rng = ComponentRng::new(1, "fq");
+            let mut q = FqCodelQueue::<L>::new(FqCodel::default(), Room::waiting(9), rng);
+            let mut none = Vec::new();
+            // 14 of 1514 bytes are left.
+            q.push(ms(0), packet(1, 1500, 0), 0, &mut none);
+            q.pop(ms(0), &mut none);
+            if asked {
+                q.ran_empty(ms(1));
+            }
+            for flow in [1, 1, 0] {
+                q.push(ms(2), packet(flow, 1500, 1), 0, &mut none);
+            }
+            [0; 3].map(|_| q.pop(ms(2), &mut none).unwrap().packet.flow)
+        }
+        for (asked, expected) in [(true, [1, 1, 0]), (false, [1, 0, 1])] {
+            assert_eq!(served::<CodelLaw>(asked), expected, "{asked}");
+            assert_eq!(served::<LinuxLaw>(asked), expected, "{asked}");
+        }
     }
 
     /// Ten packets that CoDel dropped, then 64 for want of room: those count under Linux's law only

@@ -282,26 +282,4 @@ mod tests {
         }
         assert!(dropped.iter().any(|p| p.flow == 1), "{}", dropped.len());
     }
-
-    /// A queue that the scheduler found empty has its whole quantum when its next packets come
-    /// (`fq_codel_enqueue`); one that it was not asked for in vain has what is left of it.
-    #[test]
-    fn a_queue_found_empty_is_new_again() {
-        for (asked, expected) in [(true, [1, 1, 0]), (false, [1, 0, 1])] {
-            let rng = ComponentRng::new(1, "fq");
-            let mut q = FqCodelQueue::<LinuxLaw>::new(FqCodel::default(), Room::waiting(9), rng);
-            let mut none = Vec::new();
-            // 14 of 1514 bytes are left.
-            q.push(ms(0), packet(1, 1500, 0), 0, &mut none);
-            q.pop(ms(0), &mut none);
-            if asked {
-                q.ran_empty(ms(1));
-            }
-            for flow in [1, 1, 0] {
-                q.push(ms(2), packet(flow, 1500, 1), 0, &mut none);
-            }
-            let served = [0; 3].map(|_| q.pop(ms(2), &mut none).unwrap().packet.flow);
-            assert_eq!(served, expected, "{asked}");
-        }
-    }
 }

@@ -220,15 +220,19 @@ impl HeldAqm {
 
     /// It wants to know of idle times.
     pub fn notes_idle_times(&self) -> bool {
-        matches!(self, Self::LinuxRed(_) | Self::LinuxFqCodel(_))
+        matches!(
+            self,
+            Self::FqCodel(_) | Self::LinuxFqCodel(_) | Self::LinuxRed(_)
+        )
     }
 
     /// Nothing waits, and the transmitter is free from `at` on, which lies ahead.
     pub fn ran_empty(&mut self, at: Time) {
         match self {
-            Self::LinuxRed(q) => q.ran_empty(at),
+            Self::FqCodel(q) => q.ran_empty(at),
             Self::LinuxFqCodel(q) => q.ran_empty(at),
-            Self::Codel(_) | Self::FqCodel(_) | Self::LinuxCodel(_) | Self::LinuxPie(_) => {}
+            Self::LinuxRed(q) => q.ran_empty(at),
+            Self::Codel(_) | Self::LinuxCodel(_) | Self::LinuxPie(_) => {}
         }
     }
 
