@@ -65,8 +65,8 @@ impl Plan {
             let _ = writeln!(self.net, "policer {i} {rate} {burst}");
         }
         if held {
-            // The floor of CoDel is a packet of the device.
-            let mtu = longest_packet(spec);
+            // The floor of CoDel and of PIE is the MTU of the device (`psched_mtu`).
+            let mtu = (link.discipline.mtu()).map_or(longest_packet(spec), |mtu| mtu.max(68));
             let _ = writeln!(self.ip[0], "link set fpl{i} mtu {mtu} up");
             self.discipline(i, link)?;
         }

@@ -220,6 +220,17 @@ impl Discipline {
         }
     }
 
+    /// Bytes of a full packet of the path, where it matters.
+    pub fn mtu(&self) -> Option<u32> {
+        match self {
+            Self::DropTail => None,
+            Self::Red(red) => Some(red.mtu),
+            Self::Pie(pie) => Some(pie.mtu),
+            Self::Codel(codel) => Some(codel.mtu),
+            Self::FqCodel(fq) => Some(fq.codel.mtu),
+        }
+    }
+
     /// Whose it is; `None`: everybody's.
     pub fn by(&self) -> Option<QueueRule> {
         match self {
@@ -244,6 +255,8 @@ pub enum QueueRule {
 
 /// Ticks per second of a kernel that distributions build (Debian).
 const HZ: u32 = 250;
+/// Bytes of a full packet of Ethernet.
+const MTU: u32 = 1500;
 
 /// Parameters of RED; queue lengths in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -267,6 +280,8 @@ pub struct Red {
     pub harddrop: bool,
     /// By its document or as Linux has it.
     pub by: QueueRule,
+    /// Bytes of a full packet, of which so many could leave in an idle time.
+    pub mtu: u32,
 }
 
 impl Red {
@@ -289,6 +304,7 @@ impl Red {
             ecn: false,
             harddrop: true,
             by: QueueRule::Rfc,
+            mtu: MTU,
         }
     }
 
@@ -307,6 +323,7 @@ impl Red {
             ecn: false,
             harddrop: true,
             by: QueueRule::Rfc,
+            mtu: MTU,
         }
     }
 }
@@ -330,6 +347,8 @@ pub struct Pie {
     pub by: QueueRule,
     /// Ticks per second of the kernel's timers: of [`QueueRule::Linux`] the updates.
     pub hz: u32,
+    /// Bytes of a full packet: two of them may always wait.
+    pub mtu: u32,
 }
 
 impl Default for Pie {
@@ -344,6 +363,7 @@ impl Default for Pie {
             ecn: None,
             by: QueueRule::Rfc,
             hz: HZ,
+            mtu: MTU,
         }
     }
 }
@@ -359,6 +379,8 @@ pub struct Codel {
     pub ecn: bool,
     /// By its document or as Linux has it.
     pub by: QueueRule,
+    /// Bytes of a full packet: one may always wait.
+    pub mtu: u32,
 }
 
 impl Default for Codel {
@@ -369,6 +391,7 @@ impl Default for Codel {
             interval: Span::from_millis(100),
             ecn: false,
             by: QueueRule::Rfc,
+            mtu: MTU,
         }
     }
 }

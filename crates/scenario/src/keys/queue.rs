@@ -182,6 +182,7 @@ pub(crate) fn discipline<T>(
         link,
         per_second: link.rate.as_bits_per_sec() as f64 / (8.0 * f64::from(link.packet)),
     };
+    let mtu = link.packet;
     match queue {
         Queue::DropTail {} => Discipline::DropTail,
         Queue::Red {
@@ -205,6 +206,7 @@ pub(crate) fn discipline<T>(
                 ecn,
                 harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
                 by,
+                mtu,
             })
         }
         Queue::AdaptiveRed {
@@ -229,6 +231,7 @@ pub(crate) fn discipline<T>(
                 ecn,
                 harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
                 by,
+                mtu,
             })
         }
         Queue::Codel {
@@ -241,6 +244,7 @@ pub(crate) fn discipline<T>(
             interval,
             ecn,
             by,
+            mtu,
         }),
         Queue::FqCodel {
             ecn,
@@ -255,9 +259,10 @@ pub(crate) fn discipline<T>(
                 interval,
                 ecn,
                 by,
+                mtu,
             },
             flows,
-            quantum: quantum.unwrap_or(link.packet),
+            quantum: quantum.unwrap_or(mtu),
         }),
         Queue::Pie {
             ecn,
@@ -304,6 +309,7 @@ pub(crate) fn discipline<T>(
                 ecn: ecn.then_some(mark_until),
                 by,
                 hz,
+                mtu,
             })
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The RFC's law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
 //! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux's
-//! `codel_impl.h`. The floor of one MTU is the largest packet seen. The square root is exact;
+//! `codel_impl.h`. The MTU is that of the path (section 5: of the interface). The square root is exact;
 //! [Linux's law](super::linux_codel::LinuxLaw) approximates it.
 
 use std::collections::VecDeque;
@@ -39,8 +39,6 @@ pub trait Law: Default + std::fmt::Debug {
 pub struct Served<'a> {
     /// Target, interval and whether it marks.
     pub p: &'a Codel,
-    /// Bytes of the largest packet so far.
-    pub mtu: u16,
     /// Bytes in other queues before the same transmitter.
     pub elsewhere: u64,
     /// Counts marks.
@@ -189,7 +187,7 @@ impl CodelLaw {
             return None;
         };
         let waited = now - came;
-        let above = if waited < s.p.target || queue.bytes() <= u64::from(s.mtu) {
+        let above = if waited < s.p.target || queue.bytes() <= u64::from(s.p.mtu) {
             self.first_above = None;
             false
         } else {
@@ -209,7 +207,6 @@ pub struct CodelQueue<L> {
     room: Room,
     law: L,
     queue: Fifo,
-    mtu: u16,
     marks: u64,
 }
 
@@ -221,7 +218,6 @@ impl<L: Law> CodelQueue<L> {
             room,
             law: L::default(),
             queue: Fifo::default(),
-            mtu: 0,
             marks: 0,
         }
     }
@@ -234,7 +230,6 @@ impl<L: Law> CodelQueue<L> {
             dropped.push(packet);
             return;
         }
-        self.mtu = self.mtu.max(packet.size());
         self.queue.push(now, packet);
     }
 
@@ -242,7 +237,6 @@ impl<L: Law> CodelQueue<L> {
     pub fn pop(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Popped> {
         let mut served = Served {
             p: &self.p,
-            mtu: self.mtu,
             elsewhere: 0,
             marks: &mut self.marks,
         };
@@ -311,7 +305,6 @@ mod tests {
                 let (before, mut dropped) = (self.marks, Vec::new());
                 let mut served = Served {
                     p: &self.p,
-                    mtu: 1500,
                     elsewhere: 0,
                     marks: &mut self.marks,
                 };
@@ -385,6 +378,24 @@ mod tests {
         assert_eq!(s.drops(Span::from_millis(5), 5, 10_000), []);
         assert_eq!(s.drops(Span::from_millis(4), 5, 1), []);
         assert_eq!(s.drops(Span::from_millis(5), 5, 10_001), [120_002]);
+    }
+
+    /// RFC 8289, 5.3: the floor is the MTU of the interface, whatever comes: 15 packets of 100 bytes
+    /// wait in peace from the first on, 16 do not.
+    #[test]
+    fn the_floor_is_the_mtu_of_the_path() {
+        for (waiting, drops) in [(15, 0), (16, 1)] {
+            let room = Room::new(Buffer::Unlimited, 0);
+            let mut q = CodelQueue::<CodelLaw>::new(Codel::default(), room);
+            let mut dropped = Vec::new();
+            for t in [0, 101] {
+                // The one that leaves does not count.
+                let n = waiting + 1 - q.packets();
+                (0..n).for_each(|n| q.push(ms(t), packet(0, 100, n), 0, &mut dropped));
+                q.pop(ms(t + 5), &mut dropped);
+            }
+            assert_eq!(dropped.len(), drops, "{waiting}");
+        }
     }
 
     /// Ten drops, a pause: if the law drops again less than 16 intervals after the eleventh,

@@ -30,7 +30,6 @@ pub struct FqCodelQueue<L> {
     old: VecDeque<u32>,
     packets: u64,
     bytes: u64,
-    mtu: u16,
     marks: u64,
     perturbation: u64,
     /// From when on the transmitter asks for packets and there are none.
@@ -68,7 +67,6 @@ impl<L: Law> FqCodelQueue<L> {
             old: VecDeque::new(),
             packets: 0,
             bytes: 0,
-            mtu: 0,
             marks: 0,
             perturbation: (rng.uniform() * (1u64 << 53) as f64) as u64,
             idle_from: None,
@@ -106,7 +104,6 @@ impl<L: Law> FqCodelQueue<L> {
         }
         self.packets += 1;
         self.bytes += u64::from(packet.size());
-        self.mtu = self.mtu.max(packet.size());
         while !self.room.holds(self.packets, self.bytes, sending) && self.packets > 0 {
             self.overflow(dropped);
         }
@@ -151,7 +148,6 @@ impl<L: Law> FqCodelQueue<L> {
             let before = (queue.fifo.len(), queue.fifo.bytes());
             let mut served = Served {
                 p: &self.p.codel,
-                mtu: self.mtu,
                 elsewhere: self.bytes - before.1,
                 marks: &mut self.marks,
             };

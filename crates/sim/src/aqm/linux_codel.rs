@@ -75,7 +75,7 @@ impl LinuxLaw {
     /// Whether a packet that waited from `came` on may be dropped (`codel_should_drop`).
     fn above(&mut self, s: &Served<'_>, came: Time, now: u64, backlog: u64) -> bool {
         let waited = now - units(kernel_time(came).as_nanos());
-        if waited < units(s.p.target.as_nanos()) || backlog <= u64::from(s.mtu) {
+        if waited < units(s.p.target.as_nanos()) || backlog <= u64::from(s.p.mtu) {
             self.first_above = None;
             return false;
         }
@@ -204,7 +204,6 @@ mod tests {
             (0..5).for_each(|n| queue.push(now - Span::from_millis(20), packet(0, 1500, n)));
             let mut served = Served {
                 p: &p,
-                mtu: 1500,
                 elsewhere: 0,
                 marks: &mut marks,
             };
@@ -245,7 +244,6 @@ mod tests {
                 (0..packets).for_each(|n| queue.push(came, packet(0, 1500, n)));
                 let mut served = Served {
                     p: &p,
-                    mtu: 1500,
                     elsewhere: 0,
                     marks: &mut marks,
                 };

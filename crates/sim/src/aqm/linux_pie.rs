@@ -27,8 +27,8 @@ pub struct LinuxPie {
     law: PieLaw,
     updates: Ticker,
     queue: Fifo,
-    /// Bytes of the largest packet so far.
-    mtu: u16,
+    /// Bytes of a full packet (`psched_mtu`).
+    mtu: u64,
     marks: u64,
     rng: ComponentRng,
 }
@@ -169,7 +169,7 @@ impl LinuxPie {
             law: PieLaw::new(p),
             updates: Ticker::new(p.update, p.hz),
             queue: Fifo::default(),
-            mtu: 0,
+            mtu: u64::from(p.mtu),
             marks: 0,
             rng,
         }
@@ -179,14 +179,13 @@ impl LinuxPie {
     /// room for.
     pub fn push(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> u64 {
         self.catch_up(now);
-        self.mtu = self.mtu.max(packet.size());
         if self.queue.len() >= self.limit {
             self.law.sum = 0;
             dropped.push(packet);
             return 0;
         }
         let rng = &mut self.rng;
-        let (backlog, mtu) = (self.queue.bytes(), u64::from(self.mtu));
+        let (backlog, mtu) = (self.queue.bytes(), self.mtu);
         if self.law.drops(backlog, mtu, || rng.uniform()) {
             if !(self.ecn && self.law.probability <= ONE / 10 && packet.is_ect()) {
                 self.law.sum = 0;

@@ -71,17 +71,15 @@ pub enum EntryAqm {
 }
 
 impl EntryAqm {
-    /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes,
-    /// or as many as the largest seen if that is more; `None` if `d` decides nothing at the entry.
-    pub fn new(d: &Discipline, rate: u64, packet: u32, rng: ComponentRng) -> Option<Self> {
+    /// The discipline at a link of `rate` bits per second; `None` if `d` decides nothing at the
+    /// entry.
+    pub fn new(d: &Discipline, rate: u64, rng: ComponentRng) -> Option<Self> {
         if d.by() == Some(QueueRule::Linux) {
             return None;
         }
         match d {
-            Discipline::Red(red) => {
-                Some(Self::Red(Box::new(RedState::new(*red, rate, packet, rng))))
-            }
-            Discipline::Pie(pie) => Some(Self::Pie(Box::new(PieState::new(*pie, packet, rng)))),
+            Discipline::Red(red) => Some(Self::Red(Box::new(RedState::new(*red, rate, rng)))),
+            Discipline::Pie(pie) => Some(Self::Pie(Box::new(PieState::new(*pie, rng)))),
             Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) => None,
         }
     }
@@ -93,19 +91,12 @@ impl EntryAqm {
         }
     }
 
-    /// Decides about a packet of `size` bytes; `ect`: it may be marked. Times never fall from call
-    /// to call.
+    /// Decides about a packet; `ect`: it may be marked. Times never fall from call to call.
     #[inline]
-    pub fn judge(&mut self, now: Time, backlog: &Backlog, size: u16, ect: bool) -> Verdict {
+    pub fn judge(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
         match self {
-            Self::Red(red) => {
-                red.see(size);
-                red.judge(now, backlog, ect)
-            }
-            Self::Pie(pie) => {
-                pie.see(size);
-                pie.judge(now, backlog, ect)
-            }
+            Self::Red(red) => red.judge(now, backlog, ect),
+            Self::Pie(pie) => pie.judge(now, backlog, ect),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::{Backlog, Verdict};
 #[derive(Debug)]
 pub struct PieState {
     p: Pie,
-    /// Below or at this backlog nothing is dropped: two packets of typical size.
+    /// Below or at this backlog nothing is dropped: two full packets.
     floor: u64,
     probability: f64,
     delay_old: Span,
@@ -56,23 +56,17 @@ fn updated(p: &Pie, probability: f64, delay: Span, old: Span) -> f64 {
 }
 
 impl PieState {
-    /// With a typical packet of `packet` bytes.
-    pub fn new(p: Pie, packet: u32, rng: ComponentRng) -> Self {
+    /// Of an empty queue.
+    pub fn new(p: Pie, rng: ComponentRng) -> Self {
         Self {
             p,
-            floor: 2 * u64::from(packet),
+            floor: 2 * u64::from(p.mtu),
             probability: 0.0,
             delay_old: Span::ZERO,
             burst_allowance: p.max_burst,
             next_update: Time::ZERO + p.update,
             rng,
         }
-    }
-
-    /// A packet of this size arrives: typical is at least that much (jumbo frames).
-    #[inline]
-    pub fn see(&mut self, size: u16) {
-        self.floor = self.floor.max(2 * u64::from(size));
     }
 
     /// Decides about an arriving packet.
@@ -159,7 +153,7 @@ mod tests {
             ecn,
             ..Pie::default()
         };
-        PieState::new(p, 1500, ComponentRng::new(1, "pie"))
+        PieState::new(p, ComponentRng::new(1, "pie"))
     }
 
     /// A queue that takes `delay` ms to drain, at one packet per millisecond.
@@ -283,10 +277,24 @@ mod tests {
         assert_eq!(p.judge(ms(0), &queue(50), false), Verdict::Drop);
         assert_eq!(p.judge(ms(0), &queue(2), false), Verdict::Admit);
         assert_eq!(p.judge(ms(0), &queue(3), false), Verdict::Drop);
-        // Jumbo frames: two of 9000 bytes are safe.
-        p.see(9000);
-        assert_eq!(p.judge(ms(0), &queue(12), false), Verdict::Admit);
-        assert_eq!(p.judge(ms(0), &queue(13), false), Verdict::Drop);
+    }
+
+    /// RFC 8033, 4.1: `queue_.byte_length() <= 2 * MEAN_PKTSIZE` is two packets of the path.
+    #[test]
+    fn two_packets_of_the_path_are_safe() {
+        for (mtu, most) in [(500, 1000), (9000, 18_000)] {
+            let p = Pie {
+                mtu,
+                ..Pie::default()
+            };
+            let mut p = PieState::new(p, ComponentRng::new(1, "pie"));
+            p.burst_allowance = Span::ZERO;
+            p.probability = 1.0;
+            for (bytes, verdict) in [(most, Verdict::Admit), (most + 1, Verdict::Drop)] {
+                let backlog = Backlog { bytes, ..queue(50) };
+                assert_eq!(p.judge(ms(0), &backlog, false), verdict, "{mtu}");
+            }
+        }
     }
 
     /// RFC 8033, 5.1: mark up to 10 %, drop above.

@@ -22,10 +22,8 @@ use super::{Backlog, Verdict};
 #[derive(Debug)]
 pub struct RedState {
     p: Red,
-    rate: u64,
-    /// Packets of typical size that the link transmits per nanosecond.
+    /// Full packets that the link transmits per nanosecond.
     per_nano: f64,
-    packet_bits: f64,
     average: f64,
     max_p: f64,
     /// Packets admitted since the last drop or mark, or since the average rose above `min_th`.
@@ -54,7 +52,7 @@ fn spread(p_b: f64, count: u64) -> f64 {
     if left <= p_b { 1.0 } else { p_b / left }
 }
 
-/// The average after an idle time in which `m` typical packets could have left (FJ93, section 4).
+/// The average after an idle time in which `m` full packets could have left (FJ93, section 4).
 fn decayed(average: f64, weight: f64, m: f64) -> f64 {
     average * libm::pow(1.0 - weight, m)
 }
@@ -72,13 +70,11 @@ fn adapted(max_p: f64, p: &Red, average: f64) -> f64 {
 }
 
 impl RedState {
-    /// At a link of `rate` bits per second and with a typical packet of `packet` bytes.
-    pub fn new(p: Red, rate: u64, packet: u32, rng: ComponentRng) -> Self {
+    /// At a link of `rate` bits per second.
+    pub fn new(p: Red, rate: u64, rng: ComponentRng) -> Self {
         let mut red = Self {
             p,
-            rate,
             per_nano: 0.0,
-            packet_bits: f64::from(packet.max(1)) * 8.0,
             average: 0.0,
             max_p: p.max_p,
             count: 0,
@@ -91,18 +87,7 @@ impl RedState {
 
     /// New rate of the link in bits per second.
     pub fn set_rate(&mut self, rate: u64) {
-        self.rate = rate;
-        self.per_nano = rate as f64 * 1e-9 / self.packet_bits;
-    }
-
-    /// A packet of this size arrives: typical is at least that much (jumbo frames).
-    #[inline]
-    pub fn see(&mut self, size: u16) {
-        let bits = f64::from(size) * 8.0;
-        if bits > self.packet_bits {
-            self.packet_bits = bits;
-            self.set_rate(self.rate);
-        }
+        self.per_nano = rate as f64 * 1e-9 / (f64::from(self.p.mtu) * 8.0);
     }
 
     /// Decides about an arriving packet.
@@ -189,11 +174,12 @@ mod tests {
         ecn: true,
         harddrop: true,
         by: fullpipe_run::QueueRule::Rfc,
+        mtu: 1500,
     };
 
     fn red(p: Red) -> RedState {
         // 12 Mbit/s and 1500 B: one packet per millisecond.
-        RedState::new(p, 12_000_000, 1500, ComponentRng::new(1, "red"))
+        RedState::new(p, 12_000_000, ComponentRng::new(1, "red"))
     }
 
     fn queue(packets: u64) -> Backlog {

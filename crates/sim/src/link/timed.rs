@@ -26,9 +26,6 @@ pub struct Timed {
     rates: Vec<(Time, u64)>,
 }
 
-/// Bytes of the packet that a discipline takes for typical.
-const TYPICAL: u32 = 1500;
-
 impl Timed {
     /// An empty queue in the run with `seed`.
     pub fn new(spec: &LinkSpec, seed: u64, transmitter: Transmitter) -> Self {
@@ -36,7 +33,7 @@ impl Timed {
         let mut rates = transmitter.rates();
         rates.reverse();
         Self {
-            aqm: EntryAqm::new(&spec.discipline, transmitter.first_rate(), TYPICAL, rng),
+            aqm: EntryAqm::new(&spec.discipline, transmitter.first_rate(), rng),
             rates,
             transmitter,
             buffer: spec.buffer,
@@ -87,7 +84,7 @@ impl Timed {
             delay: start.at - now,
             idle_since: self.waiting.is_empty().then_some(self.left),
         };
-        aqm.judge(now, &backlog, packet.size(), packet.is_ect())
+        aqm.judge(now, &backlog, packet.is_ect())
     }
 
     /// See [`super::Link::room`].

@@ -66,6 +66,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
             ecn,
             harddrop,
             by,
+            mtu: 1500,
         }
     });
     let pie = (0u64..30, prop::option::of(0.0..0.5), by(), hz());
@@ -78,6 +79,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         ecn,
         by,
         hz,
+        mtu: 1500,
     });
     let codel = || {
         (0u64..30, any::<bool>(), by()).prop_map(|(ms, ecn, by)| Codel {
@@ -85,6 +87,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
             interval: Span::from_millis(10 * ms),
             ecn,
             by,
+            mtu: 1500,
         })
     };
     let fq = (codel(), 1u32..20, 100u32..3000).prop_map(|(codel, flows, quantum)| FqCodel {
