@@ -29,6 +29,8 @@ pub struct RedState {
     /// Packets admitted since the last drop or mark, or since the average rose above `min_th`.
     count: u64,
     next_adaptation: Time,
+    /// Idle time up to here is in the average.
+    decayed_to: Time,
     rng: ComponentRng,
 }
 
@@ -79,6 +81,7 @@ impl RedState {
             max_p: p.max_p,
             count: 0,
             next_adaptation: Time::ZERO + ADAPT_EVERY,
+            decayed_to: Time::ZERO,
             rng,
         };
         red.set_rate(rate);
@@ -100,6 +103,7 @@ impl RedState {
             None => self.average + self.p.weight * (backlog.packets as f64 - self.average),
             Some(since) => self.after_idle(since, now),
         };
+        self.decayed_to = now;
         let Some(p_b) = probability(&self.p, self.max_p, self.average) else {
             self.count = 0;
             return match self.p.ecn && ect && !self.p.harddrop {
@@ -124,7 +128,10 @@ impl RedState {
         }
     }
 
+    /// A packet that is dropped leaves the queue empty: the idle time goes on, and what the packet
+    /// found of it is not counted again.
     fn after_idle(&self, since: Time, at: Time) -> f64 {
+        let since = since.max(self.decayed_to);
         let m = at.saturating_since(since).as_nanos() as f64 * self.per_nano;
         decayed(self.average, self.p.weight, m)
     }
@@ -302,6 +309,32 @@ mod tests {
             "{}",
             r.average
         );
+    }
+
+    /// Three packets that find the same idle time of 300 ms, all but the last dropped, decay the
+    /// average as often as one does.
+    #[test]
+    fn an_idle_time_is_counted_once() {
+        let after = |times: &[u64]| {
+            let mut r = red(Red {
+                weight: 0.002,
+                gentle: false,
+                max: 6.0,
+                ..RED
+            });
+            r.average = 20.0;
+            let idle = Backlog {
+                idle_since: Some(ms(100)),
+                ..queue(0)
+            };
+            let verdicts = times.iter().map(|t| r.judge(ms(*t), &idle, false));
+            assert!(verdicts.into_iter().all(|v| v == Verdict::Drop));
+            r.average
+        };
+        let once = 20.0 * 0.998f64.powi(300);
+        for times in [&[400][..], &[200, 300, 400], &[400, 400, 400]] {
+            assert!((after(times) - once).abs() < 1e-9, "{}", after(times));
+        }
     }
 
     #[test]

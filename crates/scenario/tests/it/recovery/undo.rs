@@ -65,8 +65,13 @@ fn none_is_undone(preset: &str, stacks: &str) {
         let outcome = fullpipe_sim::run(&case.run_spec(1)).unwrap();
         let t = outcome.flows[0].totals;
         assert!(t.loss_events > 0, "{:?}", case.params());
-        assert_eq!((t.undone, t.timeouts), (0, 0), "{:?}", case.params());
-        assert!(t.retransmits <= t.dropped, "{:?} {t:?}", case.params());
+        // Of the overshoot of slow start adaptive RED drops what comes until its average is down,
+        // retransmissions too: that may take the timer once.
+        let params = case.params();
+        let adaptive = params.iter().any(|(_, value)| value == "adaptive-red");
+        assert!(t.timeouts <= u64::from(adaptive), "{params:?}");
+        assert_eq!(t.undone, 0, "{params:?}");
+        assert!(t.retransmits <= t.dropped, "{params:?} {t:?}");
     }
 }
 
