@@ -1,9 +1,9 @@
 //! Proportional integral controller enhanced (RFC 8033).
 //!
 //! Here: the basic algorithm (section 4: random drop, periodic control with its auto-tuning, burst
-//! allowance), marking (section 5.1) and the cap on an increase above 10 % (section 5.5). As in
-//! Linux's `sch_pie`, the probability also rises by 2 % per update while the delay is above 250 ms.
-//! Not here: derandomisation (section 5.4) and turning the controller on and off with the queue
+//! allowance), marking (section 5.1) and the cap on an increase above 10 % (section 5.5). The
+//! further 2 % per update above a delay of 250 ms are RFC 8034's and Linux's (`sch_pie`), not this
+//! one's. Not here: derandomisation (section 5.4) and turning the controller on and off with the queue
 //! (section 5.3), both optional. The delay is the exact time until the arriving packet would be
 //! transmitted, so no departure rate is estimated (section 5.2).
 //!
@@ -44,9 +44,6 @@ fn updated(p: &Pie, probability: f64, delay: Span, old: Span) -> f64 {
     let mut step = error * tuning(probability);
     if probability >= CAP_FROM {
         step = step.min(CAP);
-    }
-    if delay > HIGH_DELAY {
-        step += HIGH_DELAY_STEP;
     }
     let mut next = probability + step;
     if delay == Span::ZERO && old == Span::ZERO {
@@ -130,10 +127,6 @@ const TUNING: [(f64, f64); 6] = [
 const CAP_FROM: f64 = 0.1;
 /// See [`CAP_FROM`].
 const CAP: f64 = 0.02;
-/// Above this delay each update adds [`HIGH_DELAY_STEP`].
-const HIGH_DELAY: Span = Span::from_millis(250);
-/// See [`HIGH_DELAY`].
-const HIGH_DELAY_STEP: f64 = 0.02;
 /// Factor per update of an idle queue (RFC 8033, 4.2).
 const DECAY: f64 = 0.98;
 /// A low delay is safe below this probability (RFC 8033, 4.1).
@@ -192,9 +185,12 @@ mod tests {
         check(0.005, 10, 20, 0.005 - 0.013_125 / 8.0);
         check(0.05, 25, 20, 0.05 + (0.001_25 + 0.006_25) / 2.0);
         check(0.3, 25, 20, 0.3 + 0.007_5);
-        // A jump at a high probability adds 2 %; above 250 ms 2 % more.
+        // A jump at a high probability adds 2 %, and so it does above 250 ms.
         check(0.3, 215, 15, 0.32);
-        check(0.3, 315, 15, 0.34);
+        check(0.3, 315, 15, 0.32);
+        // Standing at 300 ms: 0.035 625 is capped too.
+        check(0.3, 300, 300, 0.32);
+        check(0.05, 300, 300, 0.05 + 0.035_625 / 2.0);
         // Empty twice: -0.001 875, then 2 % less.
         check(0.5, 0, 0, 0.498_125 * 0.98);
         check(0.000_001, 0, 20, 0.0);
