@@ -42,7 +42,7 @@ pub struct Backlog {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Time until the arriving packet would begin its transmission.
+    /// Time that they take, as far as it is known now; PIE asks for it.
     pub delay: Span,
     /// Since when the transmitter has been idle; `None` while it is busy. Zero before the first
     /// packet.
@@ -91,12 +91,28 @@ impl EntryAqm {
         }
     }
 
-    /// Decides about a packet; `ect`: it may be marked. Times never fall from call to call.
+    /// When the delay of the queue is to be told next ([`EntryAqm::update`]), if it is by `now`.
+    #[inline]
+    pub fn due(&self, now: Time) -> Option<Time> {
+        match self {
+            Self::Red(_) => None,
+            Self::Pie(pie) => pie.due(now),
+        }
+    }
+
+    /// The delay of the queue at the time that was due.
+    pub fn update(&mut self, delay: Span) {
+        if let Self::Pie(pie) = self {
+            pie.update(delay);
+        }
+    }
+
+    /// Decides about a packet, when nothing is due; `ect`: it may be marked. Times never fall from call to call.
     #[inline]
     pub fn judge(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
         match self {
             Self::Red(red) => red.judge(now, backlog, ect),
-            Self::Pie(pie) => pie.judge(now, backlog, ect),
+            Self::Pie(pie) => pie.judge(backlog, ect),
         }
     }
 }

@@ -4,12 +4,11 @@
 //! allowance), marking (section 5.1) and the cap on an increase above 10 % (section 5.5). The
 //! further 2 % per update above a delay of 250 ms are RFC 8034's and Linux's (`sch_pie`), not this
 //! one's. Not here: derandomisation (section 5.4) and turning the controller on and off with the queue
-//! (section 5.3), both optional. The delay is the exact time until the arriving packet would be
-//! transmitted, so no departure rate is estimated (section 5.2).
+//! (section 5.3), both optional. The delay is told by the link, which knows its rate as it is, so no
+//! departure rate is estimated (section 5.2).
 //!
-//! The periodic update is made up for at the next arrival: while nobody arrives the queue only
-//! drains, so its delay at each missed update is known from its delay now, or from when it ran
-//! empty (exactly, unless the link's rate changed in between).
+//! The periodic update is made up for at the next arrival, with the queue as it was when the update
+//! was due: while nobody arrives it only drains.
 
 use fullpipe_run::{ComponentRng, Pie};
 use fullpipe_units::{Span, Time};
@@ -66,12 +65,9 @@ impl PieState {
         }
     }
 
-    /// Decides about an arriving packet.
+    /// Decides about an arriving packet, when no update is due.
     #[inline]
-    pub fn judge(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
-        if now >= self.next_update {
-            self.catch_up(now, backlog);
-        }
+    pub fn judge(&mut self, backlog: &Backlog, ect: bool) -> Verdict {
         if self.probability == 0.0 && self.is_low(backlog.delay) && self.is_low(self.delay_old) {
             self.burst_allowance = self.p.max_burst;
         }
@@ -97,20 +93,18 @@ impl PieState {
             || backlog.bytes <= self.floor
     }
 
-    /// The updates due by `now`.
-    #[cold]
-    fn catch_up(&mut self, now: Time, backlog: &Backlog) {
-        let empty_at = backlog.idle_since.unwrap_or(now + backlog.delay);
-        while self.next_update <= now {
-            self.update(empty_at.saturating_since(self.next_update));
-            self.next_update += self.p.update;
-        }
+    /// When an update is due, if one is by `now`.
+    #[inline]
+    pub fn due(&self, now: Time) -> Option<Time> {
+        (self.next_update <= now).then_some(self.next_update)
     }
 
-    fn update(&mut self, delay: Span) {
+    /// The update that is due, at which the queue has this delay.
+    pub fn update(&mut self, delay: Span) {
         self.probability = updated(&self.p, self.probability, delay, self.delay_old);
         self.delay_old = delay;
         self.burst_allowance = self.burst_allowance.saturating_sub(self.p.update);
+        self.next_update += self.p.update;
     }
 }
 
@@ -164,6 +158,15 @@ mod tests {
             idle_since: Some(ms(t)),
             ..queue(0)
         }
+    }
+
+    /// The verdict on a packet that comes now, after the updates due by then.
+    fn judge(p: &mut PieState, now: Time, backlog: &Backlog) -> Verdict {
+        let empty_at = backlog.idle_since.unwrap_or(now + backlog.delay);
+        while let Some(at) = p.due(now) {
+            p.update(empty_at.saturating_since(at));
+        }
+        p.judge(backlog, false)
     }
 
     /// p += 0.125 (q - 0.015) + 1.25 (q - q_old), scaled; numbers by hand.
@@ -220,7 +223,7 @@ mod tests {
         let mut p = pie(None);
         p.probability = 1.0;
         for t in 0..300 {
-            let verdict = p.judge(ms(t), &queue(100), false);
+            let verdict = judge(&mut p, ms(t), &queue(100));
             let expected = if t < 150 {
                 Verdict::Admit
             } else {
@@ -231,35 +234,8 @@ mod tests {
         // The allowance is back once the probability is zero and the delay low.
         p.probability = 0.0;
         p.delay_old = Span::ZERO;
-        p.judge(ms(300), &idle_since(300), false);
+        judge(&mut p, ms(300), &idle_since(300));
         assert_eq!(p.burst_allowance, span(150));
-    }
-
-    /// Without a new packet the queue drains; one call after 200 ms ends where calls each
-    /// millisecond end.
-    #[test]
-    fn missed_updates_are_made_up_for_exactly() {
-        for empty_at in [80, 250] {
-            let (mut often, mut once) = (pie(None), pie(None));
-            for p in [&mut often, &mut once] {
-                p.probability = 0.3;
-                p.delay_old = span(60);
-            }
-            let backlog = |t: u64| {
-                if t < empty_at {
-                    queue(empty_at - t)
-                } else {
-                    idle_since(empty_at)
-                }
-            };
-            for t in 0..=200 {
-                often.judge(ms(t), &backlog(t), false);
-            }
-            once.judge(ms(200), &backlog(200), false);
-            assert_eq!(often.probability, once.probability);
-            assert_eq!(often.delay_old, once.delay_old);
-            assert_eq!(often.next_update, once.next_update);
-        }
     }
 
     #[test]
@@ -268,11 +244,11 @@ mod tests {
         p.burst_allowance = Span::ZERO;
         p.delay_old = span(7);
         p.probability = 0.19;
-        assert!((0..1000).all(|_| p.judge(ms(0), &queue(50), false) == Verdict::Admit));
+        assert!((0..1000).all(|_| p.judge(&queue(50), false) == Verdict::Admit));
         p.probability = 1.0;
-        assert_eq!(p.judge(ms(0), &queue(50), false), Verdict::Drop);
-        assert_eq!(p.judge(ms(0), &queue(2), false), Verdict::Admit);
-        assert_eq!(p.judge(ms(0), &queue(3), false), Verdict::Drop);
+        assert_eq!(p.judge(&queue(50), false), Verdict::Drop);
+        assert_eq!(p.judge(&queue(2), false), Verdict::Admit);
+        assert_eq!(p.judge(&queue(3), false), Verdict::Drop);
     }
 
     /// RFC 8033, 4.1: `queue_.byte_length() <= 2 * MEAN_PKTSIZE` is two packets of the path.
@@ -288,7 +264,7 @@ mod tests {
             p.probability = 1.0;
             for (bytes, verdict) in [(most, Verdict::Admit), (most + 1, Verdict::Drop)] {
                 let backlog = Backlog { bytes, ..queue(50) };
-                assert_eq!(p.judge(ms(0), &backlog, false), verdict, "{mtu}");
+                assert_eq!(p.judge(&backlog, false), verdict, "{mtu}");
             }
         }
     }
@@ -301,9 +277,7 @@ mod tests {
         p.delay_old = span(50);
         let mut verdicts = |probability, ect| {
             p.probability = probability;
-            let v: Vec<_> = (0..10_000)
-                .map(|_| p.judge(ms(0), &queue(50), ect))
-                .collect();
+            let v: Vec<_> = (0..10_000).map(|_| p.judge(&queue(50), ect)).collect();
             let share = |x| v.iter().filter(|y| **y == x).count() as f64 / 1e4;
             (share(Verdict::Mark), share(Verdict::Drop))
         };

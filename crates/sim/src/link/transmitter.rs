@@ -131,6 +131,37 @@ impl Transmitter {
         }
     }
 
+    /// Time that `bytes` take that wait at `at`, by the rate of that time; in an outage by the last
+    /// one there was, and if there was none, no time (RFC 8033, 5.2). The first packet has `size` of
+    /// them and departs at `first`. `None`: a trace, whose rate nobody knows.
+    pub fn known_delay(&self, at: Time, (first, size): (Time, u16), bytes: u64) -> Option<Span> {
+        let Capacity::Rates(pieces) = &self.capacity else {
+            return None;
+        };
+        // The first one begins at zero.
+        let present = pieces.partition_point(|p| p.0 <= at) - 1;
+        if pieces[present].1 > 0 && self.last.at <= end_of(pieces, present) {
+            return Some(self.last.at - at);
+        }
+        let known = pieces[..=present].iter().rev().map(|p| p.1);
+        let Some(rate) = known.into_iter().find(|rate| *rate > 0) else {
+            return Some(Span::ZERO);
+        };
+        let mut work = u128::from(bytes) * u128::from(WORK);
+        if first < Time::MAX {
+            // What is left of the first packet is what is done until it departs.
+            work -= u128::from(size) * u128::from(WORK);
+            for (i, (begin, rate)) in pieces.iter().enumerate().skip(present) {
+                let part = end_of(pieces, i)
+                    .min(first)
+                    .saturating_since((*begin).max(at));
+                work += u128::from(*rate) * u128::from(part.as_nanos());
+            }
+        }
+        let nanos = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
+        Some(Span::from_nanos(nanos))
+    }
+
     /// Bytes that could be sent after `from` and up to `to`; `None` if nothing limits them.
     pub fn bytes_between(&self, from: Time, to: Time) -> Option<f64> {
         match &self.capacity {
@@ -344,6 +375,16 @@ mod tests {
         let mut t = by_rates(Some(12_000_000), &[(1000, 0), (5000, 12_000_000)]);
         assert_eq!(send(&mut t, us(2000), 1500), (us(5000), us(6000)));
         assert_eq!(send(&mut t, us(2000), 1500), (us(6000), us(7000)));
+    }
+
+    #[test]
+    fn before_the_first_rate_no_delay_is_known() {
+        let mut t = by_rates(Some(0), &[(3000, 12_000_000)]);
+        assert_eq!(send(&mut t, us(0), 1500), (us(3000), us(4000)));
+        assert_eq!(send(&mut t, us(0), 1500), (us(4000), us(5000)));
+        let known = |at| t.known_delay(us(at), (us(4000), 1500), 3000);
+        assert_eq!(known(0), Some(Span::ZERO));
+        assert_eq!(known(3500), Some(Span::from_micros(1500)));
     }
 
     #[test]
