@@ -85,7 +85,10 @@ keys! {
     /// What any link may do to packets.
     Element => LinkSpec {
         buffer: buffer [= BufferSize::Bdp(1.0)], "200 packets",
-            "room, the packet in transmission included; 1BDP is rate x rtt in whole packets";
+            "room, the packet in transmission included; 1BDP is rate x rtt in whole packets; of a \
+             time, a packet that would leave later than this after its arrival is lost (by the \
+             `schedule` and the `trace`, which the queue knows), but codel and fq-codel have its \
+             bytes, and every discipline by linux its packets of 1500 bytes, at the first rate";
         queue: either(word(QueueKind), table(QueueTable)) [= Either::First(QueueKind::DropTail)],
             { kind = "red", min = "5 packets", max = "15 packets" },
             "queue discipline: a word, or a table with its parameters";

@@ -83,7 +83,7 @@ kinds! {
             harddrop: Option<bool>,
             by: QueueRule,
         };
-        Codel = "codel", "controlled delay (RFC 8289)" => {
+        Codel = "codel", "controlled delay (RFC 8289); a packet of `path.mtu` may always wait" => {
             ecn: bool,
             by: QueueRule,
             target: Span [= Span, Codel::default().target],
@@ -97,7 +97,10 @@ kinds! {
             flows: u32,
             quantum: Option<u32>,
         };
-        Pie = "pie", "proportional integral controller (RFC 8033)" => {
+        Pie = "pie",
+            "proportional integral controller (RFC 8033); two packets of `path.mtu` may always \
+             wait; the delay is what waits at the present rate, in an outage at the last one, and \
+             before a `trace`, or by linux, the wait of the packet that left last" => {
             ecn: bool,
             by: QueueRule,
             hz: u32,
@@ -113,8 +116,12 @@ kinds! {
 
 words! {
     QueueRule {
-        Rfc = "rfc", "the RFC's; random early detection: its papers'";
-        Linux = "linux", "that of Linux 6.1 (`net/sched`), as ground `linux` has it";
+        Rfc = "rfc",
+            "the RFC's; random early detection: its papers'; the queue that red and pie judge has \
+             the packet in transmission in it";
+        Linux = "linux",
+            "that of Linux 6.1 (`net/sched`), as ground `linux` has it; the queue that it judges \
+             is what waits behind the packet in transmission";
     }
 }
 
