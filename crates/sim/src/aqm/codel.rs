@@ -2,8 +2,8 @@
 //!
 //! The RFC's law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
 //! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux's
-//! `codel_impl.h`. The MTU is that of the path (section 5: of the interface). The square root is exact;
-//! [Linux's law](super::linux_codel::LinuxLaw) approximates it.
+//! `codel_impl.h`. The floor is the MTU of the path (section 5.3: of the interface). The square
+//! root is exact; [Linux's law](super::linux_codel::LinuxLaw) approximates it.
 
 use std::collections::VecDeque;
 
@@ -380,8 +380,8 @@ mod tests {
         assert_eq!(s.drops(Span::from_millis(5), 5, 10_001), [120_002]);
     }
 
-    /// RFC 8289, 5.3: the floor is the MTU of the interface, whatever comes: 15 packets of 100 bytes
-    /// wait in peace from the first on, 16 do not.
+    /// RFC 8289, 5.3: the floor is the MTU of the interface, whatever comes: 15 packets of 100
+    /// bytes wait in peace from the first on, 16 do not.
     #[test]
     fn the_floor_is_the_mtu_of_the_path() {
         for (waiting, drops) in [(15, 0), (16, 1)] {

@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(dropped.len(), 1);
     }
 
-    /// When packets leave dropped under `L`, after the queue overflowed at `start` ms and stood since.
+    /// When `L` drops, in milliseconds after `start`, when the queue overflowed; it stands since.
     fn drops_after_an_overflow<L: Law>(start: u64) -> Vec<u64> {
         let rng = ComponentRng::new(1, "fq");
         let room = Room::new(Buffer::Packets(200), 0);

@@ -107,7 +107,8 @@ impl EntryAqm {
         }
     }
 
-    /// Decides about a packet, when nothing is due; `ect`: it may be marked. Times never fall from call to call.
+    /// Decides about a packet, when nothing is due; `ect`: it may be marked. Times never fall from
+    /// call to call.
     #[inline]
     pub fn judge(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
         match self {

@@ -3,9 +3,9 @@
 //! Here: the basic algorithm (section 4: random drop, periodic control with its auto-tuning, burst
 //! allowance), marking (section 5.1) and the cap on an increase above 10 % (section 5.5). The
 //! further 2 % per update above a delay of 250 ms are RFC 8034's and Linux's (`sch_pie`), not this
-//! one's. Not here: derandomisation (section 5.4) and turning the controller on and off with the queue
-//! (section 5.3), both optional. The delay is told by the link, which knows its rate as it is, so no
-//! departure rate is estimated (section 5.2).
+//! one's. Not here: derandomisation (section 5.4) and turning the controller on and off with the
+//! queue (section 5.3), both optional. The delay is told by the link, which knows its present rate,
+//! so no departure rate is estimated (section 5.2).
 //!
 //! The periodic update is made up for at the next arrival, with the queue as it was when the update
 //! was due: while nobody arrives it only drains.

@@ -30,8 +30,8 @@ pub struct Timed {
     stamps: Option<Stamps>,
 }
 
-/// When packets came: of a trace PIE knows no rate, and the wait of the packet that left last stands
-/// for the delay (RFC 8033, 4.3).
+/// When packets came: of a trace PIE knows no rate, and the wait of the packet that left last
+/// stands for the delay (RFC 8033, 4.3).
 #[derive(Debug, Default)]
 struct Stamps {
     /// Of those that wait, and of those that left since the last look.
@@ -257,8 +257,8 @@ mod tests {
         .collect()
     }
 
-    /// An outage, a change of the rate and a gap of the opportunities that lie after the last packet
-    /// change nothing before it.
+    /// An outage, a change of the rate and a gap of the opportunities that lie after the last
+    /// packet change nothing before it.
     #[test]
     fn pie_knows_nothing_of_what_is_to_come() {
         let steady = drops(&pie(&[]), 900, 1999);

@@ -132,8 +132,8 @@ impl Transmitter {
     }
 
     /// Time that `bytes` take that wait at `at`, by the rate of that time; in an outage by the last
-    /// one there was, and if there was none, no time (RFC 8033, 5.2). The first packet has `size` of
-    /// them and departs at `first`. `None`: a trace, whose rate nobody knows.
+    /// one there was, and if there was none, no time (RFC 8033, 5.2). The first packet has `size`
+    /// of them and departs at `first`. `None`: a trace, whose rate nobody knows.
     pub fn known_delay(&self, at: Time, (first, size): (Time, u16), bytes: u64) -> Option<Span> {
         let Capacity::Rates(pieces) = &self.capacity else {
             return None;
