@@ -1,7 +1,8 @@
 //! A policy that was read: its rules compiled, and what the file says of each path.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_scenario::{Diagnostic, Diagnostics};
@@ -10,7 +11,7 @@ use fullpipe_units::{BufferSize, Rate, Span};
 use crate::compiled::{Action, Compiled, Selector};
 use crate::keys::Via;
 use crate::measured::{Measured, Measurements};
-use crate::read;
+use crate::read::{self, MAX_TEXT};
 
 /// A policy that exists is a valid one.
 #[derive(Clone, Debug)]
@@ -135,16 +136,20 @@ impl Source {
         if folder.is_dir() {
             let listed = fs::read_dir(&folder).map_err(|why| unreadable(&folder, &why))?;
             let files = listed.filter_map(Result::ok).map(|entry| entry.path());
-            let mut more: Vec<_> = files
-                .filter(|path| path.extension().is_some_and(|e| e == "toml"))
-                .collect();
+            // A hidden one is no part of it: an editor's lock, or what it has not written yet.
+            let is_part = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default();
+                let is_hidden = name.as_encoded_bytes().starts_with(b".");
+                !is_hidden && path.extension().is_some_and(|e| e == "toml")
+            };
+            let mut more: Vec<_> = files.filter(is_part).collect();
             more.sort();
             names.extend(more);
         }
         let mut sources = Vec::new();
         let mut faults = Vec::new();
         for path in names {
-            match fs::read_to_string(&path) {
+            match text(&path) {
                 Ok(text) => sources.push(Source {
                     name: path.display().to_string(),
                     text,
@@ -204,7 +209,19 @@ impl PathFacts {
 /// Bytes of a packet that are no payload: IPv4 and TCP with time stamps.
 pub const HEADERS: u32 = 52;
 
-fn unreadable(path: &Path, why: &std::io::Error) -> Diagnostics {
+/// A regular file's: others may have no end, or nobody who writes them. No more than it takes to
+/// see that it is too long.
+fn text(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    let mut file = File::open(path)?.take(MAX_TEXT as u64 + 1);
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn unreadable(path: &Path, why: &io::Error) -> Diagnostics {
     Diagnostics(vec![Diagnostic {
         file: path.display().to_string(),
         line: 0,
@@ -212,7 +229,7 @@ fn unreadable(path: &Path, why: &std::io::Error) -> Diagnostics {
         key: String::new(),
         value: None,
         message: match why.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            io::ErrorKind::NotFound => "no such file".to_owned(),
             _ => format!("cannot be read: {why}"),
         },
         hint: Some("a policy is a TOML file; docs/policy.md has its keys".to_owned()),

@@ -483,4 +483,4 @@ fn place(sources: &Sources, at: Place) -> String {
     format!("{}:{}", diagnostic.file, diagnostic.line)
 }
 
-const MAX_TEXT: usize = 1_000_000;
+pub(crate) const MAX_TEXT: usize = 1_000_000;

@@ -42,7 +42,8 @@ const HEAD: &str = "\
 UPDATE_DOCS=1 writes it anew. -->
 
 A policy says which flows of this host get which congestion control, windows and buffers. It is a
-TOML file; beside `policy.toml`, the files `policy.d/*.toml` are read in the order of their names.
+TOML file; beside `policy.toml`, the files `policy.d/*.toml` are read in the order of their names,
+hidden ones left out. Each is a regular file of at most 1 MB.
 `fullpipe tune check FILE` lists everything that is wrong with it, `fullpipe tune explain ADDRESS
 --policy FILE` shows which path holds an address and what it does there. Neither needs a privilege.
 

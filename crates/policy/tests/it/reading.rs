@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fullpipe_policy::{Action, Measured, Measurements, OnDaemonLoss, Params, Policy, Side};
+use fullpipe_policy::{Action, Measured, Measurements, OnDaemonLoss, Params, Policy, Side, Source};
 use fullpipe_units::{Bytes, Rate, Span};
 
 use crate::support::{errors, path, policy, sources, text};
@@ -418,4 +418,38 @@ fn an_algorithm_that_the_kernel_lacks_is_named() {
             .lacking("cubic")
             .is_empty()
     );
+}
+
+/// A pipe has no end before somebody writes it, and /dev/zero none at all.
+#[test]
+fn a_policy_is_a_regular_file_of_a_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("policy.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|made| made.success()), "mkfifo(1)");
+    for file in [pipe.as_path(), Path::new("/dev/zero")] {
+        let why = Policy::load(file).unwrap_err().to_string();
+        assert!(
+            why.contains("cannot be read: it is no regular file"),
+            "{why}"
+        );
+    }
+    let long = folder.path().join("long.toml");
+    // It has no blocks of its own.
+    fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
+    let why = Policy::load(&long).unwrap_err().to_string();
+    assert!(why.contains("the file is larger than 1000 kB"), "{why}");
+}
+
+/// Emacs leads `.#10.toml` nowhere while somebody edits `10.toml`.
+#[test]
+fn hidden_files_are_no_part_of_a_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.toml");
+    fs::write(&file, "").unwrap();
+    let beside = folder.path().join("policy.d");
+    fs::create_dir(&beside).unwrap();
+    std::os::unix::fs::symlink("somebody@nowhere", beside.join(".#10.toml")).unwrap();
+    fs::write(beside.join(".20.toml"), "x = 1").unwrap();
+    assert_eq!(Source::all(&file).unwrap().len(), 1);
 }
