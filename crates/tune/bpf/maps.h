@@ -50,6 +50,14 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
+/* Which end opened the connection, of all that were seen to begin: rules come and go. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, u32);
+} sides SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);

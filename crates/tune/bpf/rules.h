@@ -209,7 +209,10 @@ int fp_established(struct bpf_sock_ops *ctx)
 		e.side = SIDE_PASSIVE;
 	else
 		return 1;
-	if (!c || !sk || !in_force(c, ktime_get_ns() / 1000))
+	if (!sk)
+		return 1;
+	storage_get(&sides, sk, &e.side, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!c || !in_force(c, ktime_get_ns() / 1000))
 		return 1;
 	tp = to_tcp_sock(sk);
 	if (!tp || !ends_of((struct sock_common *)tp, &e))

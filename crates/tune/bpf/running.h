@@ -77,6 +77,7 @@ int fp_flows(struct bpf_iter__tcp *ctx)
 	struct ends e = {};
 	const struct state *s;
 	struct flow *f;
+	u32 *side;
 
 	if (!skc)
 		return 0;
@@ -123,6 +124,9 @@ int fp_flows(struct bpf_iter__tcp *ctx)
 	}
 	l.inode = tp->inet_conn.icsk_inet.sk.sk_socket->file->f_inode->i_ino;
 	l.cgroup = tp->inet_conn.icsk_inet.sk.sk_cgrp_data.cgroup->kn->id;
+	side = storage_get(&sides, tp, NULL, 0);
+	if (side)
+		l.side = *side;
 	if (f) {
 		l.has_flow = 1;
 		l.flow = *f;

@@ -160,7 +160,8 @@ struct listing {
 	u32 srtt_us; /* eighths */
 	u32 mss;
 	u32 retransmitted;
-	u32 has_flow;
+	u16 has_flow;
+	u16 side; /* of one that was seen to begin, which end opened it; else SIDE_EITHER */
 	u64 bytes_acked;
 	u64 max_pacing;
 	u64 inode;  /* of the socket's file; 0: no program has it */

@@ -162,6 +162,7 @@ impl Host {
         let (port, side) = (self.socket(cookie).remote.1, Side::Active);
         let never = self.control.never.iter();
         let mut never = never.map(|(low, high)| low..=high);
+        self.socket(cookie).side = Some(side);
         if !self.is_in_force() || never.any(|range| range.contains(&&port)) {
             return;
         }
@@ -417,7 +418,7 @@ fn answer(works: bool) -> Result<(), KernelError> {
 }
 
 /// A flow of this host to port 80 of a peer, as its program has it.
-fn seen(cookie: u64, to: &str) -> Seen {
+pub fn seen(cookie: u64, to: &str) -> Seen {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     Seen {
         namespace: 1,

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use fullpipe_policy::{Params, Row, TABLE_ROWS};
+use fullpipe_policy::{Params, Row, Side, TABLE_ROWS};
 
 /// Rules of a policy at most.
 pub const RULES: usize = 64;
@@ -438,6 +438,8 @@ pub struct Listing {
     pub mss: u32,
     /// Segments sent again.
     pub retransmitted: u32,
+    /// Which end opened the connection, if the kernel side has seen it begin.
+    pub side: Option<Side>,
     /// Bytes.
     pub bytes_acked: u64,
     /// `sk_max_pacing_rate`, bytes per second; `u64::MAX`: no ceiling.
@@ -476,7 +478,12 @@ impl Listing {
         let done = Some(r.i32()).filter(|&done| done != 1);
         let (cwnd, ssthresh, srtt, mss) = (r.u32(), r.u32(), r.u32(), r.u32());
         let retransmitted = r.u32();
-        let has_flow = r.flag();
+        let has_flow = r.u16() != 0;
+        let side = match r.u16() {
+            1 => Some(Side::Active),
+            2 => Some(Side::Passive),
+            _ => None,
+        };
         let (bytes_acked, max_pacing) = (r.u64(), r.u64());
         let (inode, cgroup) = (r.u64(), r.u64());
         let (send_buffer, receive_buffer) = (r.u32(), r.u32());
@@ -497,6 +504,7 @@ impl Listing {
             srtt_us: srtt / 8,
             mss,
             retransmitted,
+            side,
             bytes_acked,
             max_pacing,
             inode,

@@ -66,6 +66,7 @@ int main(void)
 	l.mss = 11;
 	l.retransmitted = 12;
 	l.has_flow = 1;
+	l.side = SIDE_PASSIVE;
 	l.bytes_acked = 13;
 	l.max_pacing = 14;
 	l.send_buffer = 15;

@@ -56,7 +56,11 @@ impl<K: Kernel> Tuner<K> {
         flows
             .map(|seen| {
                 let listing = &seen.listing;
-                let accepted = listeners.contains(&(seen.namespace, listing.local.1));
+                // Of one that ran before: a guess, which a server that has ceased to listen misleads.
+                let guessed = match listeners.contains(&(seen.namespace, listing.local.1)) {
+                    true => Side::Passive,
+                    false => Side::Active,
+                };
                 // What its program has closed is nobody's, and still sends what was given to it.
                 let orphan = listing.inode == 0 && listing.state != ESTABLISHED;
                 let left = self.rule_of(listing).filter(|_| orphan);
@@ -64,11 +68,7 @@ impl<K: Kernel> Tuner<K> {
                 let flow = Flow {
                     local_port: listing.local.1,
                     remote: SocketAddr::from(listing.remote),
-                    side: Some(if accepted {
-                        Side::Passive
-                    } else {
-                        Side::Active
-                    }),
+                    side: Some(listing.side.unwrap_or(guessed)),
                     cgroup: groups.get(&listing.cgroup).cloned(),
                     process: owners.get(&listing.inode).or(left).cloned(),
                     chose_algorithm: listing.chosen

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use fullpipe_emulate::namespace::{Side, addresses};
 use fullpipe_policy::Params;
 use fullpipe_tune::bpf::{Bpf, now_us};
 use fullpipe_tune::layout::{Event, Kind, Listing};
@@ -163,5 +164,35 @@ fn without_a_daemon_and_when_off_flows_are_standard() {
         acks > 10 && standard * 10 < acks,
         "on: {standard} of {acks}"
     );
+    tuner.finish().unwrap();
+}
+
+/// A listener that is gone once its connection is there (`nc -l`, data channels of FTP) makes no
+/// other end of it.
+#[test]
+fn an_accepted_flow_stays_so_when_its_listener_is_gone() {
+    let Some(ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let Some(mut tuner) = ground.tuner() else {
+        return;
+    };
+    let of = |name: &str, side: fullpipe_policy::Side| {
+        let mut rule = rule(name, 0, "aimd", Params::default(), aimd(1.0, 0.5));
+        rule.selector.side = side;
+        rule
+    };
+    let passive = of("in", fullpipe_policy::Side::Passive);
+    let active = of("out", fullpipe_policy::Side::Active);
+    tuner.apply(policy(vec![passive, active])).unwrap();
+    let near = addresses(Side::Near, 0).0;
+    let _flow = ground.pair(Side::Far, near);
+    tuner.tick(Duration::ZERO).unwrap();
+    tuner.settle().unwrap();
+    let flows = tuner.flows().unwrap();
+    let paths: Vec<&str> = flows.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(paths, ["in"]);
+    let said = tuner.take_log();
+    assert_eq!(said.len(), 1, "it was moved: {said:?}");
     tuner.finish().unwrap();
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use fullpipe_policy::{Params, Row};
+use fullpipe_policy::{Params, Row, Side};
 use fullpipe_tune::layout::{
     self, Control, Event, FlowRecord, Kind, Listing, Locks, Match, Opened, Order, OrderAction,
     Record,
@@ -143,6 +143,7 @@ fn structures_are_read_as_the_programs_write_them() {
         srtt_us: 10,
         mss: 11,
         retransmitted: 12,
+        side: Some(Side::Passive),
         bytes_acked: 13,
         max_pacing: 14,
         inode: 17,

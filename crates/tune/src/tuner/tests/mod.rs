@@ -5,7 +5,7 @@ mod paths;
 
 use std::time::Duration;
 
-use fullpipe_policy::{Measurements, Policy, Source};
+use fullpipe_policy::{Measurements, Policy, Side, Source};
 
 use super::*;
 use crate::daemon::make_due;

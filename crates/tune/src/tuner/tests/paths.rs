@@ -243,3 +243,33 @@ fn a_schedule_is_kept_while_flows_run() {
     tuner.settle().unwrap();
     assert_eq!(fake.orders(), []);
 }
+
+/// A server may cease to listen once it has its connection, and a program connect from a port at
+/// which another listens.
+#[test]
+fn the_end_that_opened_a_flow_decides_and_not_who_listens_now() {
+    let of = |name: &str, side: Side| {
+        let mut rule = kernels(name);
+        (rule.name, rule.selector.side) = (name.to_owned(), side);
+        rule
+    };
+    let rules = [of("dctcp", Side::Passive), of("cubic", Side::Active)];
+    let fake = Fake::new(&[(7, LAB), (8, LAB), (9, LAB), (10, LAB)]);
+    {
+        let mut host = fake.host();
+        host.socket(7).side = Some(Side::Passive);
+        host.socket(8).side = Some(Side::Active);
+        // Something listens where 8 and 9 come from; of 9 and 10 nobody knows who opened them.
+        for cookie in [8, 9] {
+            let port = host.socket(cookie).local.1;
+            let listener = 100 + cookie;
+            host.sockets
+                .insert(listener, crate::fake::seen(listener, "0.0.0.0"));
+            let socket = host.socket(listener);
+            (socket.state, socket.local.1) = (LISTEN, port);
+        }
+    }
+    fake.tuner().apply(policy(rules)).unwrap();
+    let given = [7, 8, 9, 10].map(|cookie| algorithm_of(&fake, cookie));
+    assert_eq!(given, ["dctcp", "cubic", "dctcp", "cubic"]);
+}
