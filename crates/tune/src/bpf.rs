@@ -13,6 +13,7 @@ use libbpf_rs::{
 };
 use nix::time::{ClockId, clock_gettime};
 
+use crate::groups;
 use crate::image::Image;
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
 use crate::layout::{self, Control, Listing, Order, POLICIES, RULES, Record, size};
@@ -87,8 +88,11 @@ impl Bpf {
                 let name = map.name().to_string_lossy().into_owned();
                 if name.starts_with("name_") {
                     let link = map.attach_struct_ops().map_err(|e| {
-                        let what = format!("registering the algorithm {}", &name["name_".len()..]);
-                        lacks(&what, &e)
+                        let name = &name["name_".len()..];
+                        if e.kind() == libbpf_rs::ErrorKind::AlreadyExists {
+                            return KernelError::Taken(format!("{}{name}", load.prefix));
+                        }
+                        lacks(&format!("registering the algorithm {name}"), &e)
                     })?;
                     links.push(link);
                 }
@@ -99,8 +103,11 @@ impl Bpf {
             found.ok_or_else(|| missing(name))
         };
         if let Some(path) = load.cgroup {
-            let group =
-                std::fs::File::open(path).map_err(|e| KernelError::Io("the control group", e))?;
+            let group = groups::open(path);
+            let group = group.map_err(|e| KernelError::Group {
+                path: path.to_owned(),
+                error: e,
+            })?;
             let link = program("fp_established")?.attach_cgroup(group.as_raw_fd());
             links.push(link.map_err(|e| lacks("new flows of the control group", &e))?);
         }

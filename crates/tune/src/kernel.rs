@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::image::Image;
@@ -20,6 +21,20 @@ pub enum KernelError {
         what: String,
         /// The kernel's answer.
         error: String,
+    },
+    /// Names of algorithms are the whole machine's.
+    #[error(
+        "there is an algorithm `{0}` already: another tuner runs, which has the same prefix; \
+         `--prefix` gives this one another"
+    )]
+    Taken(String),
+    /// The folder that was named is none.
+    #[error("the control group {}: {error}", path.display())]
+    Group {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: io::Error,
     },
     /// The system.
     #[error("{0}: {1}")]
