@@ -42,6 +42,7 @@ pub mod journal;
 pub mod kernel;
 pub mod laws;
 pub mod layout;
+pub mod log;
 pub mod metrics;
 pub mod names;
 pub mod namespaces;

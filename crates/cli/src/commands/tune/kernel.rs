@@ -22,6 +22,7 @@ use fullpipe_tune::groups;
 use fullpipe_tune::guard;
 use fullpipe_tune::journal::Journal;
 use fullpipe_tune::laws::Programs;
+use fullpipe_tune::log::Log;
 use fullpipe_tune::namespaces::Scope;
 use fullpipe_tune::plan;
 use fullpipe_tune::trial;
@@ -151,8 +152,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         TunerVerb::Inject(args) => inject::inject(args)?,
         TunerVerb::Guard(args) => {
             let state = &args.state.state;
-            let ended = guard::run(state, &args.prefix, scope(args), PATIENCE, &mut output::say);
-            ended.map_err(failure)?;
+            with_log(|log| guard::run(state, &args.prefix, scope(args), PATIENCE, log))?;
         }
         TunerVerb::Revert(args) => {
             let reverted = daemon::revert(&args.state.state, &args.prefix, scope(args));
@@ -227,7 +227,7 @@ fn planned(args: &TunerPlan) -> Result<Value, Failure> {
             let message = "only root and the tuner's own user may have a policy compared";
             Err(Failure::new(Exit::Environment, message))
         }
-        Err(e) => Err(refused(&e.to_string())),
+        Err(e) => Err(unanswered(&e)),
     }
 }
 
@@ -321,7 +321,20 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
             .transpose()?,
         page,
     };
-    daemon::run(config, &STOP, &mut output::say).map_err(failure)
+    with_log(|log| daemon::run(config, &STOP, log))
+}
+
+/// Does something whose log waits for nobody.
+fn with_log(
+    run: impl FnOnce(&mut dyn FnMut(&str)) -> Result<(), DaemonError>,
+) -> Result<(), Failure> {
+    let mut log = Log::new(output::say);
+    let ended = run(&mut |line| log.say(line)).map_err(failure);
+    match log.end() {
+        true => ended,
+        // Nor would anybody read why.
+        false => ended.map_err(|failure| Failure::new(failure.exit, "")),
+    }
 }
 
 /// Serves what the daemon writes there.
@@ -385,12 +398,26 @@ pub(super) fn say(state: &TunerState, request: Value) -> Result<Value, Failure> 
             };
             failure.hint("`fullpipe tune run POLICY` starts it")
         }
-        false => refused(&e.to_string()),
+        false => unanswered(&e),
     })
 }
 
 /// Flows in the journal of a daemon that is gone.
 fn left(state: &Path) -> usize {
+/// Somebody listens, and does not answer, or says why not.
+fn unanswered(error: &io::Error) -> Failure {
+    match error.kind() {
+        // The patience of a read, and of a write.
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Failure::new(Exit::Environment, "the tuner does not answer").hint(
+                "it hangs or was stopped: until it goes on, flows run the standard; \
+                 `systemctl restart fullpipe-tune`, or kill it and `fullpipe tune revert`",
+            )
+        }
+        _ => refused(&error.to_string()),
+    }
+}
+
     let journal = Journal::look(&state.join(JOURNAL));
     journal.map_or(0, |journal| journal.entries().count())
 }
@@ -585,6 +612,15 @@ mod tests {
 
     #[test]
     fn what_takes_changes_back_looks_where_they_are_noted() {
+    #[test]
+    fn a_tuner_that_does_not_answer_is_told_from_one_that_refuses() {
+        let hangs = unanswered(&io::Error::from(io::ErrorKind::WouldBlock));
+        assert_eq!(hangs.message, "the tuner does not answer");
+        assert_eq!((hangs.exit, hangs.hints.len()), (Exit::Environment, 1));
+        let refuses = unanswered(&io::Error::other("no path `lap`"));
+        assert_eq!(refuses.message, "no path `lap`");
+    }
+
         let usual = to_revert(Path::new(TunerState::DEFAULT), 1);
         assert!(usual.contains(" 1 flow that "), "{usual}");
         assert!(usual.ends_with("`fullpipe tune revert`"), "{usual}");
