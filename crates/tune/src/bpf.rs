@@ -1,6 +1,6 @@
 //! The kernel itself: programs, maps and links through libbpf.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
@@ -31,6 +31,8 @@ pub const PREFIX: &str = "fp_";
 /// gone; flows that run one of them keep its code until they end or are released.
 pub struct Bpf {
     scope: Scope,
+    /// Namespaces that sockets were looked for in.
+    looked: BTreeSet<u64>,
     maps: Maps,
     ring: RingBuffer<'static>,
     incoming: Arc<Mutex<Vec<Record>>>,
@@ -141,6 +143,7 @@ impl Bpf {
         let ring = ring.build().map_err(|e| lacks("the ring buffer", &e))?;
         Ok(Self {
             scope: load.scope,
+            looked: BTreeSet::new(),
             maps,
             ring,
             incoming,
@@ -169,9 +172,10 @@ impl Bpf {
         })
     }
 
-    fn list(&self, found: &mut Vec<Seen>) -> Result<(), KernelError> {
+    fn list(&mut self, found: &mut Vec<Seen>) -> Result<(), KernelError> {
         let namespaces = self.scope.open();
         let namespaces = namespaces.map_err(|e| KernelError::Io("network namespaces", e))?;
+        self.looked = namespaces.keys().copied().collect();
         for (&namespace, fd) in &namespaces {
             let inside = || {
                 let iterator = Iter::new(&self.iterator).map_err(std::io::Error::other)?;
@@ -294,6 +298,11 @@ impl Kernel for Bpf {
 
     fn groups(&self) -> BTreeMap<u64, String> {
         crate::groups::paths()
+    }
+
+    fn sees(&self, namespace: u64) -> bool {
+        // One that cannot be found any more has gone, and its flows with it.
+        matches!(self.scope, Scope::All) || self.looked.contains(&namespace)
     }
 
     fn now_us(&self) -> u64 {

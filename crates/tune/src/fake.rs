@@ -30,6 +30,8 @@ pub const PREFIX: &str = "fp_";
 pub const ESTABLISHED: u32 = 1;
 pub const CLOSE_WAIT: u32 = 8;
 pub const FIN_WAIT1: u32 = 4;
+/// Where all sockets are.
+pub const NAMESPACE: u64 = 1;
 /// Name of the process that has every socket.
 pub const PROGRAM: &str = "iperf3";
 /// The kernel's answer about an algorithm that it does not have.
@@ -160,9 +162,9 @@ impl Host {
     pub fn opens(&mut self, cookie: u64, to: &str) {
         self.sockets.insert(cookie, seen(cookie, to));
         let (port, side) = (self.socket(cookie).remote.1, Side::Active);
+        self.socket(cookie).side = Some(side);
         let never = self.control.never.iter();
         let mut never = never.map(|(low, high)| low..=high);
-        self.socket(cookie).side = Some(side);
         if !self.is_in_force() || never.any(|range| range.contains(&&port)) {
             return;
         }
@@ -407,6 +409,10 @@ impl Kernel for Fake {
         BTreeMap::new()
     }
 
+    fn sees(&self, namespace: u64) -> bool {
+        namespace == NAMESPACE
+    }
+
     fn now_us(&self) -> u64 {
         self.host().now_us
     }
@@ -421,7 +427,7 @@ fn answer(works: bool) -> Result<(), KernelError> {
 pub fn seen(cookie: u64, to: &str) -> Seen {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     Seen {
-        namespace: 1,
+        namespace: NAMESPACE,
         default: "reno".to_owned(),
         listing: Listing {
             cookie,

@@ -30,6 +30,8 @@ pub struct Guard {
 /// One byte a sign of life: what is to be done when it is the last.
 const GIVE_BACK: u8 = b's';
 const KEEP: u8 = b'k';
+/// Everything has been given back: there is nothing to do any more.
+const DONE: u8 = b'd';
 
 impl Guard {
     /// Starts it, out of reach of the terminal's signals.
@@ -48,7 +50,15 @@ impl Guard {
 
     /// A sign of life.
     pub fn beat(&mut self, keep: bool) {
-        let byte = if keep { KEEP } else { GIVE_BACK };
+        self.say(if keep { KEEP } else { GIVE_BACK });
+    }
+
+    /// Every flow has been given back: it ends without a look at them.
+    pub fn dismiss(&mut self) {
+        self.say(DONE);
+    }
+
+    fn say(&mut self, byte: u8) {
         if let Some(pipe) = &mut self.pipe {
             let _ = pipe.write(&[byte]);
         }
@@ -56,7 +66,8 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Flows have been given back by then: it finds nothing and ends.
+    /// One that was not dismissed gives back what is left, for which it takes the daemon's lock:
+    /// whoever drops this must not hold it.
     fn drop(&mut self) {
         drop(self.pipe.take());
         let _ = self.child.wait();
@@ -94,6 +105,7 @@ pub fn run(
             _ => Some(pipe.read(&mut bytes).map_err(failed)?),
         };
         match read {
+            Some(n) if n > 0 && bytes[n - 1] == DONE => return Ok(()),
             Some(n) if n > 0 => (last, done) = (bytes[n - 1], false),
             // Silence: the daemon hangs, and holds its lock.
             None if last == GIVE_BACK && !done => {
@@ -126,8 +138,30 @@ fn act(
     let seen = kernel.flows(&[])?;
     // Those of ours run the standard by themselves.
     let theirs = |s: &Seen| !s.listing.algorithm.starts_with(prefix);
-    for line in give_back(kernel, &mut journal, prefix, seen, theirs)? {
+    let back = give_back(kernel, &mut journal, prefix, seen, theirs)?;
+    for line in back.lines {
         log(&format!("without the daemon: {line}"));
     }
-    Ok(())
+    Ok(back.noted?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_guard_that_is_dismissed_hears_of_it_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let heard = folder.path().join("heard");
+        let mut command = Command::new("cat");
+        command.stdout(fs::File::create(&heard).unwrap());
+        let mut guard = Guard::begin(command).unwrap();
+        guard.beat(false);
+        guard.beat(true);
+        guard.dismiss();
+        drop(guard);
+        assert_eq!(fs::read(heard).unwrap(), [GIVE_BACK, KEEP, DONE]);
+    }
 }

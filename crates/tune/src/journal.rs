@@ -203,6 +203,7 @@ impl Journal {
         flows: impl IntoIterator<Item = (Key, Entry)>,
     ) -> Result<(), JournalError> {
         let mut text = String::new();
+        let mut changed = Vec::new();
         for (key, mut entry) in flows {
             if let Some(old) = self.entries.get(&key) {
                 entry.before = old.before.clone();
@@ -211,18 +212,22 @@ impl Journal {
                 }
             }
             text += &self.line(key, &entry);
-            self.lines += 1;
+            changed.push((key, entry));
+        }
+        self.write(&text)?;
+        self.lines += changed.len();
+        for (key, entry) in changed {
             self.returned.remove(&key);
             self.entries.insert(key, entry);
         }
-        self.write(&text)
+        Ok(())
     }
 
     /// Writes down that flows have back what they had; `algorithm` each. The kernel calls it chosen
     /// from then on, as if its program had asked for it, and keeps no note of who did.
     ///
     /// # Errors
-    /// It could not be written.
+    /// It could not be written; it is known all the same.
     pub fn returned(
         &mut self,
         flows: impl IntoIterator<Item = (Key, String)>,
@@ -250,24 +255,38 @@ impl Journal {
         self.rewrite()
     }
 
-    /// Forgets flows that are no more in the file too: nobody is to be told of them again.
+    /// The end, when flows have back what they had: what has ended goes, in the file too. Flows of
+    /// namespaces that were not looked into (`seen`) stay, known or not.
     ///
     /// # Errors
     /// The file could not be written anew.
-    pub fn strike(&mut self, alive: impl Fn(&Key) -> bool) -> Result<(), JournalError> {
-        let lines = self.lines;
-        self.retain(alive)?;
-        match self.lines == lines && lines > self.entries.len() + self.returned.len() {
-            true => self.rewrite(),
-            false => Ok(()),
+    pub fn conclude(
+        &mut self,
+        alive: impl Fn(&Key) -> bool,
+        seen: impl Fn(u64) -> bool,
+    ) -> Result<(), JournalError> {
+        let stays = |key: &Key| alive(key) || !seen(key.0);
+        // Memory has forgotten those that no listing showed.
+        for (key, entry) in Self::look(&self.path)?.entries {
+            if !seen(key.0) && !self.knows(key) {
+                self.entries.insert(key, entry);
+            }
         }
+        self.entries.retain(|key, _| stays(key));
+        self.returned.retain(|key, _| stays(key));
+        // In place where the disk has no room for both: nothing is to be given back any more that
+        // a crash in between could lose.
+        self.rewrite().or_else(|_| self.replace())
+    }
+
+    fn text(&self) -> String {
+        let entries = self.entries.iter().map(|(k, e)| self.line(*k, e));
+        let returned = self.returned.iter().map(|(k, a)| self.line_returned(*k, a));
+        entries.chain(returned).collect()
     }
 
     fn rewrite(&mut self) -> Result<(), JournalError> {
-        let entries = self.entries.iter().map(|(k, e)| self.line(*k, e));
-        let returned = self.returned.iter().map(|(k, a)| self.line_returned(*k, a));
-        let text: String = entries.chain(returned).collect();
-        self.lines = self.entries.len() + self.returned.len();
+        let text = self.text();
         let anew = self.path.with_extension("new");
         let written = (|| {
             let _ = fs::remove_file(&anew);
@@ -277,7 +296,17 @@ impl Journal {
             fs::rename(&anew, &self.path)?;
             Ok(file)
         })();
+        let written = written.inspect_err(|_| drop(fs::remove_file(&anew)));
         self.file = written.map_err(|error| self.failed(error))?;
+        self.lines = self.entries.len() + self.returned.len();
+        Ok(())
+    }
+
+    fn replace(&mut self) -> Result<(), JournalError> {
+        let emptied = self.file.set_len(0);
+        emptied.map_err(|error| self.failed(error))?;
+        self.write(&self.text())?;
+        self.lines = self.entries.len() + self.returned.len();
         Ok(())
     }
 
@@ -323,9 +352,14 @@ impl Journal {
         if text.is_empty() {
             return Ok(());
         }
+        let length = self.file.metadata().map(|file| file.len());
         let written = self.file.write_all(text.as_bytes());
         let synced = written.and_then(|()| self.file.sync_data());
-        synced.map_err(|error| self.failed(error))
+        synced.map_err(|error| {
+            // The beginning of a line would spoil the next one.
+            let _ = length.and_then(|length| self.file.set_len(length));
+            self.failed(error)
+        })
     }
 
     fn failed(&self, error: io::Error) -> JournalError {
@@ -353,6 +387,18 @@ impl Journal {
     /// All flows that have been touched.
     pub fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.entries.iter()
+    }
+}
+
+#[cfg(test)]
+impl Journal {
+    /// From now on the disk is full, or has room again.
+    pub(crate) fn fill_disk(&mut self, is_full: bool) {
+        let path = match is_full {
+            true => Path::new("/dev/full"),
+            false => &self.path,
+        };
+        self.file = append(path).expect("it is there");
     }
 }
 
@@ -425,18 +471,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_struck_is_not_read_again() {
+    fn what_has_ended_is_not_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
         let flows = (6..9).map(|k| ((1, k), entry("reno", "fp_aimd")));
         journal.touch(flows).unwrap();
         journal.returned([((1, 6), "reno".to_owned())]).unwrap();
-        journal.strike(|&(_, cookie)| cookie == 7).unwrap();
+        let seen = |namespace| namespace == 1;
+        journal.touch([((2, 9), entry("bbr", "dctcp"))]).unwrap();
+        // A listing shows nothing of other namespaces.
+        journal.retain(|&(namespace, _)| namespace == 1).unwrap();
+        journal.conclude(|&(_, cookie)| cookie == 7, seen).unwrap();
         let read = Journal::open(&path).unwrap();
         let keys: Vec<Key> = read.entries().map(|(k, _)| *k).collect();
-        assert_eq!((keys, read.returned), (vec![(1, 7)], BTreeMap::new()));
-        journal.strike(|_| false).unwrap();
+        assert_eq!(
+            (keys, read.returned),
+            (vec![(1, 7), (2, 9)], BTreeMap::new())
+        );
+        journal.conclude(|_| false, |_| true).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }
 
@@ -447,5 +500,28 @@ mod tests {
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert!(Journal::open(&path).is_err());
         assert!(!target.exists());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        journal.touch([((1, 7), entry("reno", "fp_aimd"))]).unwrap();
+        journal.fill_disk(true);
+        journal
+            .touch([((1, 8), entry("reno", "fp_aimd"))])
+            .unwrap_err();
+        journal
+            .touch([((1, 7), entry("reno", "dctcp"))])
+            .unwrap_err();
+        assert_eq!(journal.entry((1, 7)), Some(&entry("reno", "fp_aimd")));
+        assert_eq!(journal.entry((1, 8)), None);
+        // A flow has back what it had, whether that can be written or not.
+        journal.returned([((1, 7), "reno".to_owned())]).unwrap_err();
+        assert_eq!(journal.entry((1, 7)), None);
+        journal.fill_disk(false);
+        journal.touch([((1, 8), entry("reno", "fp_aimd"))]).unwrap();
+        assert!(Journal::open(&path).unwrap().knows((1, 8)));
     }
 }

@@ -164,6 +164,9 @@ pub trait Kernel {
     /// Path of each control group below the root of version 2, by its number.
     fn groups(&self) -> BTreeMap<u64, String>;
 
+    /// Whether sockets of this namespace were looked for when they were listed last.
+    fn sees(&self, namespace: u64) -> bool;
+
     /// `CLOCK_MONOTONIC`, microseconds.
     fn now_us(&self) -> u64;
 }

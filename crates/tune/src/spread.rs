@@ -130,7 +130,8 @@ impl Spreading {
             self.put.remove(key);
         }
         if !gone.is_empty() {
-            lines.extend(self.record.undo(&self.scope, |key| gone.contains(key))?);
+            let is_gone = |key: &(u64, String)| gone.contains(key);
+            self.record.undo(&self.scope, is_gone, &mut lines)?;
         }
         Ok(lines)
     }
@@ -211,7 +212,8 @@ impl Spreading {
                 }
                 Err(e) => {
                     why.push(format!("htb: {e}"));
-                    self.record.undo_here(links, name, key)?;
+                    self.record.undo_here(links, name, key);
+                    self.record.write()?;
                 }
             }
         }
@@ -276,13 +278,13 @@ impl Spreading {
             .map(|((_, name), how)| (name.as_str(), *how))
     }
 
-    /// Takes everything off.
+    /// Takes everything off. A line for each interface goes to `lines`.
     ///
     /// # Errors
-    /// Namespaces, or the record.
-    pub fn finish(&mut self) -> io::Result<Vec<String>> {
+    /// Namespaces, or the record; what could be taken off is off.
+    pub fn finish(&mut self, lines: &mut Vec<String>) -> io::Result<()> {
         self.put.clear();
-        self.record.undo(&self.scope, |_| true)
+        self.record.undo(&self.scope, |_| true, lines)
     }
 }
 
@@ -362,6 +364,13 @@ impl Record {
     }
 
     fn write(&self) -> io::Result<()> {
+        if self.all.is_empty() {
+            // A full disk has room for that.
+            return match fs::remove_file(&self.path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+                _ => Ok(()),
+            };
+        }
         let lines = self.all.iter().map(|(namespace, name, what)| {
             let line = json!({
                 "boot": self.boot, "namespace": namespace, "interface": name, "put": what.word(),
@@ -379,39 +388,38 @@ impl Record {
         fs::rename(&new, &self.path)
     }
 
-    /// Takes off what `which` holds, unless somebody has changed it since. A line for each.
+    /// Takes off what `which` holds, unless somebody has changed it since. A line for each goes to
+    /// `lines`.
     fn undo(
         &mut self,
         scope: &Scope,
         which: impl Fn(&(u64, String)) -> bool,
-    ) -> io::Result<Vec<String>> {
-        let mut lines = Vec::new();
+        lines: &mut Vec<String>,
+    ) -> io::Result<()> {
         if self.all.is_empty() {
-            return Ok(lines);
+            return Ok(());
         }
         let namespaces = scope.open()?;
         let all: Vec<(u64, String)> = self.all.iter().map(|(n, i, _)| (*n, i.clone())).collect();
         for key in BTreeSet::from_iter(all).iter().filter(|k| which(k)) {
             match namespaces.get(&key.0) {
-                Some(fd) => lines.extend(within(fd, || {
-                    self.undo_here(&mut Links::open()?, &key.1, key)
-                })?),
-                // The namespace has gone, and its interfaces with it.
-                None => {
-                    self.all.retain(|(n, i, _)| (*n, i) != (key.0, &key.1));
-                    self.write()?;
+                Some(fd) => {
+                    let undone =
+                        within(fd, || Ok(self.undo_here(&mut Links::open()?, &key.1, key)));
+                    // Others are not kept for that.
+                    lines.extend(
+                        undone.unwrap_or_else(|e| vec![format!("{}: its queue stays: {e}", key.1)]),
+                    );
                 }
+                // The namespace has gone, and its interfaces with it.
+                None => self.all.retain(|(n, i, _)| (*n, i) != (key.0, &key.1)),
             }
         }
-        Ok(lines)
+        self.write()
     }
 
-    fn undo_here(
-        &mut self,
-        links: &mut Links,
-        name: &str,
-        key: &(u64, String),
-    ) -> io::Result<Vec<String>> {
+    /// Of one interface; what is written down of it is not changed yet.
+    fn undo_here(&mut self, links: &mut Links, name: &str, key: &(u64, String)) -> Vec<String> {
         let mine: Vec<What> = self
             .all
             .iter()
@@ -448,16 +456,15 @@ impl Record {
                 lines.push(format!("{name}: its queue is as before"));
             }
             self.all.remove(&(key.0, key.1.clone(), what));
-            self.write()?;
         }
-        Ok(lines)
+        lines
     }
 }
 
-/// Takes off what a daemon that is gone has put on interfaces. A line for each.
+/// Takes off what a daemon that is gone has put on interfaces. A line for each goes to `lines`.
 ///
 /// # Errors
-/// Namespaces, or the record.
-pub fn take_off(record: &Path, scope: &Scope) -> io::Result<Vec<String>> {
-    Record::open(record)?.undo(scope, |_| true)
+/// Namespaces, or the record; what could be taken off is off.
+pub fn take_off(record: &Path, scope: &Scope, lines: &mut Vec<String>) -> io::Result<()> {
+    Record::open(record)?.undo(scope, |_| true, lines)
 }

@@ -29,6 +29,26 @@ pub enum DaemonError {
     /// The system.
     #[error("{0}: {1}")]
     Io(String, io::Error),
+    /// Several, of what goes on after the first.
+    #[error("{}", labelled(.0))]
+    Several(Vec<DaemonError>),
+}
+
+impl DaemonError {
+    /// One error of all, if there is any.
+    pub(crate) fn of(mut all: Vec<Self>) -> Result<(), Self> {
+        match all.len() {
+            0 => Ok(()),
+            1 => Err(all.remove(0)),
+            _ => Err(Self::Several(all)),
+        }
+    }
+}
+
+/// Each with its label; whoever prints it labels the first.
+fn labelled(all: &[DaemonError]) -> String {
+    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+    all.join("\nerror: ")
 }
 
 impl From<KernelError> for DaemonError {

@@ -7,6 +7,7 @@ mod revert;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,7 @@ pub use self::revert::{Reverted, revert};
 use crate::bpf::{Bpf, Load};
 use crate::control::Door;
 use crate::guard::Guard;
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalError};
 use crate::metrics;
 use crate::namespaces::Scope;
 use crate::probing::{Probed, Probing};
@@ -30,7 +31,7 @@ use crate::service::Manager;
 use crate::spread::{self, Spreading};
 pub use crate::state::{DaemonError, JOURNAL, MEASURED};
 use crate::state::{GUARDED, QUEUES, lock};
-use crate::tuner::{PATIENCE, Tuner};
+use crate::tuner::{PATIENCE, TuneError, Tuner};
 
 /// Files, control group and namespaces of a daemon.
 #[derive(Debug)]
@@ -83,16 +84,17 @@ pub fn run(
     let policy = parse(&sources, probing.known())?;
     let manager = Manager::of_environment();
     let manager = manager.map_err(|e| DaemonError::Io("NOTIFY_SOCKET".to_owned(), e))?;
-    let _lock = lock(&config.state, GUARDED)?;
+    let lock = lock(&config.state, GUARDED)?;
     let socket = config.state.join(SOCKET);
     let door = Door::open(&socket);
     let door = door.map_err(|e| DaemonError::Io(socket.display().to_string(), e))?;
     let journal = Journal::open(&config.state.join(JOURNAL))?;
     let queues = config.state.join(QUEUES);
     let failed = |e: io::Error| DaemonError::Io(queues.display().to_string(), e);
-    for line in spread::take_off(&queues, &config.scope).map_err(failed)? {
-        log(&line);
-    }
+    let mut lines = Vec::new();
+    let taken_off = spread::take_off(&queues, &config.scope, &mut lines);
+    lines.iter().for_each(|line| log(line));
+    taken_off.map_err(failed)?;
     let scope = config.scope.try_clone().map_err(failed)?;
     let bpf = Bpf::load(Load {
         prefix: &config.prefix,
@@ -101,6 +103,9 @@ pub fn run(
         register: true,
     })?;
     let spreading = Spreading::new(bpf.classifiers()?, scope, &queues).map_err(failed)?;
+    let answerer = config.answerer.map(Answerer::begin).transpose();
+    let answerer = answerer.map_err(|e| DaemonError::Io("starting to answer".to_owned(), e))?;
+    // Last: nothing fails between its start and the end, which takes it leave.
     let guard = config.guard.map(Guard::begin).transpose();
     let mut daemon = Daemon {
         tuner: Tuner::new(bpf, &config.prefix, journal),
@@ -110,11 +115,7 @@ pub fn run(
         policy,
         sources,
         probing,
-        _answerer: config
-            .answerer
-            .map(Answerer::begin)
-            .transpose()
-            .map_err(failed)?,
+        _answerer: answerer,
         guard: guard.map_err(|e| DaemonError::Io("starting the guard".to_owned(), e))?,
         since: Instant::now(),
         applied: Instant::now(),
@@ -122,18 +123,22 @@ pub fn run(
         sets: Vec::new(),
         manager,
         page: config.page,
+        unwritten: false,
     };
     daemon.warnings().iter().for_each(|line| log(line));
     // Whatever ends it, flows get back what they had.
     let ended = daemon.live(door, stop, log);
     daemon.tell(Manager::stopping);
-    daemon.tuner.finish()?;
-    daemon.tuner.take_log().iter().for_each(|line| log(line));
-    let taken_off = daemon.spreading.finish();
-    taken_off.map_err(failed)?.iter().for_each(|line| log(line));
-    ended?;
-    log("stopped: every flow has back what it had");
-    Ok(())
+    let mut faults = Vec::from_iter(ended.err());
+    if daemon.finish(&mut faults, log) {
+        log("stopped: every flow has back what it had");
+    }
+    let guard = daemon.guard.take();
+    drop(daemon);
+    // A guard that has work left waits for it.
+    drop(lock);
+    drop(guard);
+    DaemonError::of(faults)
 }
 
 fn sources(file: &Path) -> Result<Vec<Source>, DaemonError> {
@@ -181,9 +186,29 @@ struct Daemon {
     sets: Vec<(String, Vec<(String, String)>)>,
     manager: Option<Manager>,
     page: Option<Arc<Mutex<String>>>,
+    /// The journal could not be written, and has not been since.
+    unwritten: bool,
 }
 
 impl Daemon {
+    /// Takes everything back: each part is tried, whatever became of those before. Whether flows
+    /// have back what they had.
+    fn finish(&mut self, faults: &mut Vec<DaemonError>, log: &mut dyn FnMut(&str)) -> bool {
+        let finished = self.tuner.finish();
+        self.tuner.take_log().iter().for_each(|line| log(line));
+        let mut lines = Vec::new();
+        let taken_off = self.spreading.finish(&mut lines);
+        lines.iter().for_each(|line| log(line));
+        let is_done = matches!(finished, Ok(()) | Err(TuneError::Journal(_)));
+        if let (true, Some(guard)) = (is_done, &mut self.guard) {
+            guard.dismiss();
+        }
+        faults.extend(finished.err().map(DaemonError::from));
+        let of = |e| DaemonError::Io("what was put on interfaces".to_owned(), e);
+        faults.extend(taken_off.err().map(of));
+        is_done
+    }
+
     /// Applies the policy, then beats, looks and answers until `stop`.
     fn live(
         &mut self,
@@ -210,13 +235,12 @@ impl Daemon {
                 guard.beat(self.tuner.keeps());
             }
             let wait = if door.is_sending() { GLANCE } else { BEAT };
-            self.tuner
-                .tick(self.until_change().map_or(wait, |t| t.min(wait)))?;
-            self.change()?.iter().for_each(|line| log(line));
-            self.tuner.take_watched();
-            if looked.elapsed() >= LOOK {
-                self.tuner.settle()?;
-                self.measure()?.iter().for_each(|line| log(line));
+            let looks = looked.elapsed() >= LOOK;
+            match self.turn(wait, looks, log) {
+                Err(DaemonError::Tune(TuneError::Journal(e))) => self.is_unwritten(&e, log),
+                other => other?,
+            }
+            if looks {
                 self.tell(Manager::alive);
                 self.show()?;
                 looked = Instant::now();
@@ -225,6 +249,44 @@ impl Daemon {
             self.tuner.take_log().iter().for_each(|line| log(line));
         }
         Ok(())
+    }
+
+    /// What is done again and again.
+    fn turn(
+        &mut self,
+        wait: Duration,
+        looks: bool,
+        log: &mut dyn FnMut(&str),
+    ) -> Result<(), DaemonError> {
+        let wait = self.until_change().map_or(wait, |t| t.min(wait));
+        self.tuner.tick(wait)?;
+        self.change()?.iter().for_each(|line| log(line));
+        self.tuner.take_watched();
+        if !looks {
+            return Ok(());
+        }
+        match self.unwritten {
+            // A change of it may have been kept from coming into force.
+            true => self.put(self.policy.compiled.clone())?,
+            false => self.tuner.settle().map(|()| Vec::new())?,
+        }
+        .iter()
+        .for_each(|line| log(line));
+        self.measure()?.iter().for_each(|line| log(line));
+        if mem::take(&mut self.unwritten) {
+            log("the journal can be written again");
+        }
+        Ok(())
+    }
+
+    /// The journal cannot be written. Nothing is done to a flow that is not written down before,
+    /// so that all of it can still be given back: those that have their rule keep it.
+    fn is_unwritten(&mut self, why: &JournalError, log: &mut dyn FnMut(&str)) {
+        if !mem::replace(&mut self.unwritten, true) {
+            log(&format!(
+                "{why}: no other flow is given a rule until it can be written"
+            ));
+        }
     }
 
     /// Hosts that paths of the policy are measured to, each once.

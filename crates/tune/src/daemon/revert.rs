@@ -24,11 +24,17 @@ pub struct Reverted {
 }
 
 /// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours, and
-/// those of its journal; queues of interfaces. What was changed since is left alone.
+/// those of its journal; queues of interfaces. What was changed since is left alone. What was done
+/// is in `reverted`, whatever failed beside it.
 ///
 /// # Errors
-/// A daemon runs, or the kernel refuses.
-pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Reverted, DaemonError> {
+/// A daemon runs, the kernel refuses, or the disk is full.
+pub fn revert(
+    state: &Path,
+    prefix: &str,
+    scope: Scope,
+    reverted: &mut Reverted,
+) -> Result<(), DaemonError> {
     // The kernel has a name as long as a flow runs it. No daemon was here, or its folder is gone:
     // whether flows have names of ours is looked at before one is made.
     let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
@@ -37,23 +43,25 @@ pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Reverted, Daem
             .split_whitespace()
             .any(|name| name.starts_with(prefix))
     {
-        return Ok(Reverted {
-            others: names::of_others(prefix, there.split_whitespace()),
-            ..Reverted::default()
-        });
+        reverted.others = names::of_others(prefix, there.split_whitespace());
+        return Ok(());
     }
     let _lock = lock(state, DYING)?;
     let queues = state.join(QUEUES);
-    let mut lines = spread::take_off(&queues, &scope)
-        .map_err(|e| DaemonError::Io(queues.display().to_string(), e))?;
+    let taken_off = spread::take_off(&queues, &scope, &mut reverted.lines);
+    let taken_off = taken_off.map_err(|e| DaemonError::Io(queues.display().to_string(), e));
+    let given_back = flows(state, prefix, scope, reverted);
+    let faults = [taken_off, given_back].into_iter();
+    DaemonError::of(faults.filter_map(Result::err).collect())
+}
+
+fn flows(
+    state: &Path,
+    prefix: &str,
+    scope: Scope,
+    reverted: &mut Reverted,
+) -> Result<(), DaemonError> {
     let mut journal = Journal::open(&state.join(JOURNAL))?;
-    let looked_at = match &scope {
-        Scope::All => None,
-        some => Some(
-            some.open()
-                .map_err(|e| DaemonError::Io("namespaces".to_owned(), e))?,
-        ),
-    };
     let mut bpf = Bpf::load(Load {
         prefix,
         cgroup: None,
@@ -64,10 +72,9 @@ pub fn revert(state: &Path, prefix: &str, scope: Scope) -> Result<Reverted, Daem
     let alive: BTreeSet<Key> = seen.iter().map(Seen::key).collect();
     // Those of the journal are given back whatever their names.
     let left = seen.iter().filter(|s| !journal.knows(s.key()));
-    let others = names::of_others(prefix, left.map(|s| s.listing.algorithm.as_str()));
-    lines.extend(give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?);
-    // Of namespaces that nobody looked into nothing is known.
-    let unseen = |ns: &u64| looked_at.as_ref().is_some_and(|all| !all.contains_key(ns));
-    journal.strike(|key| alive.contains(key) || unseen(&key.0))?;
-    Ok(Reverted { lines, others })
+    reverted.others = names::of_others(prefix, left.map(|s| s.listing.algorithm.as_str()));
+    // Whether each of them was written down is of no account: all of it is written anew.
+    let back = give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?;
+    reverted.lines.extend(back.lines);
+    Ok(journal.conclude(|key| alive.contains(key), |ns| bpf.sees(ns))?)
 }

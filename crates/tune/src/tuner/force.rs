@@ -30,14 +30,15 @@ impl<K: Kernel> Tuner<K> {
     ) -> Result<(), TuneError> {
         if !self.began {
             let left = self.kernel.flows(&[])?;
-            let lines = give_back(
+            let back = give_back(
                 &mut self.kernel,
                 &mut self.journal,
                 &self.prefix,
                 left,
                 |_| true,
             )?;
-            self.log.extend(lines);
+            self.log.extend(back.lines);
+            back.noted?;
             self.began = true;
         }
         let rules = self.compiled.clone();

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::orders::refusal;
 use super::{LISTEN, TuneError, label};
-use crate::journal::{Before, Entry, Journal, Key};
+use crate::journal::{Before, Entry, Journal, JournalError, Key};
 use crate::kernel::{Kernel, KernelError, Seen};
 use crate::layout::{Locks, Order, OrderAction};
 use crate::sockets::Resize;
@@ -107,6 +107,18 @@ pub(super) fn give_sizes<K: Kernel>(
     Ok(words)
 }
 
+/// What was given back.
+#[derive(Debug)]
+pub struct Back {
+    /// A line for each flow.
+    pub lines: Vec<String>,
+    /// Whether it could be written down. The flows have it back in any case.
+    pub noted: Result<(), JournalError>,
+}
+
+/// Each flow that was to be given back with what it has then, and whether that was written down.
+pub(super) type Returned = (Vec<(Seen, String)>, Result<(), JournalError>);
+
 /// Gives flows back what they had, and says what each has then. One whose algorithm is not to be
 /// had any more gets the default of its namespace, or Reno, which is always there.
 pub(super) fn returns<K: Kernel>(
@@ -114,7 +126,7 @@ pub(super) fn returns<K: Kernel>(
     journal: &mut Journal,
     prefix: &str,
     flows: Vec<Seen>,
-) -> Result<Vec<(Seen, String)>, TuneError> {
+) -> Result<Returned, TuneError> {
     let mut said = BTreeMap::new();
     let mut left: Vec<(Seen, Order)> = flows
         .iter()
@@ -161,16 +173,16 @@ pub(super) fn returns<K: Kernel>(
     for (key, why) in give_sizes(kernel, &sizes)? {
         said.entry(key).or_default().push_str(&why);
     }
-    journal.returned(returned)?;
+    let noted = journal.returned(returned);
     let words = flows.into_iter().map(|seen| {
         let what = said.remove(&seen.key()).unwrap_or_default();
         (seen, what)
     });
-    Ok(words.collect())
+    Ok((words.collect(), noted))
 }
 
 /// Gives back what a tuner that is gone has left: flows whose algorithm has a name of its own, and
-/// those of its journal that `which` accepts. Returns a line per flow.
+/// those of its journal that `which` accepts.
 ///
 /// # Errors
 /// [`TuneError`].
@@ -180,12 +192,13 @@ pub fn give_back<K: Kernel>(
     prefix: &str,
     seen: Vec<Seen>,
     which: impl Fn(&Seen) -> bool,
-) -> Result<Vec<String>, TuneError> {
+) -> Result<Back, TuneError> {
     let touched =
         |s: &Seen| s.listing.algorithm.starts_with(prefix) || journal.entry(s.key()).is_some();
     let left = seen.into_iter();
     let left = left.filter(|s| s.listing.state != LISTEN && touched(s) && which(s));
-    let back = returns(kernel, journal, prefix, left.collect())?;
+    let (back, noted) = returns(kernel, journal, prefix, left.collect())?;
     let line = |(seen, what): (Seen, String)| format!("{}{what}", label(&seen.listing));
-    Ok(back.into_iter().map(line).collect())
+    let lines = back.into_iter().map(line).collect();
+    Ok(Back { lines, noted })
 }

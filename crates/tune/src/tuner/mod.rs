@@ -17,7 +17,7 @@ use std::time::Duration;
 use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Rule};
 
 pub use self::decide::Decision;
-pub use self::give_back::give_back;
+pub use self::give_back::{Back, give_back};
 use crate::arms::{Arms, Member};
 use crate::divide::Flows;
 use crate::image::{Numbers, Unfit};
@@ -377,25 +377,31 @@ impl<K: Kernel> Tuner<K> {
     /// # Errors
     /// [`TuneError`].
     pub fn release(&mut self, which: impl Fn(&Listing) -> bool) -> Result<usize, TuneError> {
-        let seen = self.kernel.flows(&[])?;
-        let ours = |s: &Seen| self.is_tuned(&s.listing) && which(&s.listing);
-        let decisions: Vec<Decision> = seen
-            .into_iter()
-            .filter(ours)
-            .map(|seen| Decision {
-                order: Some(Order {
-                    action: OrderAction::Release,
-                    ..Order::default()
-                }),
-                why: "released by order".to_owned(),
-                arm: None,
-                seen,
-            })
-            .collect();
+        let decisions = self.releasing(which, "released by order")?;
         self.spared
             .extend(decisions.iter().map(|d| d.seen.listing.cookie));
         self.execute(&decisions)?;
         Ok(decisions.len())
+    }
+
+    /// What gives flows back what they had.
+    fn releasing(
+        &mut self,
+        which: impl Fn(&Listing) -> bool,
+        why: &str,
+    ) -> Result<Vec<Decision>, TuneError> {
+        let seen = self.kernel.flows(&[])?;
+        let ours = |s: &Seen| self.is_tuned(&s.listing) && which(&s.listing);
+        let released = seen.into_iter().filter(ours).map(|seen| Decision {
+            order: Some(Order {
+                action: OrderAction::Release,
+                ..Order::default()
+            }),
+            why: why.to_owned(),
+            arm: None,
+            seen,
+        });
+        Ok(released.collect())
     }
 
     /// Takes back `release` and gives flows that match a rule theirs.
@@ -433,12 +439,20 @@ impl<K: Kernel> Tuner<K> {
         Ok(self.kernel.counters()?)
     }
 
-    /// The end: flows get back what they had.
+    /// The end: flows get back what they had, and the journal forgets those that have ended.
     ///
     /// # Errors
-    /// [`TuneError`].
+    /// [`TuneError`]; flows have back what they had where it is the journal's.
     pub fn finish(&mut self) -> Result<(), TuneError> {
-        self.release(|_| true).map(drop)
+        match self.release(|_| true) {
+            // All of it is written anew below.
+            Ok(_) | Err(TuneError::Journal(_)) => {}
+            Err(e) => return Err(e),
+        }
+        let seen = self.kernel.flows(&[])?;
+        let alive: BTreeSet<Key> = seen.iter().map(Seen::key).collect();
+        let (kernel, journal) = (&self.kernel, &mut self.journal);
+        Ok(journal.conclude(|key| alive.contains(key), |ns| kernel.sees(ns))?)
     }
 }
 

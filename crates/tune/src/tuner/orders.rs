@@ -20,12 +20,13 @@ impl<K: Kernel> Tuner<K> {
                 found.map_or_else(String::new, |d| d.why.clone())
             };
             let flows = released.iter().map(|d| d.seen.clone()).collect();
-            let back = returns(&mut self.kernel, &mut self.journal, &self.prefix, flows)?;
+            let (back, noted) = returns(&mut self.kernel, &mut self.journal, &self.prefix, flows)?;
             for (seen, what) in back {
                 self.known.remove(&seen.listing.cookie);
                 self.log
                     .push(format!("{}: {}{what}", label(&seen.listing), why(&seen)));
             }
+            noted?;
         }
         if !adopted.is_empty() {
             self.adopt_all(&adopted)?;

@@ -1,5 +1,6 @@
 //! What the kernel side tells of flows, and what the journal and the tuner remember of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fullpipe_policy::Rule;
@@ -16,8 +17,10 @@ use crate::layout::{Event, FlowRecord, Kind, Opened, Record};
 impl<K: Kernel> Tuner<K> {
     /// A sign of life, and everything that happened since the last one.
     ///
+    /// New flows that cannot be written down are given back: they could not be after a crash.
+    ///
     /// # Errors
-    /// [`TuneError::Kernel`].
+    /// [`TuneError`].
     pub fn tick(&mut self, wait: Duration) -> Result<(), TuneError> {
         self.beat()?;
         let records = self.kernel.records(wait)?;
@@ -29,7 +32,15 @@ impl<K: Kernel> Tuner<K> {
             }
         }
         // All of them by one sync.
-        self.journal.touch(entries)?;
+        let cookies: BTreeSet<u64> = entries.iter().map(|((_, cookie), _)| *cookie).collect();
+        if let Err(e) = self.journal.touch(entries) {
+            let why = "given back, as it could not be written down";
+            let decisions = self.releasing(|l| cookies.contains(&l.cookie), why)?;
+            return match self.execute(&decisions) {
+                Ok(()) | Err(TuneError::Journal(_)) => Err(e.into()),
+                Err(worse) => Err(worse),
+            };
+        }
         self.divide()
     }
 

@@ -1,8 +1,8 @@
 //! A daemon in a process of its own: what it answers, and what it leaves when it is killed.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
-use std::os::fd::OwnedFd;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fullpipe_tune::control::ask;
-use fullpipe_tune::daemon::{self, Config, SOCKET};
+use fullpipe_tune::daemon::{self, Config, JOURNAL, Reverted, SOCKET};
 use fullpipe_tune::guard;
+use fullpipe_tune::journal::Journal;
+use fullpipe_tune::log::Log;
 use fullpipe_tune::namespaces::Scope;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use serde_json::{Value, json};
 
 use fullpipe_emulate::namespace::{DEVICE, Side, addresses};
@@ -54,10 +57,12 @@ fn daemon_process() {
         answerer: None,
         page: None,
     };
-    let ended = daemon::run(config, &STOP, &mut |line| eprintln!("{line}"));
+    let mut log = Log::new(|line| eprintln!("{line}"));
+    let ended = daemon::run(config, &STOP, &mut |line| log.say(line));
     if let Err(e) = ended {
-        eprintln!("ended: {e}");
+        log.say(&format!("ended: {e}"));
     }
+    log.end();
 }
 
 /// This program, with one test alone.
@@ -109,7 +114,6 @@ impl Running {
     }
 
     fn begun(ground: &Ground, state: &Path) -> Self {
-        use std::os::fd::AsRawFd;
         let near = ground.near();
         let namespace = format!("/proc/{}/fd/{}", std::process::id(), near.as_raw_fd());
         let handed = handed(ground, state, namespace);
@@ -153,7 +157,7 @@ impl Running {
     /// It is ready, or has said why it is not.
     fn heard(mut self) -> Self {
         let mut first = self.line();
-        while first.starts_with("warning: ") {
+        while first.starts_with("warning: ") || first.contains(": initial windows of ") {
             first = self.line();
         }
         assert!(first == "ready" || first.starts_with("ended"), "{first}");
@@ -177,6 +181,14 @@ fn handed(ground: &Ground, state: &Path, namespace: String) -> [String; 4] {
         prefix(),
         namespace,
     ]
+}
+
+/// What `revert` says that it has taken back.
+fn reverted(ground: &Ground, state: &Path) -> Vec<String> {
+    let mut reverted = Reverted::default();
+    let scope = Scope::Some(vec![ground.near()]);
+    daemon::revert(state, &prefix(), scope, &mut reverted).unwrap();
+    reverted.lines
 }
 
 impl Drop for Running {
@@ -266,8 +278,7 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(eye.algorithms(), [format!("{}aimd", prefix())]);
-    let scope = Scope::Some(vec![ground.near()]);
-    let lines = daemon::revert(&state, &prefix(), scope).unwrap().lines;
+    let lines = reverted(&ground, &state);
     assert!(
         lines.len() == 1 && lines[0].ends_with(": reno again"),
         "{lines:?}"
@@ -558,11 +569,144 @@ fn without_the_daemon_flows_on_algorithms_of_the_kernel_have_back_what_they_had(
     daemon.child.kill().unwrap();
     daemon.child.wait().unwrap();
     until(&mut eye, Duration::from_secs(20), &["reno", &aimd]);
-    let scope = Scope::Some(vec![ground.near()]);
-    let lines = daemon::revert(&state, &prefix(), scope).unwrap().lines;
+    let lines = reverted(&ground, &state);
     assert_eq!(lines.len(), 1, "{lines:?}");
     until(&mut eye, Duration::ZERO, &["reno", "reno"]);
     assert!(eye.gets_on(), "a flow stalls");
+}
+
+/// The guard waits for a lock that the daemon holds, unless it hears that nothing is left to do; and
+/// what has ended is nobody's to give back.
+#[test]
+fn a_daemon_that_stops_leaves_no_guard_no_lock_and_no_flow_to_give_back() {
+    let Some(mut ground) = Ground::new(&[road(), road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let (state, [cubic, aimd]) = mixed(&ground, "standard");
+    ground.flow(0);
+    let mut daemon = Running::begin(&ground, &state);
+    let (near, far) = ground.pair(Side::Near, addresses(Side::Far, 1).0);
+    until(&mut eye, Duration::from_secs(5), &[&cubic, &aimd]);
+    drop((near, far));
+    until(&mut eye, Duration::from_secs(5), &[&cubic]);
+    let begin = Instant::now();
+    drop(daemon.child.stdin.take());
+    assert!(daemon.child.wait().unwrap().success());
+    // It waits 20 s for the lock.
+    let took = begin.elapsed();
+    assert!(
+        took < Duration::from_secs(10),
+        "its guard kept it for {took:?}"
+    );
+    until(&mut eye, Duration::ZERO, &["reno"]);
+    let journal = Journal::look(&state.join(JOURNAL)).unwrap();
+    assert_eq!(journal.entries().count(), 0);
+    // The next one begins at once, and what it was given back is not its program's choice.
+    let _next = Running::begin(&ground, &state);
+    until(&mut eye, Duration::from_secs(5), &[&cubic]);
+}
+
+/// A disk that is full keeps new flows from their rule and nothing from being taken back.
+#[test]
+fn a_full_disk_costs_rules_and_leaves_nothing() {
+    let Some(ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let policy = "[[path]]\nname = \"lab\"\nto = \"198.18.0.0/15\"\nstack = \"reno\"\nrtt = \"40ms\"\n\
+                  initial_window = { segments = 24, spread = \"4ms\" }\n";
+    fs::write(state.with_extension("toml"), policy).unwrap();
+    // In a mount namespace of the daemon's own.
+    let full = "mount -t tmpfs -o size=16k,mode=755 tmpfs \"$TUNE_STATE\" && \
+                cp \"$TUNE_STATE.toml\" \"$TUNE_STATE/policy.toml\" && exec \"$@\"";
+    let mut by = Command::new("unshare");
+    by.args(["--mount", "sh", "-c", full, "sh"]);
+    let mut daemon = Running::inside(&ground, &state, by);
+    let to = addresses(Side::Far, 0).0;
+    let mut pairs = Vec::new();
+    let mut said = Vec::new();
+    let says = "no other flow is given a rule until it can be written";
+    for _ in 0..200 {
+        pairs.push(ground.pair(Side::Near, to));
+        // The first: its rule. Those beyond: why not.
+        said.push(daemon.line());
+        if said.last().is_some_and(|line| line.ends_with(says)) {
+            break;
+        }
+    }
+    let last = said.last().unwrap();
+    assert!(last.ends_with(says), "{last}");
+    let ours = format!("{}aimd", prefix());
+    assert!(
+        eye.algorithms().contains(&ours),
+        "what is written down keeps its rule"
+    );
+    drop(daemon.child.stdin.take());
+    assert!(daemon.child.wait().unwrap().success());
+    let mut rest = Vec::new();
+    loop {
+        match daemon.line() {
+            line if line.is_empty() => break,
+            line => rest.push(line),
+        }
+    }
+    assert_eq!(
+        rest.last().unwrap(),
+        "stopped: every flow has back what it had",
+        "{rest:?}"
+    );
+    assert!(
+        rest.iter()
+            .any(|line| line.ends_with(": its queue is as before")),
+        "{rest:?}"
+    );
+    assert!(eye.algorithms().iter().all(|name| name == "reno"));
+    drop(pairs);
+}
+
+/// A terminal that was stopped, or a pipe whose reader hangs.
+#[test]
+fn a_log_that_nobody_reads_keeps_nobody_waiting() {
+    let Some(ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("policy.toml"), POLICY).unwrap();
+    let (_reader, writer) = io::pipe().unwrap();
+    let mut full = fs::File::from(OwnedFd::from(writer.try_clone().unwrap()));
+    let waits = |it: bool| {
+        let flags = if it {
+            OFlag::empty()
+        } else {
+            OFlag::O_NONBLOCK
+        };
+        fcntl(&writer, FcntlArg::F_SETFL(flags)).unwrap();
+    };
+    waits(false);
+    while full.write(&[b'\n']).is_ok() {}
+    waits(true);
+    let near = ground.near();
+    let namespace = format!("/proc/{}/fd/{}", std::process::id(), near.as_raw_fd());
+    let handed = handed(&ground, &state, namespace);
+    let mut child = again("daemon::daemon_process")
+        .envs(HANDED.into_iter().zip(handed))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(full)
+        .spawn()
+        .unwrap();
+    let (begin, socket) = (Instant::now(), state.join(SOCKET));
+    while ask(&socket, &json!({ "verb": "status" })).is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it says nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert!(!available().contains(&prefix()));
 }
 
 /// New flows, which the kernel side gives their rules by itself, are in the journal as well.
@@ -585,8 +729,7 @@ fn revert_gives_new_flows_back_what_their_programs_had_chosen() {
     daemon.child.wait().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     until(&mut eye, Duration::ZERO, &[&cubic, &aimd]);
-    let scope = Scope::Some(vec![ground.near()]);
-    let lines = daemon::revert(&state, &prefix(), scope).unwrap().lines;
+    let lines = reverted(&ground, &state);
     assert_eq!(lines.len(), 2, "{lines:?}");
     until(&mut eye, Duration::ZERO, &["reno", "bbr"]);
 }
@@ -698,7 +841,7 @@ fn kills_at_any_moment_leave_nothing() {
             assert!(begin.elapsed() < Duration::from_secs(20), "names stay");
             std::thread::sleep(Duration::from_millis(10));
         }
-        daemon::revert(&state, &prefix(), Scope::Some(vec![ground.near()])).unwrap();
+        reverted(&ground, &state);
         let now = belongings(&ground, &mut eye);
         let new: Vec<&String> = now.iter().filter(|line| !before.contains(line)).collect();
         assert_eq!(new, Vec::<&String>::new(), "after kill {kill}");
@@ -716,7 +859,6 @@ fn kills_at_any_moment_leave_nothing() {
 
 #[test]
 fn slow_clients_hold_up_themselves_alone() {
-    use std::io::Write;
     use std::os::unix::net::UnixStream;
     let Some(mut ground) = Ground::new(&[road(), road()]) else {
         return;

@@ -1,6 +1,5 @@
 //! Initial Spreading, as it is seen on the interface and where it ends.
 
-use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -252,9 +251,14 @@ fn queues_that_somebody_chose_stay() {
     // A daemon that was killed: `revert` takes it off.
     drop(spreading);
     assert_eq!(queues(&ground), put);
-    let lines = take_off(&record, &scope()).unwrap();
+    let taken_off = || {
+        let mut lines = Vec::new();
+        take_off(&record, &scope(), &mut lines).unwrap();
+        lines
+    };
+    let lines = taken_off();
     assert_eq!((lines.len(), queues(&ground)), (1, before.clone()));
-    assert_eq!(take_off(&record, &scope()).unwrap(), Vec::<String>::new());
+    assert_eq!(taken_off(), Vec::<String>::new());
     // One that an administrator has put in its place, before or since, stays.
     let other = || ground.on_near(|| Links::open()?.put_htb(DEVICE, 0x77));
     let mut spreading = Spreading::new(second, scope(), &record).unwrap();
@@ -264,7 +268,7 @@ fn queues_that_somebody_chose_stay() {
     ground.on_near(|| Links::open()?.remove_root(DEVICE, fullpipe_tune::layout::QUEUE));
     other();
     let chosen = queues(&ground);
-    spreading.finish().unwrap();
+    spreading.finish(&mut Vec::new()).unwrap();
     assert_eq!(queues(&ground), chosen);
     let lines = spreading
         .apply(tuner.rules(), |path| tuner.number(path))
@@ -272,6 +276,6 @@ fn queues_that_somebody_chose_stay() {
     assert!(lines[0].contains("was put there by somebody"), "{lines:?}");
     let how = spreading.mechanisms().next().expect("an interface").1;
     assert_eq!((how, queues(&ground)), (Mechanism::BeyondTen, chosen));
-    assert!(fs::read_to_string(&record).unwrap().is_empty());
+    assert!(!record.exists());
     tuner.finish().unwrap();
 }

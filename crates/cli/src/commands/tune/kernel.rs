@@ -155,9 +155,10 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
             with_log(|log| guard::run(state, &args.prefix, scope(args), PATIENCE, log))?;
         }
         TunerVerb::Revert(args) => {
-            let reverted = daemon::revert(&args.state.state, &args.prefix, scope(args));
-            let Reverted { lines, others } = reverted.map_err(failure)?;
-            if lines.is_empty() {
+            let (state, mut reverted) = (&args.state.state, Reverted::default());
+            let done = daemon::revert(state, &args.prefix, scope(args), &mut reverted);
+            let Reverted { lines, others } = reverted;
+            if done.is_ok() && lines.is_empty() {
                 output::say("nothing to take back");
             }
             for line in lines {
@@ -166,6 +167,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
             for other in others {
                 output::say(&of_another(&other, &args.prefix));
             }
+            done.map_err(failure)?;
         }
     }
     Ok(Exit::Ok)
@@ -402,8 +404,6 @@ pub(super) fn say(state: &TunerState, request: Value) -> Result<Value, Failure> 
     })
 }
 
-/// Flows in the journal of a daemon that is gone.
-fn left(state: &Path) -> usize {
 /// Somebody listens, and does not answer, or says why not.
 fn unanswered(error: &io::Error) -> Failure {
     match error.kind() {
@@ -418,6 +418,8 @@ fn unanswered(error: &io::Error) -> Failure {
     }
 }
 
+/// Flows in the journal of a daemon that is gone.
+fn left(state: &Path) -> usize {
     let journal = Journal::look(&state.join(JOURNAL));
     journal.map_or(0, |journal| journal.entries().count())
 }
@@ -611,8 +613,6 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_changes_back_looks_where_they_are_noted() {
-    #[test]
     fn a_tuner_that_does_not_answer_is_told_from_one_that_refuses() {
         let hangs = unanswered(&io::Error::from(io::ErrorKind::WouldBlock));
         assert_eq!(hangs.message, "the tuner does not answer");
@@ -621,6 +621,8 @@ mod tests {
         assert_eq!(refuses.message, "no path `lap`");
     }
 
+    #[test]
+    fn what_takes_changes_back_looks_where_they_are_noted() {
         let usual = to_revert(Path::new(TunerState::DEFAULT), 1);
         assert!(usual.contains(" 1 flow that "), "{usual}");
         assert!(usual.ends_with("`fullpipe tune revert`"), "{usual}");

@@ -15,6 +15,7 @@ fn revert(fake: &Fake) -> Vec<String> {
         true
     })
     .unwrap()
+    .lines
 }
 
 #[test]
@@ -233,4 +234,41 @@ fn flows_whose_peer_has_closed_its_end_are_moved_too() {
         (clamp_of(&fake, 7), algorithm_of(&fake, 7)),
         (None, "reno".into())
     );
+}
+
+/// A crash would leave what is not written down.
+#[test]
+fn new_flows_that_cannot_be_written_down_are_given_back_until_they_can() {
+    let (fake, mut tuner) = applied(&[(7, LAB)], [lab()]);
+    tuner.journal.fill_disk(true);
+    fake.host().opens(8, LAB);
+    let why = tuner.tick(Duration::ZERO).unwrap_err();
+    assert!(matches!(why, TuneError::Journal(_)), "{why}");
+    assert_eq!(["fp_aimd", "reno"], [7, 8].map(|c| algorithm_of(&fake, c)));
+    let said = tuner.take_log().pop().unwrap();
+    assert!(
+        said.ends_with(": given back, as it could not be written down: reno again"),
+        "{said}"
+    );
+    // A look does not take it either.
+    tuner.settle().unwrap_err();
+    assert_eq!(algorithm_of(&fake, 8), "reno");
+    tuner.journal.fill_disk(false);
+    tuner.settle().unwrap();
+    assert_eq!(algorithm_of(&fake, 8), "fp_aimd");
+    assert!(fake.journal().knows((1, 8)));
+}
+
+#[test]
+fn a_full_disk_keeps_nothing_from_being_given_back_and_nothing_in_the_journal() {
+    let (fake, mut tuner) = applied(&[(7, LAB), (8, LAB)], [lab()]);
+    fake.host().ends(8);
+    tuner.take_log();
+    tuner.journal.fill_disk(true);
+    tuner.finish().unwrap();
+    assert_eq!(algorithm_of(&fake, 7), "reno");
+    assert_eq!(tuner.take_log().len(), 1);
+    let journal = fake.journal();
+    assert_eq!(journal.entries().count(), 0);
+    assert!(journal.has_returned(&fake.host().sockets[&7]));
 }
