@@ -26,14 +26,16 @@ first_ten_minutes.LONGEST = 90
 
 
 class Administrators(Hosts):
-    """Hosts on which nothing is installed yet: the program lies in the folder of `root`."""
+    """Hosts on which nothing is installed yet: the program lies where `root` has built it."""
 
     of_the_moment = ("-----", "   ", "[", "198.18.")
 
     def __init__(self, top: Path, program: str) -> None:
         super().__init__(top, program)
         self.path = os.environ["PATH"]
-        shutil.copy(program, top / "root" / "fullpipe")
+        built = top / "root" / "target" / "release"
+        built.mkdir(parents=True)
+        shutil.copy(program, built / "fullpipe")
 
     def on(self, host: str, line: list[str]) -> list[str]:
         # `ip netns exec` hides control groups.

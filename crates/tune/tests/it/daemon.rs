@@ -687,7 +687,7 @@ fn a_log_that_nobody_reads_keeps_nobody_waiting() {
         fcntl(&writer, FcntlArg::F_SETFL(flags)).unwrap();
     };
     waits(false);
-    while full.write(&[b'\n']).is_ok() {}
+    while full.write(b"\n").is_ok() {}
     waits(true);
     let near = ground.near();
     let namespace = format!("/proc/{}/fd/{}", std::process::id(), near.as_raw_fd());
