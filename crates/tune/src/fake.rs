@@ -30,7 +30,7 @@ pub const PREFIX: &str = "fp_";
 pub const ESTABLISHED: u32 = 1;
 pub const CLOSE_WAIT: u32 = 8;
 pub const FIN_WAIT1: u32 = 4;
-/// Where all sockets are.
+/// Network namespace of every socket.
 pub const NAMESPACE: u64 = 1;
 /// Name of the process that has every socket.
 pub const PROGRAM: &str = "iperf3";

@@ -52,7 +52,7 @@ fn updated(p: &Pie, probability: f64, delay: Span, old: Span) -> f64 {
 }
 
 impl PieState {
-    /// Of an empty queue.
+    /// The burst allowance is whole: nothing has waited yet.
     pub fn new(p: Pie, rng: ComponentRng) -> Self {
         Self {
             p,

@@ -56,7 +56,7 @@ impl<K: Kernel> Tuner<K> {
         flows
             .map(|seen| {
                 let listing = &seen.listing;
-                // Of one that ran before: a guess, which a server that has ceased to listen misleads.
+                // Of one that ran before it is a guess, wrong where a server has ceased to listen.
                 let guessed = match listeners.contains(&(seen.namespace, listing.local.1)) {
                     true => Side::Passive,
                     false => Side::Active,

@@ -107,7 +107,7 @@ pub(super) fn give_sizes<K: Kernel>(
     Ok(words)
 }
 
-/// What was given back.
+/// Flows that have their own algorithm and settings again.
 #[derive(Debug)]
 pub struct Back {
     /// A line for each flow.

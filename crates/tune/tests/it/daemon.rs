@@ -575,8 +575,8 @@ fn without_the_daemon_flows_on_algorithms_of_the_kernel_have_back_what_they_had(
     assert!(eye.gets_on(), "a flow stalls");
 }
 
-/// The guard waits for a lock that the daemon holds, unless it hears that nothing is left to do; and
-/// what has ended is nobody's to give back.
+/// The guard waits for a lock that the daemon holds, unless it hears that nothing is left to do;
+/// and what has ended is nobody's to give back.
 #[test]
 fn a_daemon_that_stops_leaves_no_guard_no_lock_and_no_flow_to_give_back() {
     let Some(mut ground) = Ground::new(&[road(), road()]) else {
