@@ -22,6 +22,14 @@ pub(crate) fn of_the_void(path: &At<'_, PathKeys>, findings: &mut Findings) {
         let message = "nothing is divided: the path has no `window`, `pacing` or buffers";
         path.warn(findings, &PathKeys::divide, message);
     }
+    let mounted = path.cgroup.as_deref().and_then(|c| c.strip_prefix(MOUNT));
+    if let Some(own) = mounted.filter(|own| own.starts_with('/')) {
+        let message = format!(
+            "no process is in it: groups are named from where they are mounted on, as in \
+             /proc/PID/cgroup; write \"{own}\""
+        );
+        path.warn(findings, &PathKeys::cgroup, &message);
+    }
 }
 
 /// A warning where a path takes more than CUBIC would.
@@ -97,6 +105,9 @@ fn reach(facts: &PathFacts, clamp: Option<u32>) -> f64 {
     let reach = facts.reach().into_iter().chain(clamp.map(f64::from));
     reach.fold(f64::INFINITY, f64::min)
 }
+
+/// Where control groups are mounted, as a rule.
+const MOUNT: &str = "/sys/fs/cgroup";
 
 /// Laws that give way before anybody else loses, so that what they take where nothing gives way is
 /// not taken from others; and the kernel's CUBIC, which a host has without a policy.

@@ -228,10 +228,13 @@ fn what_changes_nothing_is_said() {
     assert_eq!(said(""), "");
     let nothing = said("divide = true");
     assert!(nothing.contains("nothing is divided"), "{nothing}");
+    let folder = said("cgroup = \"/sys/fs/cgroup/batch\"");
+    assert!(folder.contains("write \"/batch\""), "{folder}");
     for lines in [
         "divide = true\nwindow = \"1MB\"",
         "divide = true\npacing = \"10Mbit/s\"",
         "divide = true\nreceive_buffer = \"1MB\"",
+        "cgroup = \"/batch\"",
         "rtt = \"80ms\"\ninitial_window = { segments = 24, spread = \"4ms\" }",
     ] {
         assert_eq!(said(lines), "", "{lines}");
