@@ -39,10 +39,11 @@ verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests
 	@python3 -c 'import blake3, cryptography' 2>/dev/null || { echo 'make: python3 lacks the packages of contrib/python/requirements.txt' >&2; exit 3; }
 	FULLPIPE=$${CARGO_TARGET_DIR:-target}/release/fullpipe python3 -B contrib/python/attacks/run.py
 
-verify-histories: ## Run a million histories beside the literal senders, a million networks and frames, and 20 times the properties
+verify-histories: ## Run a million histories, networks and frames, and 20 times the properties
 	LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
 	LITERAL_SET=newreno LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
-	PROPERTY_CASES=20 PROPERTY_SEED=$$(date +%s) $(CARGO) test --locked --package fullpipe-scenario --test it recovery::properties
+	PROPERTY_CASES=20 PROPERTY_SEED=$$(date +%s) \
+	$(CARGO) test --locked --package fullpipe-scenario --test it recovery::properties
 	PROPERTY_CASES=300 $(CARGO) test --release --locked --package fullpipe-flow --test it model::
 	FRAME_CASES=1000000 $(CARGO) test --locked --package fullpipe-emulate --test it frames
 

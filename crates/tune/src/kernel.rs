@@ -33,7 +33,7 @@ pub enum KernelError {
     Group {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The kernel's answer to opening it, or that version 2 is not mounted there.
         error: io::Error,
     },
     /// The system.
