@@ -69,6 +69,28 @@ def test_a_sweep_goes_on_where_it_was_ended(plain, tmp_path):
     }
 
 
+def test_a_part_that_was_cut_short_is_made_again(plain, tmp_path):
+    whole = fp.sweep(plain, AXES, out=tmp_path, batch=2)
+    before = bytes_of(whole)
+    for file, size in zip(whole, (0, 100), strict=False):
+        os.truncate(file, size)
+    assert bytes_of(fp.sweep(plain, AXES, out=tmp_path, batch=2)) == before
+
+
+def test_every_value_and_every_point_stands_once(plain, tmp_path):
+    for axes in (
+        {"path.rtt": ["20ms", "20ms"]},
+        {"path.rtt": ["20ms", "0.02s"]},
+        {"path.loss": [1e-3, "0.1%"]},
+        [{"path.rtt": "20ms"}, {"path.rtt": "20ms"}],
+    ):
+        with pytest.raises(fp.ScenarioError, match="stands twice"):
+            fp.sweep(plain, axes, out=tmp_path / "s")
+    with pytest.raises(fp.ScenarioError, match="no axis"):
+        fp.sweep(plain, {"seeds": [1, 2]}, out=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
 def test_a_task_that_fails_ends_the_sweep_and_keeps_the_rest(plain, tmp_path):
     axes = {"path.rtt": ["10ms", "20ms", "soon"]}
     with pytest.raises(fp.ScenarioError, match="path.rtt = soon"):
@@ -125,6 +147,12 @@ def test_the_command_sweeps(plain, tmp_path, capsys):
     assert len(list((tmp_path / "s").glob("*/*.parquet"))) == 2
     assert main(["one-drop", "--axis", "path.rtt", "--out", str(tmp_path / "t")]) == 2
     assert "KEY=VALUE is expected" in capsys.readouterr().err
+    twice = ["--axis", "path.rtt=20ms", "--axis", "path.rtt=40ms"]
+    assert main(["one-drop", *twice, "--out", str(tmp_path / "t")]) == 2
+    assert "given twice" in capsys.readouterr().err
+    both = ["--axis", "path.rtt=20ms,40ms", "--set", "path.rtt=60ms"]
+    assert main(["one-drop", *both, "--out", str(tmp_path / "t")]) == 2
+    assert "an axis has that key" in capsys.readouterr().err
     assert main(["one-dro", "--out", str(tmp_path / "u")]) == 2
     assert "did you mean" in capsys.readouterr().err
 

@@ -110,7 +110,7 @@ fn scenario(found: &Falsification) -> String {
     };
     let mut out = format!(
         "<h2>{}</h2>\n<p>{}, {}, {toothless} toothless, {weak} that {} only where one thing is \
-         wrong.{quick}</p>\n",
+         wrong or nothing is measured.{quick}</p>\n",
         text(&found.scenario),
         counted(found.expectations.len(), "expectation"),
         counted(found.worlds.len(), "wrong world"),
@@ -158,10 +158,11 @@ fn expectation(e: &ExpectationTeeth) -> String {
         (_, false) if e.caught.is_empty() => "it fails as it is".to_owned(),
         (_, false) => {
             let worlds: Vec<String> = e.caught.iter().map(|w| text(w)).collect();
-            let only = match (e.seed_decides, e.weak) {
-                (true, _) => "<b>holds with these seeds only</b>; fails in: ",
-                (false, true) => "<b>only</b> in: ",
-                (false, false) => "",
+            let only = match () {
+                () if e.seed_decides => "<b>holds with these seeds only</b>; fails in: ",
+                () if e.no_value_fails => "<b>only where it is undefined</b>: ",
+                () if e.weak => "<b>only</b> in: ",
+                () => "",
             };
             only.to_owned() + &worlds.join("<br>")
         }
@@ -287,6 +288,7 @@ mod tests {
             tried: 8,
             toothless: caught.is_empty(),
             weak: caught.len() == 1,
+            no_value_fails: false,
             excuse: None,
         }
     }

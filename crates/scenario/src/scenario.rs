@@ -207,7 +207,7 @@ impl Written for HoldsFor {
 pub enum Against {
     /// The bound.
     Bound,
-    /// The peer: their 95 % intervals must overlap (`agrees_with`).
+    /// The peer: the 95 % interval of the difference must hold zero (`agrees_with`).
     Agreement,
     /// The bound, after division by the value of the peer (`ratio_to`).
     Ratio,

@@ -93,4 +93,6 @@ Examples:
   fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 --dask tcp://10.0.0.1:8786 --out sweep
   fullpipe sweep my.toml --axis path.loss=1e-5,1e-4 --precision 2% --processes 8 --out sweep
   fullpipe sweep my.toml --axis path.rtt=20ms,80ms --partition path.rtt --out sweep --replace
-  python3 -c 'import polars; print(polars.scan_parquet(\"sweep/*.parquet\").collect())'";
+  python3 -c 'import polars; print(polars.scan_parquet(\"sweep/*.parquet\").collect())'
+
+A sweep holds no expectations against its cases: `fullpipe run` does.";

@@ -130,9 +130,10 @@ pub(super) fn summary(result: &RunResult) -> String {
         _ => format!("{failed} of {all} expectations FAILED{besides}\n"),
     };
     if unclear > 0 {
-        out += "unclear: an end of what is accepted lies in the 95 % interval, so these seeds \
-                neither show nor contradict it; more seeds narrow the interval (`--repeat`), and \
-                `holds_for` in [[expect]] can ask for more: \"interval\", \"every seed\"\n";
+        out += "unclear: an end of what is accepted lies in the 95 % interval, or one seed has none, so \
+                these seeds neither show nor contradict it; more seeds narrow the interval \
+                (`--repeat`), and `holds_for` in [[expect]] can ask for more: \"interval\", \"every \
+                seed\"\n";
     }
     out
 }
@@ -210,6 +211,7 @@ fn four_digits(x: f64) -> f64 {
 
 pub(super) fn bound_text([low, high]: [f64; 2]) -> String {
     match (low.is_finite(), high.is_finite()) {
+        (true, true) if low == high => format!("exactly {}", plain(low)),
         (true, true) => format!("{} to {}", plain(low), plain(high)),
         (true, false) => format!("at least {}", plain(low)),
         (false, true) => format!("at most {}", plain(high)),

@@ -55,6 +55,7 @@ fn remark(e: &ExpectationTeeth) -> String {
         (Some(_), false, _) => "it can fail: `toothless` is untrue and can go".to_owned(),
         (None, true, _) => "TOOTHLESS".to_owned(),
         (None, false, true) if e.seed_decides => "holds with these seeds only".to_owned(),
+        (None, false, true) if e.no_value_fails => "fails only where it is undefined".to_owned(),
         (None, false, true) if e.weak => format!("fails only in: {}", e.caught.join("; ")),
         (None, false, true) => e.caught.first().cloned().unwrap_or_default(),
         (None, false, false) => "fails as it is".to_owned(),
@@ -190,7 +191,7 @@ pub fn advice(found: &Falsification) -> String {
         };
         out += &match found.weak().count() {
             0 => format!("{every}\n"),
-            n => format!("{every}, {n} only where one thing is wrong\n"),
+            n => format!("{every}, {n} only where one thing is wrong or nothing is measured\n"),
         };
     }
     out
@@ -231,7 +232,10 @@ pub fn falsifications(all: &[Falsification]) -> String {
         ),
         ("left out by --quick or --set", of(&|f| f.left_out.len())),
         ("fail as they are", expecting(&|e| !e.passes)),
-        ("fail only in worlds of one kind", of(&|f| f.weak().count())),
+        (
+            "fail only in worlds of one kind, or without a value",
+            of(&|f| f.weak().count()),
+        ),
         ("hold with these seeds only", expecting(&|e| e.seed_decides)),
         ("unclear as they are", expecting(&|e| e.unclear)),
     ] {
@@ -309,7 +313,8 @@ fn unnoticed(found: &Falsification) -> String {
 /// Expectations that next to nothing fails, and how to make them say more.
 fn weak(found: &Falsification) -> String {
     let mut out = String::new();
-    for e in found.weak().filter(|e| e.excuse.is_none()) {
+    let all = || found.weak().filter(|e| e.excuse.is_none());
+    for e in all().filter(|e| !e.no_value_fails) {
         out += &format!(
             "`{}` (line {}) fails only in: {}. {}; accepted is {}.\n",
             e.name,
@@ -322,6 +327,18 @@ fn weak(found: &Falsification) -> String {
     if !out.is_empty() {
         out += "  That is little: whatever else is wrong, it passes. Tighten the bound, or write the \
                 world that it is\n  meant to tell from yours as a [[negative]].\n\n";
+    }
+    for e in all().filter(|e| e.no_value_fails) {
+        out += &format!(
+            "`{}` (line {}) fails only where {} is undefined, with no value that was seen: {}; \
+             accepted is {}.\n  Tighten the bound, or write a world with a value that it is meant \
+             to refuse as a [[negative]].\n\n",
+            e.name,
+            e.line,
+            e.metric,
+            values(e),
+            bound_text(e.bound)
+        );
     }
     out
 }
@@ -396,11 +413,18 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
         e.name,
         e.line,
         values(e),
-        bound_text(e.bound)
+        match e.difference {
+            true => "no difference beyond chance".to_owned(),
+            false => bound_text(e.bound),
+        }
     );
     if !e.passes {
         out += "  In some of its cases it fails as it is (`fullpipe run` says in which): mend that first. \
                 What fails\n  already tells no wrong world from yours.\n";
+    } else if e.difference && e.unclear {
+        return out
+            + "  One seed has no interval, so that no difference is too large: run more of them \
+               (for example --repeat 12).\n\n";
     } else if let Some(first) = e.let_off.first() {
         // A tighter bound would only be let off again.
         let these = match e.let_off.len() {
@@ -563,6 +587,7 @@ mod tests {
             tried: 2,
             toothless: true,
             weak: false,
+            no_value_fails: false,
             excuse: None,
         };
         let found = |e: &ExpectationTeeth| Falsification {

@@ -16,7 +16,8 @@ EXAMPLES = """examples:
   fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 --dask tcp://10.0.0.1:8786
 
 The files in --out are one table: polars.scan_parquet("sweep/*.parquet"). A sweep that is started
-again makes only what is missing; another one in the same directory needs --replace."""
+again makes only what is missing; another one in the same directory needs --replace. A sweep holds
+no expectations against its cases: `fullpipe run` does."""
 
 
 def options() -> argparse.ArgumentParser:
@@ -62,7 +63,19 @@ def main(args: list[str] | None = None) -> int:
     given = options().parse_args(args)
     try:
         scenario = Scenario(given.scenario, set=dict(map(_pair, given.set)), quick=given.quick)
-        axes = {key: _values(value) for key, value in map(_pair, given.axis)}
+        axes: dict[str, list[str]] = {}
+        for key, value in map(_pair, given.axis):
+            if key in axes:
+                raise ScenarioError(
+                    f"error: --axis {key}: given twice\n  hint: one axis has all values of a key, "
+                    f"--axis {key}=A,B"
+                )
+            axes[key] = _values(value)
+        for key, _ in map(_pair, given.set):
+            if key in axes:
+                raise ScenarioError(
+                    f"error: --set {key}: an axis has that key\n  hint: keep one of the two"
+                )
         begin = time.monotonic()
         with _executor(given.dask, given.processes) as executor:
             files = sweep(

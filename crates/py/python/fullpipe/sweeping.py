@@ -10,6 +10,7 @@ import os
 import queue
 import re
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     BrokenExecutor,
@@ -110,6 +111,7 @@ def sweep(
         )
     partition = listed(partition)
     points = Points.of(matrix, partition)
+    _refuse_twins(base, points)
     plan = Plan(base, points, batch, ground, tuple(partition), Path(out))
     with TemporaryDirectory(prefix="fullpipe-", ignore_cleanup_errors=True) as spool:
         workers = _workers(executor, spool)
@@ -149,6 +151,10 @@ class Points:
         for key in keys:
             if not isinstance(key, str):
                 raise _native.ScenarioError(f"error: `{key!r}` is no key of a scenario")
+            if key == "seeds":
+                raise _native.ScenarioError(
+                    "error: `seeds` is no axis\n  hint: seeds=N (--seeds N) runs every point N times"
+                )
         for key in partition:
             if key not in keys:
                 raise _native.ScenarioError(f"error: partition `{key}`: no axis of the sweep")
@@ -184,6 +190,32 @@ class Points:
         """Every value of every axis, once or more."""
         columns = self.rows if self.axes is None else self.axes.values()
         return itertools.chain.from_iterable(columns)
+
+
+#: Values of an axis that are read twice, once to find twins.
+FEW = 1000
+
+
+def _refuse_twins(base: Scenario, points: Points) -> None:
+    """A point that stands twice would count twice, with the same seeds."""
+    for key, values in (points.axes or {}).items():
+        if len(set(values)) == len(values):
+            if len(values) > FEW:
+                continue
+            # `20ms` and `0.02s` are one value. What is wrong otherwise a task tells.
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    base.matrix({key: values})
+                continue
+            except _native.ScenarioError as error:
+                if "stands twice" not in str(error):
+                    continue
+        raise _native.ScenarioError(
+            f"error: axis `{key}`: a value stands twice in {', '.join(values)}\n  hint: every value "
+            "stands once"
+        )
+    if len(set(map(tuple, points.rows))) < len(points.rows):
+        raise _native.ScenarioError("error: a point stands twice\n  hint: every point stands once")
 
 
 @dataclass
@@ -272,10 +304,26 @@ def write(file: Path, content: bytes) -> None:
     # A name of its own: another sweep may be writing the same file.
     temporary = file.with_name(f".{file.name}.{uuid4().hex}.tmp")
     try:
-        temporary.write_bytes(content)
+        with temporary.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _is_whole(file: Path) -> bool:
+    """There, and not cut short: the length of a Parquet file's footer stands before its last four
+    bytes."""
+    try:
+        with file.open("rb") as of:
+            size = of.seek(0, os.SEEK_END)
+            of.seek(max(0, size - 8))
+            footer, magic = of.read(4), of.read(4)
+    except FileNotFoundError:
+        return False
+    return magic == b"PAR1" and int.from_bytes(footer, "little") + 12 <= size
 
 
 @dataclass
@@ -413,7 +461,7 @@ def _made(plan: Plan, workers: Workers, progress: Progress | None) -> list[Path]
                     more = False
                     break
                 files.append(path)
-                if path.exists():
+                if _is_whole(path):
                     done += 1
                     continue
                 part = (plan.points.keys, some, first, plan.partition)

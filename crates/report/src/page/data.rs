@@ -128,7 +128,7 @@ pub struct Teeth {
     pub missed: Vec<usize>,
     /// Fails in no world.
     pub toothless: bool,
-    /// Fails in generated worlds of one kind only.
+    /// Fails in generated worlds of one kind only, or only where its metric is undefined.
     pub weak: bool,
     /// Why the file says that this is right.
     #[serde(skip_serializing_if = "Option::is_none")]

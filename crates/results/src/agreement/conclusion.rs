@@ -373,6 +373,7 @@ mod tests {
             distances: Vec::new(),
             missing: Vec::new(),
             left_out: Vec::new(),
+            without_value: Vec::new(),
             view: View::Agreement,
             single: false,
             agree,

@@ -1,5 +1,7 @@
 //! Two cases held against each other, row by row.
 
+use std::collections::BTreeSet;
+
 use statrs::distribution::{Discrete, Hypergeometric};
 
 use super::difference::{Difference, NOISE, size};
@@ -22,6 +24,8 @@ pub(super) struct Collector<'a> {
     pub(super) at: [usize; 2],
     pub(super) rows: Vec<Row>,
     pub(super) missing: Vec<Missing>,
+    /// Metrics that a run of either side has a value of.
+    pub(super) valued: BTreeSet<String>,
 }
 
 impl Collector<'_> {
@@ -91,8 +95,13 @@ impl Collector<'_> {
                 Some(estimate) => Some(*estimate),
                 None => self.computed(side, scope, name, metric),
             };
-            let (Some(ea), Some(eb)) = (stored(of_a, 0), stored(of_b, 1)) else {
-                continue;
+            // Who asks for what one side does not have is told so.
+            let by_name = options.metrics.iter().any(|m| m == metric);
+            let (ea, eb) = match (stored(of_a, 0), stored(of_b, 1)) {
+                (Some(ea), Some(eb)) => (ea, eb),
+                (Some(ea), None) if by_name => (ea, Estimate::default()),
+                (None, Some(eb)) if by_name => (Estimate::default(), eb),
+                _ => continue,
             };
             let (ea, eb) = (&ea, &eb);
             let asked_for = !options.metrics.is_empty() || options.thresholds.contains_key(metric);
@@ -104,6 +113,9 @@ impl Collector<'_> {
                 };
             let threshold = options.threshold_of(metric);
             let (na, nb) = (a.seeds.len(), b.seeds.len());
+            if defined_part(ea, na) > 0.0 || defined_part(eb, nb) > 0.0 {
+                self.valued.insert(metric.to_owned());
+            }
             let paired = self.runs.and_then(|runs| {
                 let of = |side: usize| runs[side].values(self.at[side], scope, name, metric);
                 pairs(&of(0), &of(1))

@@ -5,7 +5,7 @@ use crate::result::{Estimate, student_t};
 
 /// `b - a` with its interval.
 pub(crate) struct Difference {
-    pub(super) mean: Option<f64>,
+    pub(crate) mean: Option<f64>,
     pub(crate) interval: Option<[f64; 2]>,
     pub(super) effect: Option<Effect>,
     pub(super) method: Method,
@@ -13,7 +13,7 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// Of two runs or more with their partners: Student's interval of the mean of `b - a`.
-    pub(super) fn paired(pairs: &[[f64; 2]]) -> Difference {
+    pub(crate) fn paired(pairs: &[[f64; 2]]) -> Difference {
         let differences: Vec<Option<f64>> = pairs.iter().map(|[a, b]| Some(b - a)).collect();
         let e = Estimate::of(&differences);
         let deviation = error_variance(&e, pairs.len()).map(|v| (v * pairs.len() as f64).sqrt());
@@ -27,7 +27,7 @@ impl Difference {
 
     /// The difference of two samples: Welch's interval, or where a side has one seed alone the
     /// interval in which a run of the other side would lie.
-    pub(super) fn of_samples(a: &Estimate, na: usize, b: &Estimate, nb: usize) -> Difference {
+    pub(crate) fn of_samples(a: &Estimate, na: usize, b: &Estimate, nb: usize) -> Difference {
         let mean = a.mean.zip(b.mean).map(|(a, b)| b - a);
         let spread = match (na, nb) {
             (1, 2..) => error_variance(b, nb).zip(Some(nb)),
@@ -110,10 +110,10 @@ impl Difference {
 const ROUNDING: f64 = 1.0 / 12.0;
 
 /// Part of the values below which a difference is one of rounding.
-pub(super) const NOISE: f64 = 1e-9;
+pub(crate) const NOISE: f64 = 1e-9;
 
 /// The largest of them.
-pub(super) fn size<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+pub(crate) fn size<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     values.fold(0.0, |most: f64, x| most.max(x.abs()))
 }
 

@@ -56,14 +56,17 @@ pub struct Comparison {
     /// [`Options::with_flagged`] was not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<Params>,
+    /// Of the metrics that were asked for those of which no run of either side has a value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_value: Vec<String>,
     /// What was judged: `metrics` or `agreement`.
     pub view: View,
     /// One run on each side, in real time: how far two runs of the same are apart is not known, so
     /// that only goodput, round trips and completion times are judged, unless others are asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single: bool,
-    /// True if no judged row and no distance is beyond its threshold and nothing that is judged is
-    /// missing.
+    /// True if something was compared, no judged row and no distance is beyond its threshold and
+    /// nothing that is judged is missing.
     pub agree: bool,
 }
 
@@ -136,7 +139,11 @@ impl From<Vec<Comparison>> for Compared {
 impl Comparison {
     /// True if no case is left that counts.
     pub fn is_empty(&self) -> bool {
-        !self.left_out.is_empty() && self.rows.is_empty() && self.distances.is_empty()
+        !self.left_out.is_empty() && self.compares_nothing()
+    }
+
+    fn compares_nothing(&self) -> bool {
+        self.rows.is_empty() && self.distances.is_empty()
     }
 
     /// Without the cases that are left out; what stays decides whether the two agree. Where
@@ -148,7 +155,7 @@ impl Comparison {
         self.missing.retain(|m| !cases.contains(&m.params));
         let row = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
         let distance = |d: &Distance| d.verdict == Verdict::Beyond;
-        self.agree = !self.is_empty()
+        self.agree = !self.compares_nothing()
             && !self.missing.iter().any(|m| m.judged)
             && !self.rows.iter().any(row)
             && !self.distances.iter().any(distance);
@@ -214,6 +221,7 @@ fn with_runs(
         at: [0, 0],
         rows: Vec::new(),
         missing: Vec::new(),
+        valued: BTreeSet::new(),
     };
     let same = matching(a, b);
     for (i, case) in a.cases.iter().enumerate() {
@@ -233,6 +241,7 @@ fn with_runs(
         true => Vec::new(),
         false => flagged(a, b, &same),
     };
+    let (asked, valued) = (options.metrics.iter(), c.valued);
     let mut comparison = Comparison {
         a: side(a),
         b: side(b),
@@ -240,6 +249,7 @@ fn with_runs(
         distances: Vec::new(),
         missing: c.missing,
         left_out,
+        without_value: asked.filter(|m| !valued.contains(*m)).cloned().collect(),
         view,
         single,
         agree: true,

@@ -111,10 +111,15 @@ pub struct ExpectationTeeth {
     pub tried: usize,
     /// Fails in no world.
     pub toothless: bool,
-    /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file:
-    /// little evidence. Absent if not, or if not every world was looked at.
+    /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file, or
+    /// without a value alone ([`ExpectationTeeth::no_value_fails`]): little evidence. Absent if
+    /// not, or if not every world was looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
+    /// Wherever it fails the metric is undefined: no value that was seen fails. Absent if not, or
+    /// if not every world was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_value_fails: bool,
     /// The file says why that is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excuse: Option<String>,
@@ -199,7 +204,7 @@ impl Falsification {
         all.filter(|e| e.toothless && e.excuse.is_none())
     }
 
-    /// Expectations that can fail, but only in generated worlds of one kind.
+    /// Expectations that can fail, but only in generated worlds of one kind, or without a value.
     pub fn weak(&self) -> impl Iterator<Item = &ExpectationTeeth> {
         self.expectations.iter().filter(|e| e.weak)
     }
@@ -309,6 +314,7 @@ pub(super) fn judge(
         let here: Vec<_> = points.iter().map(|point| observed(point, real)).collect();
         let (mut caught, mut missed, mut tried) = (Vec::new(), Vec::new(), 0);
         let mut caught_in: Vec<&World> = Vec::new();
+        let mut a_value_fails = false;
         let (mut values, mut elsewhere) = (Vec::new(), Vec::new());
         let mut let_off = Vec::new();
         let mut passing: Vec<(String, [f64; 2])> = Vec::new();
@@ -345,6 +351,7 @@ pub(super) fn judge(
                 intervals.extend(decisive(point, other));
                 moved |= *here != there;
                 failed |= here.1 && !there.1;
+                a_value_fails |= here.1 && !there.1 && there.0.is_some();
             }
             tried += usize::from(looked);
             if looked && !failed {
@@ -386,6 +393,7 @@ pub(super) fn judge(
         let unclear = |point: &Point| {
             judged_at(e, *point, |i| real.get(i)?.as_ref()).is_some_and(|judged| judged.unclear)
         };
+        let no_value_fails = !caught.is_empty() && !a_value_fails;
         expectations.push(ExpectationTeeth {
             name: e.name.clone(),
             line: e.line,
@@ -409,7 +417,8 @@ pub(super) fn judge(
             caught,
             missed,
             tried,
-            weak: depth == Depth::EveryWorld && one_kind(&caught_in),
+            weak: depth == Depth::EveryWorld && (no_value_fails || one_kind(&caught_in)),
+            no_value_fails: depth == Depth::EveryWorld && no_value_fails,
             excuse: e.toothless.clone(),
         });
     }

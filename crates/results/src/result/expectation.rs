@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::verdict;
 use super::{CaseResult, Estimate, Params, json};
+use crate::compare::difference::{Difference, NOISE, size};
 use crate::label;
 use fullpipe_scenario::{Against, Expectation, HoldsFor};
 
@@ -21,7 +22,8 @@ pub struct ExpectationResult {
     /// 95 % interval of the mean; with two seeds or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_ci95: Option<[f64; 2]>,
-    /// Smallest and largest accepted value; `null` where open.
+    /// Smallest and largest accepted value; `null` where open. Of a difference from another case
+    /// (`agrees_with`) half of its 95 % interval to either side of 0, or 0 where it has none.
     #[serde(
         serialize_with = "json::open_bound",
         deserialize_with = "json::closed_bound"
@@ -32,8 +34,8 @@ pub struct ExpectationResult {
     /// their mean must overlap it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds_for: Option<String>,
-    /// An end of the bound lies in the 95 % interval: neither shown nor contradicted; absent if
-    /// not.
+    /// An end of the bound lies in the 95 % interval, or an interval is asked for that one seed
+    /// does not have: neither shown nor contradicted; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
     /// False if the bound is missed: by the whole interval, or by what `holds_for` asks for.
@@ -74,20 +76,20 @@ pub(crate) fn points(e: &Expectation) -> Vec<Point> {
     }
 }
 
-/// The judgement at one point; `None` if its cases are not there, or cannot be judged.
+/// The judgement at one point; `None` if its cases are not there.
 pub(crate) fn judged_at<'a>(
     e: &Expectation,
     (case, peer): Point,
     cases: impl Fn(usize) -> Option<&'a CaseResult>,
 ) -> Option<ExpectationResult> {
     let case = cases(case)?;
-    match peer {
+    Some(match peer {
         None => {
             let values = of_seeds(e, case);
             judge(e, case, &values, &estimate(e, case), case.seeds_repeat)
         }
         Some(peer) => held_against(e, case, cases(peer)?),
-    }
+    })
 }
 
 fn estimate(e: &Expectation, case: &CaseResult) -> Estimate {
@@ -107,14 +109,14 @@ fn judge(
     values: &[Option<f64>],
     estimate: &Estimate,
     fixed: bool,
-) -> Option<ExpectationResult> {
-    let found = verdict(e.holds_for, values, estimate, fixed, e.bound)?;
-    Some(ExpectationResult {
+) -> ExpectationResult {
+    let found = verdict(e.holds_for, values, estimate, fixed, e.bound);
+    ExpectationResult {
         holds_for: (e.holds_for != HoldsFor::Overlap).then(|| e.holds_for.to_string()),
         unclear: found.unclear,
         pass: found.pass,
         ..said(e, case, found.observed, estimate.ci95, e.bound)
-    })
+    }
 }
 
 /// The result of an expectation that does not look at single seeds.
@@ -142,19 +144,15 @@ fn said(
     }
 }
 
-fn held_against(
-    e: &Expectation,
-    case: &CaseResult,
-    peer: &CaseResult,
-) -> Option<ExpectationResult> {
+fn held_against(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
     let (how, judged) = match e.against {
         Against::Ratio => ("ratio to", ratio(e, case, peer)),
         _ => ("difference from", agreement(e, case, peer)),
     };
-    Some(ExpectationResult {
+    ExpectationResult {
         against: Some(format!("{how} {}", peer_words(&case.params, &peer.params))),
-        ..judged?
-    })
+        ..judged
+    }
 }
 
 /// A case by what tells it from the one that is judged.
@@ -171,20 +169,35 @@ fn peer_words(own: &Params, peer: &Params) -> String {
     }
 }
 
-/// The quotient of two means; its interval by the delta method, the two taken as independent. Of
-/// single seeds: that of the values with the same seed.
-fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
+/// The values of the seeds that both cases ran with, the peer's first; `None` unless they ran with
+/// the same, two or more, and the metric is defined in all. Runs of one seed share their losses
+/// and arrivals, and what both have in common does not widen the interval of what tells them apart.
+fn pairs(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<Vec<[f64; 2]>> {
+    if case.seeds.len() < 2 || case.seeds != peer.seeds {
+        return None;
+    }
+    let (own, others) = (of_seeds(e, case), of_seeds(e, peer));
+    let both = own.iter().zip(&others);
+    let pairs: Vec<_> = both
+        .map(|(own, other)| Some([(*other)?, (*own)?]))
+        .collect::<Option<_>>()?;
+    (pairs.len() == case.seeds.len()).then_some(pairs)
+}
+
+/// The quotient of two means, and its interval. Of single seeds: that of the values with the same
+/// seed.
+fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
     let (a, b) = (estimate(e, case), estimate(e, peer));
     let over = |a: Option<f64>, b: Option<f64>| {
         let pair = a.zip(b).filter(|(_, b)| *b != 0.0);
         pair.map(|(a, b)| a / b)
     };
     let mean = over(a.mean, b.mean);
-    let relative = |x: &Estimate| Some((x.ci95?[1] - x.ci95?[0]) / 2.0 / x.mean?);
-    let interval = mean.zip(relative(&a)).zip(relative(&b)).map(|((q, a), b)| {
-        let half = (q * a.hypot(b)).abs();
-        [q - half, q + half]
-    });
+    let half = match pairs(e, case, peer) {
+        Some(pairs) => mean.and_then(|q| half_of_pairs(&pairs, q)),
+        None => half_of_samples(&a, &b, mean),
+    };
+    let interval = mean.zip(half).map(|(q, half)| [q - half, q + half]);
     let estimate = Estimate {
         mean,
         ci95: interval.filter(|i| i[0].is_finite()),
@@ -196,13 +209,43 @@ fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<Expect
     judge(e, case, &values, &estimate, fixed)
 }
 
-/// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum
-/// of the half widths. Without intervals (one seed) there is nothing to judge.
-fn agreement(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
+/// Half of the 95 % interval of the quotient `q` of the means of pairs: that of the mean of
+/// `y - q x`, in means of `x` (Cochran, Sampling Techniques, 3rd edition 1977, section 2.11).
+fn half_of_pairs(pairs: &[[f64; 2]], q: f64) -> Option<f64> {
+    let rests: Vec<_> = pairs.iter().map(|[x, y]| Some(y - q * x)).collect();
+    let mean = pairs.iter().map(|[x, _]| x).sum::<f64>() / pairs.len() as f64;
+    Some(half_width(Estimate::of(&rests).ci95?) / mean.abs())
+}
+
+/// The same of two independent samples, by the delta method.
+fn half_of_samples(a: &Estimate, b: &Estimate, q: Option<f64>) -> Option<f64> {
+    let relative = |x: &Estimate| Some(half_width(x.ci95?) / x.mean?);
+    Some((q? * relative(a)?.hypot(relative(b)?)).abs())
+}
+
+fn half_width([low, high]: [f64; 2]) -> f64 {
+    (high - low) / 2.0
+}
+
+/// Two cases agree if the 95 % interval of their difference holds zero. Without an interval (one
+/// seed) nothing is shown and nothing contradicted.
+fn agreement(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
     let (a, b) = (estimate(e, case), estimate(e, peer));
-    let half = |ci: [f64; 2]| (ci[1] - ci[0]) / 2.0;
-    let room = half(a.ci95?) + half(b.ci95?);
-    Some(said(e, case, Some(a.mean? - b.mean?), None, (-room, room)))
+    let found = match pairs(e, case, peer) {
+        Some(pairs) => Difference::paired(&pairs),
+        None => Difference::of_samples(&b, peer.seeds.len(), &a, case.seeds.len()),
+    };
+    let Some(interval) = found.interval else {
+        let known = found.mean.is_some();
+        return ExpectationResult {
+            pass: known,
+            unclear: known,
+            ..said(e, case, found.mean, None, (0.0, 0.0))
+        };
+    };
+    let rounding = NOISE * size(a.mean.iter().chain(&b.mean));
+    let room = half_width(interval).max(rounding);
+    said(e, case, found.mean, None, (-room, room))
 }
 
 #[cfg(test)]

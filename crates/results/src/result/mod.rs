@@ -363,7 +363,9 @@ impl CaseLine<'_> {
 
 /// The metrics of which expectations need the values of single seeds.
 pub(crate) fn by_seed(scenario: &Scenario) -> BTreeSet<String> {
-    let of_seeds = |e: &&Expectation| e.holds_for.asks_seeds() || Expression::is_one(&e.metric);
+    let of_seeds = |e: &&Expectation| {
+        e.holds_for.asks_seeds() || Expression::is_one(&e.metric) || !e.pairs.is_empty()
+    };
     let mut names = BTreeSet::new();
     for e in scenario.expectations.iter().filter(of_seeds) {
         match Expression::parse(&e.metric) {

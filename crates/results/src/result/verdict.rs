@@ -15,15 +15,15 @@ pub(super) struct Verdict {
     pub unclear: bool,
 }
 
-/// Judges the values of the seeds; `None` where an interval is asked for and one seed that is not
-/// known to stand for all has none.
+/// Judges the values of the seeds. An interval that one seed does not have would hold its value:
+/// it may lie in the bound where that does.
 pub(super) fn verdict(
     holds_for: HoldsFor,
     values: &[Option<f64>],
     estimate: &Estimate,
     fixed: bool,
     (low, high): (f64, f64),
-) -> Option<Verdict> {
+) -> Verdict {
     let within = |x: f64| low <= x && x <= high;
     let inside = estimate.ci95.map(|ci| ci.into_iter().all(within));
     let overlap = estimate.ci95.map(|[from, to]| from <= high && low <= to);
@@ -35,7 +35,7 @@ pub(super) fn verdict(
             unclear: false,
         }
     };
-    Some(match holds_for {
+    match holds_for {
         HoldsFor::Overlap => {
             let judged = judged(estimate.mean);
             Verdict {
@@ -46,18 +46,16 @@ pub(super) fn verdict(
         }
         HoldsFor::Mean => judged(estimate.mean),
         HoldsFor::Interval => {
-            if inside.is_none() && estimate.mean.is_some() && !fixed {
-                return None;
-            }
             let judged = judged(estimate.mean);
             Verdict {
                 pass: judged.pass && inside != Some(false),
+                unclear: judged.pass && inside.is_none() && !fixed,
                 ..judged
             }
         }
         HoldsFor::EverySeed => judged(worst(values, (low, high))),
         HoldsFor::Quantile(p) => judged(quantile(values, p)),
-    })
+    }
 }
 
 /// The value that is farthest outside the bound, or nearest to its end; `None` if one is
@@ -90,7 +88,7 @@ mod tests {
         values.iter().map(|&x| Some(x)).collect()
     }
 
-    fn of(holds_for: HoldsFor, values: &[f64], bound: (f64, f64)) -> Option<Verdict> {
+    fn of(holds_for: HoldsFor, values: &[f64], bound: (f64, f64)) -> Verdict {
         let values = some(values);
         verdict(holds_for, &values, &Estimate::of(&values), false, bound)
     }
@@ -113,7 +111,7 @@ mod tests {
     #[test]
     fn an_interval_across_an_end_neither_shows_nor_contradicts() {
         let seeds = [0.68, 0.975, 0.981];
-        let overlap = |from, to| of(HoldsFor::Overlap, &seeds, (from, to)).unwrap();
+        let overlap = |from, to| of(HoldsFor::Overlap, &seeds, (from, to));
         // The interval is 0.45 to 1.31: the mean may be on either side of an end within it.
         for (from, to) in [
             (0.8, f64::INFINITY),
@@ -131,14 +129,14 @@ mod tests {
         assert!(overlap(0.4, 1.4).pass && !overlap(0.4, 1.4).unclear);
 
         let least = (0.8, f64::INFINITY);
-        let mean = of(HoldsFor::Mean, &seeds, least).unwrap();
+        let mean = of(HoldsFor::Mean, &seeds, least);
         assert!(mean.pass && !mean.unclear);
-        assert!(!of(HoldsFor::Mean, &seeds, (0.9, 1.0)).unwrap().pass);
-        let interval = of(HoldsFor::Interval, &seeds, least).unwrap();
+        assert!(!of(HoldsFor::Mean, &seeds, (0.9, 1.0)).pass);
+        let interval = of(HoldsFor::Interval, &seeds, least);
         assert!(!interval.pass && interval.observed == mean.observed);
-        let every = of(HoldsFor::EverySeed, &seeds, least).unwrap();
+        let every = of(HoldsFor::EverySeed, &seeds, least);
         assert_eq!((every.pass, every.observed), (false, Some(0.68)));
-        let tenth = of(HoldsFor::Quantile(0.5), &seeds, least).unwrap();
+        let tenth = of(HoldsFor::Quantile(0.5), &seeds, least);
         assert_eq!((tenth.pass, tenth.observed), (true, Some(0.975)));
         // Three seeds that are close: sure by every measure.
         let close = [0.975, 0.978, 0.981];
@@ -148,7 +146,7 @@ mod tests {
             HoldsFor::Interval,
             HoldsFor::EverySeed,
         ] {
-            let v = of(holds_for, &close, least).unwrap();
+            let v = of(holds_for, &close, least);
             assert!(v.pass && !v.unclear, "{holds_for}: {v:?}");
         }
     }
@@ -162,9 +160,11 @@ mod tests {
 
     #[test]
     fn one_seed_has_no_interval() {
-        let alone = |bound| of(HoldsFor::Overlap, &[1.0], bound).unwrap();
+        let alone = |bound| of(HoldsFor::Overlap, &[1.0], bound);
         assert!(alone((0.0, 2.0)).pass && !alone((1.5, 2.0)).pass);
-        assert_eq!(of(HoldsFor::Interval, &[1.0], (0.0, 2.0)), None);
+        let asked = |bound| of(HoldsFor::Interval, &[1.0], bound);
+        assert!(asked((0.0, 2.0)).pass && asked((0.0, 2.0)).unclear);
+        assert!(!asked((1.5, 2.0)).pass && !asked((1.5, 2.0)).unclear);
         let one = some(&[1.0]);
         let fixed = verdict(
             HoldsFor::Interval,
@@ -173,6 +173,6 @@ mod tests {
             true,
             (0.0, 2.0),
         );
-        assert!(fixed.unwrap().pass);
+        assert!(fixed.pass && !fixed.unclear);
     }
 }

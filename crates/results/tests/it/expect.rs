@@ -67,6 +67,55 @@ fn an_expectation_may_ask_for_single_seeds() {
     assert_eq!(inside[1].holds_for.as_deref(), Some("interval"));
 }
 
+/// Reno and CUBIC on one lossy path with the same seeds: the losses that both share hide a
+/// difference from two intervals beside each other, not from that of the pairs. With other losses
+/// of the same law nothing tells a case from itself.
+#[test]
+fn cases_are_held_against_each_other_seed_by_seed() {
+    let base = "name = \"pairs\"\nduration = \"20s\"\nseeds = 10\n[path]\nrate = \"50Mbit/s\"\n\
+                rtt = \"60ms\"\nloss = 1e-3\n[[flow]]\nname = \"main\"\nstack = \"reno\"\n\
+                [matrix]\n\"flow.main.stack\" = [\"reno\", \"cubic\"]\n";
+    let expect =
+        "[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"flow.main.stack\" = \"cubic\" }\n";
+    let peer = "{ \"flow.main.stack\" = \"reno\" }\n";
+    let text = format!(
+        "{base}{expect}agrees_with = {peer}{expect}ratio_to = {peer}at_least = 1\n\
+         {expect}ratio_to = {peer}holds_for = \"interval\"\nat_least = 1\n"
+    );
+    let (ran, _) = run(&scenario(&text), None, 1, false).unwrap();
+    let [agreement, ratio, interval] = &ran.result.expectations[..] else {
+        panic!("{:?}", ran.result.expectations);
+    };
+    let goodput = |i: usize| ran.result.cases[i].flows[0].metrics["goodput_mbps"];
+    let [reno, cubic] = [0, 1].map(|i| goodput(i).ci95.unwrap());
+    assert!(reno[1] > cubic[0], "the intervals overlap");
+    assert!(!agreement.pass && !agreement.unclear, "{agreement:?}");
+    assert!(ratio.pass && !ratio.unclear && interval.pass, "{ratio:?}");
+
+    let alone = text.replace("seeds = 10", "seeds = 1");
+    let (ran, _) = run(&scenario(&alone), None, 1, false).unwrap();
+    let [agreement, ratio, interval] = &ran.result.expectations[..] else {
+        panic!("one seed judges as many: {:?}", ran.result.expectations);
+    };
+    assert!(agreement.pass && agreement.unclear && agreement.bound == [0.0; 2]);
+    assert!(ratio.pass && !ratio.unclear && interval.pass && interval.unclear);
+}
+
+/// What is undefined on one side or on both agrees with nothing.
+#[test]
+fn what_is_undefined_agrees_with_nothing() {
+    let text = format!(
+        "{RATIOS}[[expect]]\nmetric = \"first_loss_cwnd\"\n\
+         where = {{ \"flow.main.window\" = \"8 segments\" }}\n\
+         agrees_with = {{ \"flow.main.window\" = \"4 segments\" }}\n"
+    );
+    let (ran, _) = run(&scenario(&text), None, 1, false).unwrap();
+    assert!(!ran.result.expectations.is_empty());
+    for e in &ran.result.expectations {
+        assert!(!e.pass && !e.unclear && e.observed.is_none(), "{e:?}");
+    }
+}
+
 /// Nothing is drawn, and only where two flows meet does their phase decide.
 #[test]
 fn a_result_says_where_its_seeds_repeat_one_run() {

@@ -495,6 +495,33 @@ fn an_inert_world_is_run_whatever_failed_before() {
     assert!(!found.passed(), "{found:?}");
 }
 
+/// That nothing was lost in a world breaks no bound: it only leaves nothing to hold against it.
+#[test]
+fn what_no_value_fails_is_weak() {
+    let vacuous =
+        "\n[[expect]]\nname = \"vacuous\"\nmetric = \"decrease_fraction\"\nwithin = [-5, 5]\n";
+    let found = falsify(&format!("{TWO}{LOSSY}{HALVED}{vacuous}"));
+    let by_name = |name: &str| found.expectations.iter().find(|e| e.name == name).unwrap();
+    let e = by_name("vacuous");
+    assert!(!e.caught.is_empty() && e.no_value_fails && e.weak, "{e:?}");
+    let others = found.expectations.iter().filter(|e| e.name != "vacuous");
+    assert!(others.clone().count() > 0);
+    assert!(others.clone().all(|e| !e.no_value_fails), "{found:?}");
+}
+
+/// With one seed no difference is too large.
+#[test]
+fn what_one_seed_cannot_judge_is_toothless() {
+    let text = format!(
+        "{ONE_LOSS}{HALVED}\n[matrix]\n\"path.rtt\" = [\"50ms\", \"60ms\"]\n\n[[expect]]\n\
+         name = \"same\"\nmetric = \"goodput_mbps\"\nwhere = {{ \"path.rtt\" = \"50ms\" }}\n\
+         agrees_with = {{ \"path.rtt\" = \"60ms\" }}\n"
+    );
+    let found = falsify(&text.replace("seeds = 2", "seeds = 1"));
+    let toothless: Vec<&str> = found.toothless().map(|e| e.name.as_str()).collect();
+    assert_eq!(toothless, ["same"], "{found:?}");
+}
+
 #[test]
 fn what_a_world_of_the_file_alone_fails_is_not_weak() {
     let found = falsify(&format!("{TWO}{BURST}"));

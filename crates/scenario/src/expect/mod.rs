@@ -181,7 +181,7 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
 fn holds_for(reader: &mut Reader<'_>, table: &Referring<'_, Expect>, against: Against) -> HoldsFor {
     let key = &Expect::holds_for;
     if against == Against::Agreement && table.is_given(key) {
-        let message = "contradicts `agrees_with`, which holds two intervals against each other";
+        let message = "contradicts `agrees_with`, which judges the interval of a difference";
         table.refuse(reader, key, message, "leave it out");
     }
     table.holds_for

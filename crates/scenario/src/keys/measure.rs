@@ -72,8 +72,9 @@ keys! {
             "keys of [matrix] and one of their values, or a list of them: the cases it applies to";
         @fixed within: bounds, [252, 312], "smallest and largest accepted value";
         @fixed agrees_with: free, { "flow.main.drop.where" = "sender" },
-            "keys of [matrix] and values: the 95 % interval must overlap that of the same case \
-             with these values; needs several seeds";
+            "keys of [matrix] and values: the 95 % interval of the difference from the same case \
+             with these values must hold zero, seed by seed where both ran with the same; one seed \
+             alone leaves it `unclear`";
         @fixed ratio_to: free, { "flow.main.stack" = "reno" },
             "keys of [matrix] and values: the bound is one on the quotient of the value and that \
              of the same case with these values";
@@ -86,8 +87,8 @@ keys! {
             "`overlap`: the 95 % interval of the mean over the seeds must not contradict the \
              bound, so one that lies outside as a whole is a FAIL, one that reaches across an end \
              is `unclear`, and with one seed its value decides; or what must lie in the bound: the \
-             `mean` whatever its interval, the `interval` as a whole, the value of `every seed`, \
-             or a quantile of the seeds' values, `p5` to `p95`";
+             `mean` whatever its interval, the `interval` as a whole (`unclear` with one seed), the \
+             value of `every seed`, or a quantile of the seeds' values, `p5` to `p95`";
         @fixed name: text [or "metric, flow and where"], "Reno, 1500 B", "name in the result";
         @fixed source: text [= String::new()], "RFC 3649 appendix B",
             "where the bound comes from";

@@ -45,6 +45,7 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             pictures.push(own);
         }
     }
+    has_values(&comparisons)?;
     if let Some(dir) = &args.figures {
         let both = comparisons.iter().zip(&different).zip(pictures);
         let compared = both.map(
@@ -75,6 +76,25 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
         (true, true) => Exit::NotValid,
         (true, false) => Exit::Ok,
     })
+}
+
+/// A metric that is asked for has to have a value somewhere, or a misspelt variable would agree for
+/// ever.
+fn has_values(comparisons: &[Comparison]) -> Result<(), Failure> {
+    let Some((first, others)) = comparisons.split_first() else {
+        return Ok(());
+    };
+    let nowhere = |metric: &&String| others.iter().all(|c| c.without_value.contains(metric));
+    match first.without_value.iter().find(nowhere) {
+        None => Ok(()),
+        Some(metric) => {
+            let message = format!("--metric {metric}: no run of either result has a value of it");
+            Err(Failure::new(Exit::Usage, message).hint(
+                "`fullpipe list metrics` says what each is; the variables of a controller are the \
+                 columns `var.NAME.last` of runs.parquet",
+            ))
+        }
+    }
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {
