@@ -13,7 +13,15 @@ pub fn data(text: &str) -> Result<(), Failure> {
     bytes(text.as_bytes())
 }
 
-/// The same for what need not be text.
+/// Writes a part of what goes on until somebody ends it; false once nobody reads any more.
+pub fn more(text: &str) -> Result<bool, Failure> {
+    match part(|stdout| stdout.write_all(text.as_bytes())) {
+        Err(e) if is_closed(&e) => Ok(false),
+        written => written.map(|()| true).map_err(|e| unwritten(&e)),
+    }
+}
+
+/// Writes data that need not be text.
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     content(|stdout| stdout.write_all(bytes))
 }

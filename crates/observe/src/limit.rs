@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::tcp_info::{
     APP_LIMITED, BUSY_TIME, BYTES_ACKED, DELIVERY_RATE, LOST, MAX_PACING_RATE, NOTSENT_BYTES,
-    PACING_RATE, RETRANS, RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, SNDBUF_LIMITED,
-    TcpInfo, UNACKED,
+    PACING_RATE, RETRANS, RTT, RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH,
+    SNDBUF_LIMITED, TcpInfo, UNACKED,
 };
 
 /// What kept a sender from sending more, for most of an interval.
@@ -27,6 +27,9 @@ pub enum Limit {
     Rate,
     /// Pacing, at the rate that the congestion control chose.
     Pacing,
+    /// Queues of this host, which have data of the flow that have not left: small queues
+    /// (`tcp_small_queue_check`) let no more into them.
+    LocalQueue,
     /// The congestion window, which still grows: no loss or mark has set a threshold.
     Window,
     /// The congestion window, and so the path: losses, marks or delay have set it.
@@ -42,6 +45,7 @@ impl Limit {
             Self::SendBuffer => "send buffer",
             Self::Rate => "rate",
             Self::Pacing => "pacing",
+            Self::LocalQueue => "local queue",
             Self::Window => "window",
             Self::Network => "network",
         }
@@ -86,15 +90,17 @@ impl Limit {
         // As the kernel has it (`tcp_is_cwnd_limited`): a burst of TSO may not fit any more.
         let full = flight + burst(now) >= now.count(&SND_CWND);
         if !full {
-            if now.get(&APP_LIMITED) == Some(1) && now.count(&NOTSENT_BYTES) == 0 {
+            let unsent = now.count(&NOTSENT_BYTES) > 0;
+            if now.get(&APP_LIMITED) == Some(1) && !unsent {
                 return Self::Application;
             }
             let rate = now.get(&PACING_RATE);
             let ceiling = now.get(&MAX_PACING_RATE);
             return match (rate, ceiling) {
                 (Some(rate), Some(ceiling)) if rate >= ceiling => Self::Rate,
+                (Some(rate), _) if unsent && exceeds_window(rate, now) => Self::LocalQueue,
                 (Some(rate), _) if rate <= 2 * now.count(&DELIVERY_RATE) => Self::Pacing,
-                _ if now.count(&NOTSENT_BYTES) == 0 => Self::Application,
+                _ if !unsent => Self::Application,
                 _ => Self::Pacing,
             };
         }
@@ -104,6 +110,20 @@ impl Limit {
         }
     }
 }
+
+/// The pacing rate is the one that the kernel derives from the window for laws that have none of
+/// their own (`tcp_update_pacing_rate`): more than a window in a round trip, it fills the window.
+fn exceeds_window(rate: u64, now: &TcpInfo) -> bool {
+    let window = now.count(&SND_CWND).max(now.count(&UNACKED)) * now.count(&SND_MSS);
+    let derived = window as f64 * 1e6 / now.count(&RTT).max(1) as f64;
+    let near = |ratio: f64| (rate as f64 / (ratio * derived) - 1.0).abs() < RATE_ROUNDING;
+    DERIVED.into_iter().any(near)
+}
+
+/// `net.ipv4.tcp_pacing_ca_ratio` and `tcp_pacing_ss_ratio` as they come.
+const DERIVED: [f64; 2] = [1.2, 2.0];
+/// The smoothed RTT may be newer than the rate by an ACK.
+const RATE_ROUNDING: f64 = 0.02;
 
 /// A tenth of an interval at a buffer is what the pacing rate follows.
 const NOTABLE: u64 = 10;
@@ -209,6 +229,29 @@ mod tests {
         // Lost and sacked segments are not in the network.
         let gone = [(UNACKED, 12), (SACKED, 6), (LOST, 4), rate, delivered];
         assert_eq!(with(&gone), Some(Limit::Pacing));
+    }
+
+    /// Reno behind a token bucket of 50 Mbit/s at its own host: a window of 220 segments, of which
+    /// small queues let 100 out, and 40 ms; BBR with the same flight and a rate of its own.
+    #[test]
+    fn what_waits_in_queues_of_the_host_is_not_paced() {
+        let of = |rate: u64| {
+            limit(&[
+                (BUSY_TIME, 1000),
+                (UNACKED, 100),
+                (SND_CWND, 220),
+                (SND_MSS, 1448),
+                (SND_SSTHRESH, 180),
+                (RTT, 40_000),
+                (NOTSENT_BYTES, 9000),
+                (PACING_RATE, rate),
+                (DELIVERY_RATE, 6_000_000),
+            ])
+        };
+        let window = 220 * 1448 * 25;
+        assert_eq!(of(window * 12 / 10), Some(Limit::LocalQueue));
+        assert_eq!(of(window * 2), Some(Limit::LocalQueue));
+        assert_eq!(of(6_500_000), Some(Limit::Pacing));
     }
 
     /// BBR behind a window of 171 segments, with a `cwnd` of 406 and 43 % of its life at that

@@ -241,7 +241,8 @@ impl Sampled {
             srtt: micros(&RTT).unwrap_or(Span::ZERO),
             min_rtt: micros(&MIN_RTT).unwrap_or(Span::MAX),
             flight: out.saturating_sub(info.count(&SACKED) + info.count(&LOST)),
-            delivered: info.count(&DELIVERED),
+            // The kernel counts the SYN.
+            delivered: info.count(&DELIVERED).saturating_sub(1),
             snd_una: acked,
             snd_nxt: acked + info.count(&UNACKED),
             retransmits: info.count(&TOTAL_RETRANS),

@@ -336,8 +336,9 @@ const TCP: u8 = 6;
 const INFO: u16 = 2;
 const CONGESTION: u16 = 4;
 const MEMORY: u16 = 7;
-/// Established, FIN-WAIT-1, CLOSE-WAIT, LAST-ACK and CLOSING: all that may have data in flight.
-const STATES: [u32; 5] = [1, 4, 8, 9, 11];
+/// Established, FIN-WAIT-1, FIN-WAIT-2, CLOSE-WAIT, LAST-ACK and CLOSING: all in which data may
+/// still go out or come in.
+const STATES: [u32; 6] = [1, 4, 5, 8, 9, 11];
 
 #[cfg(test)]
 mod tests {

@@ -131,8 +131,9 @@ pub const SNDBUF_LIMITED: Field =
 pub const DELIVERED: Field = field("delivered", 192, Size::U32, "segment", "");
 /// Of these, those that came with a mark (ECN).
 pub const DELIVERED_CE: Field = field("delivered_ce", 196, Size::U32, "segment", "");
-/// Retransmission timeouts so far (Linux 6.7).
-pub const TOTAL_RTO: Field = field("total_rto", 240, Size::U16, "", "Timeouts");
+/// Retransmission timeouts so far (Linux 6.7). `Timeouts` of RFC 4898 counts the first of a row
+/// alone, as `total_rto_recoveries` does.
+pub const TOTAL_RTO: Field = field("total_rto", 240, Size::U16, "", "");
 
 /// All fields, in the order of the structure. The newest came with Linux 6.7.
 pub const FIELDS: [Field; 61] = [
@@ -165,7 +166,8 @@ pub const FIELDS: [Field; 61] = [
     field("rttvar", 72, Size::U32, "us", "RTTVar").in_millis(),
     SND_SSTHRESH,
     SND_CWND,
-    field("advmss", 84, Size::U32, "byte", "MSSSent"),
+    // `MSSSent` of RFC 4898 is what the SYN said: here the time stamps are subtracted.
+    field("advmss", 84, Size::U32, "byte", ""),
     field("reordering", 88, Size::U32, "segment", "RetranThresh"),
     field("rcv_rtt", 92, Size::U32, "us", "RcvRTT"),
     field("rcv_space", 96, Size::U32, "byte", ""),
@@ -195,7 +197,7 @@ pub const FIELDS: [Field; 61] = [
     field("rcv_wnd", 232, Size::U32, "byte", "CurRwinSent"),
     field("rehash", 236, Size::U32, "", ""),
     TOTAL_RTO,
-    field("total_rto_recoveries", 242, Size::U16, "", ""),
+    field("total_rto_recoveries", 242, Size::U16, "", "Timeouts"),
     field("total_rto_time", 244, Size::U32, "ms", ""),
 ];
 

@@ -179,7 +179,7 @@ pub const COLUMNS: &[ColumnSpec] = columns! {
         linux "tcpi_pacing_rate (byte/s)";
     flight = count(flight), "segments", "in the network, RFC 6675's pipe",
         web100 "PipeSize (bytes)", linux "tcpi_unacked - tcpi_sacked - tcpi_lost + tcpi_retrans";
-    delivered_segments = count(delivered), "segments", "delivered so far, as far as the sender knows", linux "tcpi_delivered";
+    delivered_segments = count(delivered), "segments", "delivered so far, as far as the sender knows", linux "tcpi_delivered - 1";
     min_rtt_ms = millis(min_rtt or Span::MAX), "ms", "smallest RTT; null before the first sample",
         web100 "MinRTT", linux "tcpi_min_rtt";
     ack_delay_ms = millis(ack_delay or Span::MAX), "ms", "how long the receiver held the latest ACK; null where nobody says";
@@ -188,7 +188,7 @@ pub const COLUMNS: &[ColumnSpec] = columns! {
     retransmits = count(retransmits), "segments", "sent again so far",
         web100 "PktsRetrans, SegsRetrans", linux "tcpi_total_retrans";
     loss_events = count(loss_events), "", "congestion events so far that reduced the window", web100 "CongSignals";
-    timeouts = count(timeouts), "", "retransmission timeouts so far", web100 "Timeouts";
+    timeouts = count(timeouts), "", "retransmission timeouts so far";
     local_stalls = count(local_stalls), "segments", "refused by the local queue so far", web100 "SendStall";
     mss = count(mss), "bytes", "payload of a segment", web100 "CurMSS", linux "tcpi_snd_mss";
     phase = phase, "", "start-up, congestion-avoidance, disorder, cwr, recovery or loss", web100 "State", linux "tcpi_ca_state";

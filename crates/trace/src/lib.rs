@@ -5,6 +5,7 @@
 //! - [`write`](mod@write): rows into Parquet, group by group, in constant memory.
 //! - [`read`](mod@read): such a file as rows again.
 //! - [`recording`]: a bounded queue and a thread that writes while a run goes on.
+//! - [`WholeFile`]: a file that has its name when it is whole.
 //!
 //! What it is: translation of [`TraceRow`](fullpipe_flow::TraceRow)s. What it is not: it decides
 //! neither when a row is made nor what it means. A file appears under its name when it is whole; a
@@ -14,11 +15,13 @@ mod cells;
 pub mod columns;
 pub mod read;
 pub mod recording;
+mod whole;
 pub mod write;
 
 pub use columns::{COLUMNS, ColumnSpec};
 pub use read::Trace;
 pub use recording::{Recording, Summary, Tap};
+pub use whole::WholeFile;
 pub use write::{ENGINE, GROUND, Numbers, Resolution, SCENARIO, TraceWriter, UNITS, VERSION};
 
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,11 @@
 //! Records a trace during a run: a bounded queue to a writer thread, so that the run never waits
 //! for the disk and memory stays constant. What the queue cannot take is counted, not waited for.
 //!
-//! The file has a temporary name until it is whole: a kill at any moment leaves the old file, or
-//! none.
+//! The file is a [`WholeFile`].
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +16,12 @@ use fullpipe_cc::MOST_VARIABLES;
 use fullpipe_flow::{TraceRow, TraceSink};
 
 use crate::write::{Numbers, Resolution, TraceWriter};
-use crate::{Meta, TraceError};
+use crate::{Meta, TraceError, WholeFile};
 
 /// A trace under way.
 #[derive(Debug)]
 pub struct Recording {
-    path: PathBuf,
-    temporary: PathBuf,
+    file: Option<WholeFile>,
     rows: Option<Sender<Sample>>,
     room: Arc<Room>,
     abandoned: Arc<AtomicBool>,
@@ -81,10 +79,8 @@ impl Recording {
         resolution: Resolution,
         queue: usize,
     ) -> Result<Recording, TraceError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.tmp"));
-        let file = File::create(&temporary)?;
-        let out = BufWriter::with_capacity(1 << 16, file);
+        let file = WholeFile::begin(path)?;
+        let out = BufWriter::with_capacity(1 << 16, file.file()?);
         let writer = TraceWriter::new(out, meta, resolution, Numbers::Decimal)?;
         let (send, receive) = channel();
         let room = Arc::new(Room {
@@ -100,8 +96,7 @@ impl Recording {
             .name("trace".to_owned())
             .spawn(move || write(writer, &receive, &count, &stop, &named))?;
         Ok(Recording {
-            path: path.to_owned(),
-            temporary,
+            file: Some(file),
             rows: Some(send),
             room,
             abandoned,
@@ -133,7 +128,7 @@ impl Recording {
         let (rows, bytes) = writer
             .join()
             .map_err(|_| std::io::Error::other("the thread that writes the trace failed"))??;
-        std::fs::rename(&self.temporary, &self.path)?;
+        self.file.take().expect("finished once").finish()?;
         Ok(Summary {
             rows,
             missed: self.room.missed.load(Ordering::Relaxed),
@@ -149,8 +144,6 @@ impl Drop for Recording {
             drop(self.rows.take());
             let _ = writer.join();
         }
-        // After `finish` it is gone; otherwise nobody will ever read it.
-        let _ = std::fs::remove_file(&self.temporary);
     }
 }
 
@@ -216,7 +209,6 @@ fn write(
     }
     let (count, out) = writer.finish(room.missed.load(Ordering::Relaxed))?;
     let file = out.into_inner().map_err(|e| e.into_error())?;
-    file.sync_all()?;
     Ok((count, file.metadata()?.len()))
 }
 

@@ -264,7 +264,7 @@ export interface Teeth {
   name: string;
   /** Fails in no world. */
   toothless: boolean;
-  /** Fails in generated worlds of one kind only. */
+  /** Fails in generated worlds of one kind only, or only where its metric is undefined. */
   weak: boolean;
 }
 

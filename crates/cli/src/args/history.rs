@@ -29,7 +29,8 @@ pub struct History {
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
     pub last: Option<NonZeroUsize>,
 
-    /// Hold the newest run of each kind against those before it; exit code 1 if one is worse
+    /// Hold the newest run of each kind against those before it; exit code 1 if one is worse,
+    /// 5 if one was cut short or is not valid
     #[arg(long)]
     pub compare: bool,
 
@@ -68,8 +69,9 @@ differ.
 
 `--compare` computes from the earlier runs of a kind, at least three, where one more run is with a \
 probability of 95 % (a Student prediction interval; runs are taken to be independent and normally \
-distributed). Runs that were cut short or are not valid do not count. The newest run is `worse` or `better` when it lies outside and differs from \
-their mean by more than 2 %. Of many numbers compared in this way one in twenty lies outside by \
+distributed). Runs that were cut short or are not valid do not count; if the newest is one, the exit \
+code is 5. The newest run is `worse` or `better` when it lies outside and differs from their mean by \
+more than 2 %; of an expression nobody knows which is the good side, and it is `different`. Of many numbers compared in this way one in twenty lies outside by \
 chance.";
 
 const EXAMPLES: &str = "\

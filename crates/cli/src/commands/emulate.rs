@@ -31,6 +31,17 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     if args.by == Carrier::Netem {
         fits_netem(args, &spec, mtu)?;
     }
+    if args.near_namespace.is_some() && args.near_namespace == args.far_namespace {
+        let message = "--near-namespace and --far-namespace name the same one";
+        return Err(
+            Failure::new(Exit::Usage, message).hint("a path has two ends: name another one")
+        );
+    }
+    if mtu < LEAST_MTU_OF_IPV6 {
+        output::warning(&format!(
+            "packets of {mtu} bytes: no IPv6, which takes {LEAST_MTU_OF_IPV6} (RFC 8200 section 5)"
+        ));
+    }
     let privilege = Privilege::take().map_err(|e| {
         Failure::io("no network namespaces here", &e).hint(
             "run as root, or allow user namespaces (`sysctl user.max_user_namespaces`, \
@@ -149,6 +160,9 @@ fn counters(error: std::io::Error) -> Failure {
     Failure::io("settings and counters of the hosts", &error)
 }
 
+/// RFC 8200 section 5; the kernel has no IPv6 on a device with less.
+const LEAST_MTU_OF_IPV6: u16 = 1280;
+
 /// The path of the scenario, or of the flags.
 fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
     let mut set: Vec<(String, String)> = (flags(args).into_iter())
@@ -180,7 +194,9 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
         }
         Failure::new(Exit::Usage, "")
     })?;
-    for warning in &scenario.warnings {
+    // Programs make the flows: what asks for ECN here says nothing of theirs.
+    let of_flows = |key: &str| key.ends_with(".ecn");
+    for warning in scenario.warnings.iter().filter(|w| !of_flows(&w.key)) {
         output::warning(&in_flags(args, warning.clone()).to_string());
     }
     if scenario.cases.len() > 1

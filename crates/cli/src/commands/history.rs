@@ -57,9 +57,11 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
         picture.draw(&svg, &style, &format!("history in {}", args.dir.display()))?;
     }
     let worse = |j: &Judged| j.verdict == Verdict::Worse;
-    Ok(match judged.iter().flatten().any(worse) {
-        true => Exit::Failed,
-        false => Exit::Ok,
+    let not_judged = || kinds(&history).any(|(_, _, runs)| not_judged(&runs).is_some());
+    Ok(match &judged {
+        Some(judged) if judged.iter().any(worse) => Exit::Failed,
+        Some(_) if not_judged() => Exit::NotValid,
+        _ => Exit::Ok,
     })
 }
 
@@ -132,8 +134,12 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
         if let Some(judged) = judged {
             out.push('\n');
             let of_kind = || judged.iter().filter(|j| j.kind == kind);
+            out += &not_judged(&runs).unwrap_or_default();
             if of_kind().next().is_none() {
-                out += "nothing to compare: no run of these is whole and valid\n";
+                out += match runs.iter().any(|run| run.counts()) {
+                    false => "nothing to compare: no run of these is whole and valid\n",
+                    true => "nothing to compare: the newest whole run has no value of the metric\n",
+                };
                 continue;
             }
             out += &verdicts(of_kind()).text();
@@ -147,6 +153,19 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
         }
     }
     out
+}
+
+/// Says so if the newest run of a kind does not count, and which one is judged in its place.
+fn not_judged(runs: &[&Record]) -> Option<String> {
+    let newest = runs.last().filter(|run| !run.counts())?;
+    let instead = runs.iter().rfind(|run| run.counts());
+    Some(match instead {
+        None => format!("the newest run, of {}, is not judged\n", newest.began),
+        Some(run) => format!(
+            "the newest run, of {}, is not judged; that of {} is\n",
+            newest.began, run.began
+        ),
+    })
 }
 
 fn table(runs: &[&Record], metrics: &[String]) -> Table {

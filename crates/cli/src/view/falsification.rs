@@ -191,7 +191,10 @@ pub fn advice(found: &Falsification) -> String {
         };
         out += &match found.weak().count() {
             0 => format!("{every}\n"),
-            n => format!("{every}, {n} only where one thing is wrong or nothing is measured\n"),
+            n if found.weak().any(|e| e.no_value_fails) => {
+                format!("{every}, {n} only where one thing is wrong or nothing is measured\n")
+            }
+            n => format!("{every}, {n} only where one thing is wrong\n"),
         };
     }
     out

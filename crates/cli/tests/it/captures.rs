@@ -85,6 +85,15 @@ fn a_captured_run_gives_the_same_numbers() {
     );
     assert!(done.stderr.contains("1 taken over"), "{}", done.stderr);
     assert_eq!(names(&with, "captures").len(), 4);
+    // One that is made again, here since a file of it is damaged, is captured again.
+    fs::write(with.join("captures/case-0000-seed1-sender.pcap"), b"half").unwrap();
+    run(
+        dir.path(),
+        &["run", "lossy.toml", "--out", "with", "--resume"],
+    );
+    assert_eq!(names(&with, "captures").len(), 4);
+    let again = fs::read(with.join("captures/case-0000-seed1-sender.pcap")).unwrap();
+    assert!(before == again, "as it was");
     let flags = ["run", "lossy.toml", "--out", "plain", "--resume", "--pcap"];
     run(dir.path(), &flags);
     assert_eq!(names(&plain, "captures").len(), 2);

@@ -142,7 +142,8 @@ fn a_qlog_has_the_packets_that_were_stored() {
     assert_eq!(of(&plain, states), of(&stored, states));
     assert_eq!(
         said,
-        "states without packets, which were not stored: `run --qlog` stores them\n"
+        "states without packets, which were not stored: `run --qlog` stores them, where the ground \
+         has captures\n"
     );
     let (_, said) = export("qlog", &["--every", "100ms"]);
     assert_eq!(said, "states without packets: `--every` leaves them out\n");

@@ -1,14 +1,15 @@
 //! `fullpipe observe` on connections of the test's own.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::process::fullpipe;
+use crate::process::{command, finished, fullpipe};
 use crate::schema::holds;
 
 /// A sender that writes without a pause and a reader that takes `pause` between two reads, until
@@ -243,6 +244,86 @@ fn a_trace_has_a_row_per_look_in_the_schema_of_runs() {
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "no temporary file stays");
     drop(near);
+}
+
+/// `fullpipe observe | head -1` ends with `head`; what is traced stays.
+#[test]
+fn it_ends_when_nobody_reads_any_more() {
+    let (near, port) = connection(Duration::from_millis(1));
+    let folder = tempfile::tempdir().unwrap();
+    let port = port.to_string();
+    let args = [
+        "observe",
+        "--loopback",
+        "--port",
+        &port,
+        "--format",
+        "ndjson",
+    ];
+    let args = [&args[..], &["--interval", "20ms", "--trace", "t.parquet"]].concat();
+    let mut observing = command(folder.path(), &args);
+    let observing = observing.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut observing = observing.spawn().unwrap();
+    let mut first = String::new();
+    let mut lines = BufReader::new(observing.stdout.take().unwrap());
+    lines.read_line(&mut first).unwrap();
+    drop(lines);
+    let ended = finished(observing.wait_with_output().unwrap());
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(first.starts_with('{'), "{first}");
+    assert!(fullpipe_trace::Trace::open(&folder.path().join("t.parquet")).is_ok());
+    drop(near);
+}
+
+/// A client that has said all it has to say, and still receives.
+#[test]
+fn who_only_receives_is_seen_too() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    server.write_all(&[7; 1000]).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let args = ["observe", "--loopback", "--duration", "100ms", "--interval"];
+    let args = [&args[..], &["100ms", "--format", "ndjson", "--port"]].concat();
+    let ended = fullpipe(Path::new("."), &[&args[..], &[&port.to_string()]].concat());
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
+    let local = client.local_addr().unwrap().to_string();
+    assert!(
+        ended.stdout.contains(&format!("{local:?}")),
+        "{}",
+        ended.stdout
+    );
+    drop((client, server));
+}
+
+/// Devices and pipes are written to, not replaced.
+#[test]
+fn a_trace_may_go_into_a_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe).unwrap()
+    });
+    let args = ["observe", "--duration", "50ms", "--interval", "50ms"];
+    let ended = fullpipe(folder.path(), &[&args[..], &["--trace", "pipe"]].concat());
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(reader.join().unwrap().starts_with(b"PAR1"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -72,7 +72,10 @@ pub enum ExportError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lack {
     /// The run was not captured.
-    #[error("states without packets, which were not stored: `run --qlog` stores them")]
+    #[error(
+        "states without packets, which were not stored: `run --qlog` stores them, where the \
+             ground has captures"
+    )]
     Packets,
     /// A file alone, as of a flow that was only looked at.
     #[error("states without packets: a trace file holds none")]
@@ -80,6 +83,9 @@ pub enum Lack {
     /// Packets cannot be thinned.
     #[error("states without packets: `--every` leaves them out")]
     Thinned,
+    /// Nor are they in the picture of a capture.
+    #[error("every packet: `--every` thins states, and this run has its packets")]
+    Whole,
 }
 
 /// Writes what is wanted of a trace file, or of the result in a directory, and returns what it
@@ -129,6 +135,9 @@ pub fn export(
     };
     let one = || match flows[..] {
         [one] => Ok(one),
+        [] => Err(ExportError::Missing(
+            "no flow was seen, and this form holds one".to_owned(),
+        )),
         _ => Err(ExportError::Missing(format!(
             "this form holds one flow; choose with --flow: {}",
             names.join(", ")
@@ -171,6 +180,7 @@ pub fn export(
                     let rows = read(&capture, flow, about.mss, Host::Sender)?;
                     let title = format!("{} of {}", about.name, trace.meta.scenario);
                     xplot::write_capture(out, &title, flow as u32, &rows)?;
+                    return Ok(wanted.every.map(|_| Lack::Whole));
                 }
                 None => xplot::write_trace(out, &trace, flow, wanted.every)?,
             }

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use crate::capture::Captures;
 use crate::precision::{self, Judgement};
 use crate::result::{Interrupted, RunResult};
-use crate::store::{Earlier, Keys, Store, Table, brought, runs_table};
+use crate::store::{Earlier, Keys, Store, Table, brought, captures_with, runs_table};
 use assembly::{Assembly, Stage};
 use fullpipe_metrics as metrics;
 use fullpipe_run::Ground;
@@ -175,7 +175,15 @@ fn made_on<'a>(
     let keys = Keys::apart(scenario, ground);
     // Seeds of each case so far: the first ones of `seeds`.
     let mut counts = vec![precision::seeds_of(scenario); scenario.cases.len()];
-    if options.captures.any() {
+    let captures = match (options.out, options.earlier) {
+        (Some(dir), Earlier::Resumed) => captures_with(options.captures, dir)?,
+        _ => options.captures,
+    };
+    let options = &Options {
+        captures,
+        ..*options
+    };
+    if captures.any() {
         cost::check_captures(scenario, options)?;
     }
     let mut store = match options.out {
@@ -187,7 +195,7 @@ fn made_on<'a>(
             if outdated > 0 {
                 options.progress.outdated(outdated, why);
             }
-            Some(store.with_captures(options.captures))
+            Some(store.with_captures(captures))
         }
         None => None,
     };

@@ -66,4 +66,5 @@ pub use plan::{Keys, Planned, Unit};
 pub use quantity::{quantity, unit_of_all};
 pub use reader::ResultDir;
 pub(crate) use tables::{AllRuns, Variables, runs_table};
+pub(crate) use writer::captures_with;
 pub use writer::{Finished, Store, StoredFiles, Timing};

@@ -1,6 +1,6 @@
 //! A finished result, for reading: nothing is returned whose hash is not the one in the manifest.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::files;
@@ -10,6 +10,7 @@ use super::layout::{
 use super::{FileHash, Hash, Manifest, ManifestRun, StoreError, Table};
 use crate::capture::pcap::Host;
 use crate::result::RunResult;
+use fullpipe_trace::WholeFile;
 
 /// A finished result, for reading.
 #[derive(Clone, Debug)]
@@ -71,7 +72,11 @@ impl ResultDir {
     pub fn write_beside(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         files::make_dir(dir)?;
         let path = dir.join(name);
-        files::write(&path, bytes)?;
+        let written = WholeFile::begin(&path).and_then(|whole| {
+            whole.file()?.write_all(bytes)?;
+            whole.finish()
+        });
+        written.map_err(|e| files::refused("write", &path, e))?;
         Ok(path)
     }
 

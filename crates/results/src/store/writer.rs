@@ -56,6 +56,20 @@ pub struct Store {
     _lock: files::Lock,
 }
 
+/// The captures that are asked for, and of those in a result that is resumed the kinds that it has:
+/// what is made again is captured again.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn captures_with(asked: Captures, dir: &Path) -> Result<Captures, StoreError> {
+    let names = files::names(&dir.join(CAPTURES))?;
+    let has = |end: &str| names.iter().any(|name| name.ends_with(end));
+    Ok(Captures {
+        pcap: asked.pcap || has(PCAP),
+        qlog: asked.qlog || has(SQLOG),
+    })
+}
+
 impl Store {
     /// Takes the directory for these runs, and for further ones among the `possible`
     /// ([`Store::extend`]); `earlier` says what becomes of a result that is there.

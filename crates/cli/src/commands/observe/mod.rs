@@ -62,11 +62,15 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         if let Some(traced) = &mut traced {
             look(traced, now, &flows, &tunings).map_err(|e| unwritten(args, &e))?;
         }
-        match args.format {
+        let text = match args.format {
             // The first look is what the second is held against.
-            ObserveFormat::Table if due.is_zero() => {}
-            ObserveFormat::Table => output::data(&table(now, &flows, &tunings))?,
-            ObserveFormat::Ndjson => output::data(&objects(now, &flows, &tunings))?,
+            ObserveFormat::Table if due.is_zero() => String::new(),
+            ObserveFormat::Table => table(now, &flows, &tunings),
+            ObserveFormat::Ndjson => objects(now, &flows, &tunings),
+        };
+        // What is traced so far is kept.
+        if !output::more(&text)? {
+            break;
         }
         if end.is_some_and(|end| due >= end) {
             break;

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fullpipe_flow::TraceRow;
 use fullpipe_observe::tcp_info::SND_MSS;
 use fullpipe_observe::{Sampled, TcpInfo};
-use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
+use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter, WholeFile};
 use fullpipe_units::{Span, Time};
 
 /// What was seen of a flow at a moment.
@@ -46,8 +46,7 @@ struct Known {
 
 #[derive(Debug)]
 struct Growing {
-    path: PathBuf,
-    temporary: PathBuf,
+    file: WholeFile,
     laws: bool,
     state: State,
 }
@@ -135,12 +134,10 @@ impl Traced {
 
 impl Growing {
     fn begin(path: &Path, laws: bool) -> Result<Self, TraceError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.tmp"));
-        let out = BufWriter::with_capacity(1 << 16, File::create(&temporary)?);
+        let file = WholeFile::begin(path)?;
+        let out = BufWriter::with_capacity(1 << 16, file.file()?);
         Ok(Self {
-            path: path.to_owned(),
-            temporary,
+            file,
             laws,
             state: State::Empty(out),
         })
@@ -185,15 +182,8 @@ impl Growing {
         };
         let (rows, mut out) = writer.finish(missed)?;
         out.flush()?;
-        std::fs::rename(&self.temporary, &self.path)?;
+        self.file.finish()?;
         Ok(rows)
-    }
-}
-
-impl Drop for Growing {
-    fn drop(&mut self) {
-        // After `finish` it is gone; otherwise nobody will ever read it.
-        let _ = std::fs::remove_file(&self.temporary);
     }
 }
 

@@ -57,10 +57,7 @@ pub fn watch(args: &TunerWatch) -> Result<(), Failure> {
         }
         let sights = watch.sights().map_err(|e| lost(&e))?;
         let text = rows.take(sights).map_err(|e| unwritten(args, &e))?;
-        if !text.is_empty() {
-            output::data(&text)?;
-        }
-        if over {
+        if !output::more(&text)? || over {
             break;
         }
         thread::sleep(GLANCE);

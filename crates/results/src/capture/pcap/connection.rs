@@ -85,7 +85,15 @@ impl Connection {
         let stamps = (a.stamp_ms, millis(a.echo));
         let room = a.window_end.saturating_sub(a.cum);
         let window = room.saturating_mul(u64::from(self.mss));
-        let id = hash(&[!a.cum, u64::from(a.stamp_ms), a.echo.as_nanos()]);
+        // What both hosts know of it: two ACKs that differ in nothing else have one.
+        let mut told = vec![
+            !a.cum,
+            u64::from(a.stamp_ms),
+            a.echo.as_nanos(),
+            a.window_end,
+        ];
+        told.extend(a.sacks.iter().flat_map(|block| [block.start, block.end]));
+        let id = hash(&told);
         let tcp = if a.syn {
             Tcp {
                 seq: RECEIVER_ISN,

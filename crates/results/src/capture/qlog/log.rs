@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use fullpipe_cc::Phase;
 use fullpipe_flow::{Ack, Detector, Segment, TraceRow};
 use fullpipe_run::{CaptureEvent, CaptureRow};
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 use serde::Serialize;
 use serde_json::json;
 
@@ -276,15 +276,11 @@ impl Log<'_> {
             b.is_finite().then_some(b as u64)
         };
         let positive = |x: f64| (x > 0.0).then_some(x);
-        let latest_rtt = positive(rtt);
-        let smallest = match (self.metrics.min_rtt, latest_rtt) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
         let now = Metrics {
-            min_rtt: smallest,
+            // The flow's own: a sampled trace has not seen every round trip.
+            min_rtt: (row.min_rtt < Span::MAX).then(|| row.min_rtt.as_millis_f64()),
             smoothed_rtt: positive(srtt),
-            latest_rtt,
+            latest_rtt: positive(rtt),
             congestion_window: bytes(row.cwnd),
             bytes_in_flight: Some(row.flight.saturating_mul(self.mss)),
             ssthresh: bytes(row.ssthresh),

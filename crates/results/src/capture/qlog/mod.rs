@@ -542,6 +542,7 @@ mod tests {
             ssthresh: 20.0,
             rtt: Span::from_millis(80),
             srtt: Span::from_millis(90),
+            min_rtt: Span::from_millis(60),
             pacing_rate: 1.5e6,
             flight: 10,
             ..TraceRow::default()
@@ -569,7 +570,7 @@ mod tests {
         );
         assert_eq!(
             log[3]["data"],
-            json!({ "min_rtt": 80.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
+            json!({ "min_rtt": 60.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
                 "bytes_in_flight": 14_480, "ssthresh": 28_960, "pacing_rate": 1_500_000 })
         );
     }
