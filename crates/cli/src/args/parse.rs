@@ -8,9 +8,13 @@ use fullpipe_units::{ParseQuantityError, Rate, Span};
 
 /// A seed.
 pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+    let seed: Option<u64> = text.parse().ok();
+    seed.filter(|seed| *seed <= LARGEST_SEED)
+        .ok_or_else(|| format!("expected a whole number from 0 to {LARGEST_SEED}"))
 }
+
+/// With all that are counted up from it, within the signed 64 bits of a column.
+const LARGEST_SEED: u64 = 9_000_000_000_000_000_000;
 
 /// A number.
 pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {

@@ -74,7 +74,7 @@ pub(super) fn key_of(name: &str) -> Option<Hash> {
 }
 
 fn stem(case: usize, seed: u64) -> String {
-    format!("case-{case:04}-seed{seed}")
+    format!("{CASE}{case:04}-seed{seed}")
 }
 
 /// A name that is safe in a file name; two names may become one.
@@ -100,6 +100,8 @@ pub(super) const TIMING: &str = "timing.json";
 pub(super) const RUNS: &str = "runs";
 pub(super) const SERIES: &str = "series";
 pub(super) const CAPTURES: &str = "captures";
+/// How names under [`SERIES`] and [`CAPTURES`] begin.
+pub(super) const CASE: &str = "case-";
 const RUN: &str = ".json";
 pub(super) const PCAP: &str = ".pcap";
 pub(super) const SQLOG: &str = ".sqlog";

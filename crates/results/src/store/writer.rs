@@ -15,8 +15,8 @@ use super::claim::{Claim, Earlier};
 use super::files;
 use super::layout::REPORT;
 use super::layout::{
-    CAPTURES, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG, TIMING,
-    key_of, pcap_name, qlog_name, run_name, series_name,
+    CAPTURES, CASE, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG,
+    TIMING, key_of, pcap_name, qlog_name, run_name, series_name,
 };
 use super::seal::{read_sealed, write_sealed};
 use super::{
@@ -399,12 +399,16 @@ impl Store {
     }
 
     /// Removes from the directories of runs, series and captures what is not to stay, by directory
-    /// and name, and temporary files everywhere.
+    /// and name, and temporary files everywhere. What nobody here has made stays.
     fn sweep(&self, stays: impl Fn(&str, &str) -> bool) -> Result<(), StoreError> {
         files::sweep(&self.dir, |name| !files::is_temporary(name))?;
         for part in [RUNS, SERIES, CAPTURES] {
+            let is_ours = |name: &str| match part {
+                RUNS => key_of(name).is_some(),
+                _ => name.starts_with(CASE),
+            };
             files::sweep(&self.dir.join(part), |name| {
-                !files::is_temporary(name) && stays(part, name)
+                !files::is_temporary(name) && (!is_ours(name) || stays(part, name))
             })?;
         }
         Ok(())

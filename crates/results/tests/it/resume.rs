@@ -272,6 +272,13 @@ fn a_replaced_result_keeps_what_is_asked_for_again() {
     // Another scenario takes the directory, too.
     let ran = replace(&scenario(&MATRIX.replace("\"small\"", "\"other\"")));
     assert_eq!(ran.reused, 4);
+    // What somebody else put there stays.
+    let own = root.path().join("series/own.pcap");
+    std::fs::write(&own, "x").unwrap();
+    let old = root.path().join("series/case-0077-seed1-flows.parquet");
+    std::fs::write(&old, "x").unwrap();
+    replace(&other);
+    assert!(own.exists() && !old.exists());
     // What is no result stays where it is.
     let foreign = tempfile::tempdir().unwrap();
     std::fs::write(foreign.path().join("thesis.tex"), "x").unwrap();

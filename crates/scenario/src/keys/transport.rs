@@ -54,7 +54,9 @@ keys! {
             Some(WindowSize::Segments(ends.receiver.window.max? as f64))
         }], "8MB", "window that the receiver advertises";
         initial_window: segments(1, 64) [of |ends| Some(Segments(ends.sender.window.initial))],
-            "2 segments", "initial window, whole segments";
+            "2 segments",
+            "initial window, whole segments, however long they are: RFC 6928's cap of 14,600 bytes \
+             for jumbo frames is left out, as in Linux";
         delayed_ack: flag [of |ends| Some(ends.receiver.acks.every > 1)], false,
             "false: every segment is acknowledged at once";
         ack_every: whole(1, 64, "segments") [of |ends| Some(ends.receiver.acks.every)], 4,
