@@ -4,7 +4,7 @@
 //! addresses in that of the network.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -267,10 +267,18 @@ fn connection(body: &[u8]) -> Option<Socket> {
     };
     let port = |at: usize| Some(u16::from_be_bytes(*body.get(at..)?.first_chunk()?));
     let (low, high) = (u32_at(body, 44)?, u32_at(body, 48)?);
+    // Of two links the same address may be two hosts.
+    let interface = u32_at(body, 40)?;
+    let end = |address: IpAddr, port: u16| match address {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => {
+            SocketAddrV6::new(ip, port, 0, interface).into()
+        }
+        _ => SocketAddr::from((address, port)),
+    };
     let mut socket = Socket {
         cookie: u64::from(high) << 32 | u64::from(low),
-        local: (address(8)?, port(4)?).into(),
-        remote: (address(24)?, port(6)?).into(),
+        local: end(address(8)?, port(4)?),
+        remote: end(address(24)?, port(6)?),
         uid: u32_at(body, 64)?,
         inode: u32_at(body, 68)?,
         ..Socket::default()

@@ -30,7 +30,7 @@ use serde::Serialize;
 
 use crate::agreement::{self, Distance};
 use crate::result::{CaseResult, Params, RunResult};
-use crate::store::{ResultDir, StoreError};
+use crate::store::{ResultDir, StoreError, quantity};
 use collect::Collector;
 pub use runs::Runs;
 
@@ -282,9 +282,14 @@ pub fn matching(a: &RunResult, b: &RunResult) -> Vec<[usize; 2]> {
         .collect()
 }
 
-/// Parameters without their order.
+/// Parameters without their order; `40ms` and `0.04s` are one value.
 fn point(case: &CaseResult) -> BTreeMap<String, String> {
-    case.params.texts().into_iter().collect()
+    let value = |text: String| match quantity(&text) {
+        Some((number, unit)) => format!("{number} {unit}"),
+        None => text,
+    };
+    let texts = case.params.texts().into_iter();
+    texts.map(|(key, text)| (key, value(text))).collect()
 }
 
 #[cfg(test)]

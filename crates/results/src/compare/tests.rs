@@ -361,6 +361,17 @@ fn what_only_one_has_is_listed() {
     assert!(!c.agree);
 }
 
+#[test]
+fn values_are_one_however_they_are_written() {
+    let of = |rtt: &str| {
+        let mut one = case(1500, &[1.0]);
+        one.params = Params::new(vec![("path.rtt".into(), rtt.into())]);
+        result(vec![one])
+    };
+    let agree = |a: &str, b: &str| compare(&of(a), &of(b), &Options::default()).agree;
+    assert!(agree("40ms", "0.04s") && !agree("40ms", "41ms") && !agree("40ms", "40"));
+}
+
 /// What a link does that only delays, flows show; of two grounds no link is judged.
 #[test]
 fn a_link_that_only_delays_is_told_and_not_judged() {

@@ -80,13 +80,14 @@ pub(super) fn summary(comparison: &Comparison) -> String {
             lines.len()
         ),
     }];
-    if let Some((area, threshold)) = of(CWND_AREA) {
-        parts.push(format!(
+    parts.push(match of(CWND_AREA) {
+        Some((area, threshold)) => format!(
             "cwnd curves up to {} % apart (threshold {})",
             number(100.0 * area, 3),
             percent(threshold)
-        ));
-    }
+        ),
+        None => "no cwnd curves to compare (`trace = \"off\"` keeps none)".to_owned(),
+    });
     if let Some((rtts, threshold)) = of(LOSS_TIME) {
         parts.push(format!(
             "events up to {} RTT (threshold {})",
