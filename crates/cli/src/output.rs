@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::args::Colour;
 use crate::exit::{Exit, Failure};
@@ -15,10 +18,24 @@ pub fn data(text: &str) -> Result<(), Failure> {
 
 /// Writes a part of what goes on until somebody ends it; false once nobody reads any more.
 pub fn more(text: &str) -> Result<bool, Failure> {
+    if text.is_empty() {
+        return Ok(!has_hung_up());
+    }
     match part(|stdout| stdout.write_all(text.as_bytes())) {
         Err(e) if is_closed(&e) => Ok(false),
         written => written.map(|()| true).map_err(|e| unwritten(&e)),
     }
+}
+
+/// The reading end of a pipe is closed.
+fn has_hung_up() -> bool {
+    let stdout = io::stdout();
+    let mut asked = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let is_known = poll(&mut asked, PollTimeout::ZERO).is_ok();
+    is_known
+        && asked[0]
+            .revents()
+            .is_some_and(|events| events.contains(PollFlags::POLLERR))
 }
 
 /// Writes data that need not be text.

@@ -255,7 +255,7 @@ fn request_of(local: SocketAddr, remote: SocketAddr, sequence: u32) -> Vec<u8> {
     out
 }
 
-/// `struct inet_diag_msg` and its attributes; [`None`] for what is no connection.
+/// `struct inet_diag_msg` and its attributes; [`None`] for what is no connection any more.
 fn connection(body: &[u8]) -> Option<Socket> {
     let family = *body.first()?;
     let address = |at: usize| -> Option<IpAddr> {
@@ -283,11 +283,15 @@ fn connection(body: &[u8]) -> Option<Socket> {
         inode: u32_at(body, 68)?,
         ..Socket::default()
     };
+    let mut has_info = false;
     let mut rest = body.get(MESSAGE..)?;
     while let (Some(length), Some(kind)) = (u16_at(rest, 0), u16_at(rest, 2)) {
         let value = rest.get(4..usize::from(length))?;
         match kind {
-            INFO => socket.info = TcpInfo::new(value),
+            INFO => {
+                socket.info = TcpInfo::new(value);
+                has_info = true;
+            }
             CONGESTION => {
                 let name = value.split(|b| *b == 0).next().unwrap_or_default();
                 socket.congestion = String::from_utf8_lossy(name).into_owned();
@@ -299,7 +303,8 @@ fn connection(body: &[u8]) -> Option<Socket> {
         let next = usize::from(length).next_multiple_of(4).min(rest.len());
         rest = &rest[next..];
     }
-    Some(socket)
+    // Without it: closed, and waiting for the other end's FIN (`struct inet_timewait_sock`).
+    has_info.then_some(socket)
 }
 
 /// `struct nlmsgerr`.

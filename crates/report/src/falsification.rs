@@ -160,7 +160,7 @@ fn expectation(e: &ExpectationTeeth) -> String {
             let worlds: Vec<String> = e.caught.iter().map(|w| text(w)).collect();
             let only = match () {
                 () if e.seed_decides => "<b>holds with these seeds only</b>; fails in: ",
-                () if e.no_value_fails => "<b>only where it is undefined</b>: ",
+                () if e.fails_only_undefined => "<b>only where it is undefined</b>: ",
                 () if e.weak => "<b>only</b> in: ",
                 () => "",
             };
@@ -230,7 +230,7 @@ fn range(range: Option<[f64; 2]>) -> String {
             (true, true) => format!("{} to {}", number(low), number(high)),
             (true, false) => format!("at least {}", number(low)),
             (false, true) => format!("at most {}", number(high)),
-            (false, false) => "anything".to_owned(),
+            (false, false) => "no difference beyond chance".to_owned(),
         },
     }
 }
@@ -288,7 +288,7 @@ mod tests {
             tried: 8,
             toothless: caught.is_empty(),
             weak: caught.len() == 1,
-            no_value_fails: false,
+            fails_only_undefined: false,
             excuse: None,
         }
     }

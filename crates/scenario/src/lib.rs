@@ -43,6 +43,7 @@ pub use scenario::{
     Scenario, TraceMode, WorldKey,
 };
 pub use study::Study;
+pub use value::LARGEST_SEED;
 
 pub use fullpipe_metrics::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind};
 

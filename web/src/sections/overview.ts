@@ -242,7 +242,7 @@ export function outcome(all: readonly Expected[], one: (n: number) => string = S
 
 /** `at least 0.85`, `8 to 11`, `0.33 exactly`. */
 export function boundText([low, high]: Expected["bound"]): string {
-  if (low === null && high === null) return "anything";
+  if (low === null && high === null) return "no difference beyond chance";
   if (low === null) return `at most ${number(high)}`;
   if (high === null) return `at least ${number(low)}`;
   return low === high ? `exactly ${number(low, 7)}` : number(low) === number(high) ? `${number(low, 7)} to ${number(high, 7)}` : `${number(low)} to ${number(high)}`;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use fullpipe_metrics::LOSS_TIME;
+use fullpipe_scenario::LARGEST_SEED;
 use fullpipe_units::{ParseQuantityError, Rate, Span};
 
 /// A seed.
@@ -12,9 +13,6 @@ pub fn seed(text: &str) -> Result<u64, String> {
     seed.filter(|seed| *seed <= LARGEST_SEED)
         .ok_or_else(|| format!("expected a whole number from 0 to {LARGEST_SEED}"))
 }
-
-/// With all that are counted up from it, within the signed 64 bits of a column.
-const LARGEST_SEED: u64 = 9_000_000_000_000_000_000;
 
 /// A number.
 pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {

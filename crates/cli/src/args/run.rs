@@ -101,7 +101,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 
-    /// Skip runs that `--out` already holds
+    /// Skip runs that `--out` already holds; what is made again is captured as the others are
     #[arg(long, requires = "out")]
     pub resume: bool,
 

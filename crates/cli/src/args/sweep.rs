@@ -82,7 +82,8 @@ Run a scenario over the product of axes, here or on a Dask cluster.
 The cases are cut into tasks of --batch; each writes one Parquet file into --out, with a row per \
 flow, case and seed, under the hash of what decides its content. A sweep that is started again \
 makes only the files that are missing; their bytes do not depend on where they were made. A \
-directory holds one sweep: another one in its place needs --replace.
+directory holds one sweep: another one in its place needs --replace. A sweep holds no expectations \
+against its cases: `fullpipe run` does.
 
 It needs the Python package of fullpipe on this host and on the workers (`pip install \
 ./crates/py` in its sources); FULLPIPE_PYTHON names the interpreter [default: python3].";
@@ -93,6 +94,4 @@ Examples:
   fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 --dask tcp://10.0.0.1:8786 --out sweep
   fullpipe sweep my.toml --axis path.loss=1e-5,1e-4 --precision 2% --processes 8 --out sweep
   fullpipe sweep my.toml --axis path.rtt=20ms,80ms --partition path.rtt --out sweep --replace
-  python3 -c 'import polars; print(polars.scan_parquet(\"sweep/*.parquet\").collect())'
-
-A sweep holds no expectations against its cases: `fullpipe run` does.";
+  python3 -c 'import polars; print(polars.scan_parquet(\"sweep/*.parquet\").collect())'";

@@ -369,7 +369,7 @@ mod tests {
                 distances: Vec::new(),
                 missing: Vec::new(),
                 left_out: Vec::new(),
-                without_value: Vec::new(),
+                unknown: Vec::new(),
                 view: View::Agreement,
                 single: false,
                 agree: true,

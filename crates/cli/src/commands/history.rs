@@ -36,11 +36,19 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
         return Err(empty(args, &history));
     }
     let judged = args.compare.then(|| history.judged(&metrics.judged));
+    if judged.is_some() {
+        are_there(&history, &args.metrics)?;
+    }
     match args.format {
         HistoryFormat::Table => {
             output::data(&text(&history, &metrics.shown, judged.as_deref()))?;
         }
         HistoryFormat::Json => {
+            if judged.is_some() {
+                kinds(&history)
+                    .filter_map(|(_, headline, runs)| Some((headline, not_judged(&runs)?)))
+                    .for_each(|(kind, what)| output::say(&format!("{kind}: {}", what.trim_end())));
+            }
             output::data(&printed::pretty(&history.printed(judged.as_deref())))?;
         }
         HistoryFormat::Csv => output::data(&csv(&history, &metrics.shown))?,
@@ -153,6 +161,20 @@ fn text(history: &History, metrics: &[String], judged: Option<&[Judged]>) -> Str
         }
     }
     out
+}
+
+/// A metric that no run has would be as before for ever.
+fn are_there(history: &History, metrics: &[String]) -> Result<(), Failure> {
+    let nowhere = |metric: &&String| history.runs.iter().all(|run| run.values(metric).is_empty());
+    match metrics.iter().find(nowhere) {
+        // Of what was cut short nothing is expected.
+        Some(metric) if history.runs.iter().any(Record::counts) => {
+            let message = format!("--metric {metric}: no run of these has a value of it");
+            Err(Failure::new(Exit::Usage, message)
+                .hint("`fullpipe list metrics` says what each is"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says so if the newest run of a kind does not count, and which one is judged in its place.

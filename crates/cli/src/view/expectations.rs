@@ -215,7 +215,8 @@ pub(super) fn bound_text([low, high]: [f64; 2]) -> String {
         (true, true) => format!("{} to {}", plain(low), plain(high)),
         (true, false) => format!("at least {}", plain(low)),
         (false, true) => format!("at most {}", plain(high)),
-        (false, false) => "anything".to_owned(),
+        // Of a difference whose interval is not known, or not known yet.
+        (false, false) => "no difference beyond chance".to_owned(),
     }
 }
 

@@ -55,7 +55,9 @@ fn remark(e: &ExpectationTeeth) -> String {
         (Some(_), false, _) => "it can fail: `toothless` is untrue and can go".to_owned(),
         (None, true, _) => "TOOTHLESS".to_owned(),
         (None, false, true) if e.seed_decides => "holds with these seeds only".to_owned(),
-        (None, false, true) if e.no_value_fails => "fails only where it is undefined".to_owned(),
+        (None, false, true) if e.fails_only_undefined => {
+            "fails only where it is undefined".to_owned()
+        }
         (None, false, true) if e.weak => format!("fails only in: {}", e.caught.join("; ")),
         (None, false, true) => e.caught.first().cloned().unwrap_or_default(),
         (None, false, false) => "fails as it is".to_owned(),
@@ -191,7 +193,7 @@ pub fn advice(found: &Falsification) -> String {
         };
         out += &match found.weak().count() {
             0 => format!("{every}\n"),
-            n if found.weak().any(|e| e.no_value_fails) => {
+            n if found.weak().any(|e| e.fails_only_undefined) => {
                 format!("{every}, {n} only where one thing is wrong or nothing is measured\n")
             }
             n => format!("{every}, {n} only where one thing is wrong\n"),
@@ -317,7 +319,7 @@ fn unnoticed(found: &Falsification) -> String {
 fn weak(found: &Falsification) -> String {
     let mut out = String::new();
     let all = || found.weak().filter(|e| e.excuse.is_none());
-    for e in all().filter(|e| !e.no_value_fails) {
+    for e in all().filter(|e| !e.fails_only_undefined) {
         out += &format!(
             "`{}` (line {}) fails only in: {}. {}; accepted is {}.\n",
             e.name,
@@ -331,7 +333,7 @@ fn weak(found: &Falsification) -> String {
         out += "  That is little: whatever else is wrong, it passes. Tighten the bound, or write the \
                 world that it is\n  meant to tell from yours as a [[negative]].\n\n";
     }
-    for e in all().filter(|e| e.no_value_fails) {
+    for e in all().filter(|e| e.fails_only_undefined) {
         out += &format!(
             "`{}` (line {}) fails only where {} is undefined, with no value that was seen: {}; \
              accepted is {}.\n  Tighten the bound, or write a world with a value that it is meant \
@@ -416,10 +418,7 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
         e.name,
         e.line,
         values(e),
-        match e.difference {
-            true => "no difference beyond chance".to_owned(),
-            false => bound_text(e.bound),
-        }
+        bound_text(e.bound)
     );
     if !e.passes {
         out += "  In some of its cases it fails as it is (`fullpipe run` says in which): mend that first. \
@@ -590,7 +589,7 @@ mod tests {
             tried: 2,
             toothless: true,
             weak: false,
-            no_value_fails: false,
+            fails_only_undefined: false,
             excuse: None,
         };
         let found = |e: &ExpectationTeeth| Falsification {

@@ -121,6 +121,7 @@ fn runs_are_kept_under_their_time_listed_drawn_and_compared() {
     let cut = finished(sending.wait_with_output().unwrap());
     assert_eq!(cut.code, 130, "{}", cut.stderr);
     let only = fullpipe(dir, &[&goodput[..], &["--only", "3Mbit/s"]].concat());
+    assert_eq!(only.code, 5, "{}", only.stderr);
     assert!(
         only.stdout.contains("nothing to compare"),
         "{}{}",

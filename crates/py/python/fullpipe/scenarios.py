@@ -177,7 +177,7 @@ def whole(name: str, given: Any, least: int = 1, below: int = 2**32) -> int:
 
 def _seeded(seed: Any, repeat: Any) -> tuple[int | None, int | None]:
     return (
-        None if seed is None else whole("seed", seed, 0, 9 * 10**18),
+        None if seed is None else whole("seed", seed, 0, 9 * 10**18 + 1),
         None if repeat is None else whole("repeat", repeat),
     )
 

@@ -197,25 +197,32 @@ FEW = 1000
 
 
 def _refuse_twins(base: Scenario, points: Points) -> None:
-    """A point that stands twice would count twice, with the same seeds."""
+    """A point that stands twice would count twice, with the same seeds. Values of long axes, and
+    points of a list, are compared as they are written."""
+    once = "\n  hint: every value stands once"
     for key, values in (points.axes or {}).items():
-        if len(set(values)) == len(values):
-            if len(values) > FEW:
-                continue
-            # `20ms` and `0.02s` are one value. What is wrong otherwise a task tells.
-            try:
-                with warnings.catch_warnings(action="ignore"):
-                    base.matrix({key: values})
-                continue
-            except _native.ScenarioError as error:
-                if "stands twice" not in str(error):
-                    continue
+        if (twin := _twin(values)) is not None:
+            raise _native.ScenarioError(f"error: axis `{key}`: `{twin}` stands twice{once}")
+        if len(values) > FEW:
+            continue
+        # `20ms` and `0.02s` are one value. What is wrong otherwise a task tells.
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                base.matrix({key: values})
+        except _native.ScenarioError as error:
+            if "stands twice" in str(error):
+                raise _native.ScenarioError(
+                    f"error: axis `{key}`: a value stands twice, written in two ways{once}"
+                ) from None
+    if (twin := _twin([tuple(row) for row in points.rows])) is not None:
         raise _native.ScenarioError(
-            f"error: axis `{key}`: a value stands twice in {', '.join(values)}\n  hint: every value "
-            "stands once"
+            f"error: the point {dict(zip(points.keys, twin, strict=True))} stands twice"
         )
-    if len(set(map(tuple, points.rows))) < len(points.rows):
-        raise _native.ScenarioError("error: a point stands twice\n  hint: every point stands once")
+
+
+def _twin(values: Sequence[Any]) -> Any:
+    known: set[Any] = set()
+    return next((v for v in values if v in known or known.add(v)), None)
 
 
 @dataclass

@@ -1,7 +1,5 @@
 //! Two cases held against each other, row by row.
 
-use std::collections::BTreeSet;
-
 use statrs::distribution::{Discrete, Hypergeometric};
 
 use super::difference::{Difference, NOISE, size};
@@ -24,8 +22,6 @@ pub(super) struct Collector<'a> {
     pub(super) at: [usize; 2],
     pub(super) rows: Vec<Row>,
     pub(super) missing: Vec<Missing>,
-    /// Metrics that a run of either side has a value of.
-    pub(super) valued: BTreeSet<String>,
 }
 
 impl Collector<'_> {
@@ -113,9 +109,6 @@ impl Collector<'_> {
                 };
             let threshold = options.threshold_of(metric);
             let (na, nb) = (a.seeds.len(), b.seeds.len());
-            if defined_part(ea, na) > 0.0 || defined_part(eb, nb) > 0.0 {
-                self.valued.insert(metric.to_owned());
-            }
             let paired = self.runs.and_then(|runs| {
                 let of = |side: usize| runs[side].values(self.at[side], scope, name, metric);
                 pairs(&of(0), &of(1))

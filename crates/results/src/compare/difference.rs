@@ -50,7 +50,7 @@ impl Difference {
     /// The same for counts of runs that chance tells apart. Where whole numbers happen to be equal
     /// in all of `na` and `nb` seeds their spread is unknown, not zero: it is taken as that of what
     /// was rounded to them, a variance of 1/12 (Sheppard 1898).
-    pub(super) fn of_counts(self, na: usize, nb: usize) -> Difference {
+    pub(crate) fn of_counts(self, na: usize, nb: usize) -> Difference {
         let point = |[low, high]: &[f64; 2]| low == high;
         let Some(difference) = self
             .mean

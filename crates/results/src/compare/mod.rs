@@ -32,6 +32,8 @@ use crate::agreement::{self, Distance};
 use crate::result::{CaseResult, Params, RunResult};
 use crate::store::{ResultDir, StoreError, quantity};
 use collect::Collector;
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::Expression;
 pub use runs::Runs;
 
 pub use options::{DEFAULT_THRESHOLD, Options, View};
@@ -56,9 +58,10 @@ pub struct Comparison {
     /// [`Options::with_flagged`] was not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<Params>,
-    /// Of the metrics that were asked for those of which no run of either side has a value.
+    /// Of the metrics that were asked for those that neither side has: a variable of no controller,
+    /// an expression without a metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub without_value: Vec<String>,
+    pub unknown: Vec<String>,
     /// What was judged: `metrics` or `agreement`.
     pub view: View,
     /// One run on each side, in real time: how far two runs of the same are apart is not known, so
@@ -221,7 +224,6 @@ fn with_runs(
         at: [0, 0],
         rows: Vec::new(),
         missing: Vec::new(),
-        valued: BTreeSet::new(),
     };
     let same = matching(a, b);
     for (i, case) in a.cases.iter().enumerate() {
@@ -241,7 +243,7 @@ fn with_runs(
         true => Vec::new(),
         false => flagged(a, b, &same),
     };
-    let (asked, valued) = (options.metrics.iter(), c.valued);
+    let asked = options.metrics.iter();
     let mut comparison = Comparison {
         a: side(a),
         b: side(b),
@@ -249,7 +251,10 @@ fn with_runs(
         distances: Vec::new(),
         missing: c.missing,
         left_out,
-        without_value: asked.filter(|m| !valued.contains(*m)).cloned().collect(),
+        unknown: asked
+            .filter(|m| !has(a, m) && !has(b, m))
+            .cloned()
+            .collect(),
         view,
         single,
         agree: true,
@@ -282,14 +287,45 @@ pub fn matching(a: &RunResult, b: &RunResult) -> Vec<[usize; 2]> {
         .collect()
 }
 
-/// Parameters without their order; `40ms` and `0.04s` are one value.
+/// A result has the metric, or every metric of the expression, whether it has a value or not.
+fn has(result: &RunResult, text: &str) -> bool {
+    let names = match metrics::scope_of(text) {
+        Some(_) => vec![text.to_owned()],
+        None => Expression::parse(text).map_or_else(
+            |_| Vec::new(),
+            |expression| {
+                expression
+                    .metrics()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect()
+            },
+        ),
+    };
+    let case_has = |case: &CaseResult, name: &str| {
+        let flows = case.flows.iter().map(|f| &f.metrics);
+        let traffic = case.traffic.iter().map(|t| &t.metrics);
+        let links = case.links.iter().map(|l| &l.metrics);
+        let mut all = flows.chain(traffic).chain(links).chain([&case.metrics.0]);
+        all.any(|of| of.contains_key(name))
+    };
+    let any_has = |name: &String| result.cases.iter().any(|case| case_has(case, name));
+    !names.is_empty() && names.iter().all(any_has)
+}
+
+/// Parameters without their order. `40ms` and `0.04s` are one value of a key; names of cases, whose
+/// axes have no dot, are what they are.
 fn point(case: &CaseResult) -> BTreeMap<String, String> {
-    let value = |text: String| match quantity(&text) {
+    let value = |key: &str, text: String| match quantity(&text).filter(|_| key.contains('.')) {
         Some((number, unit)) => format!("{number} {unit}"),
         None => text,
     };
     let texts = case.params.texts().into_iter();
-    texts.map(|(key, text)| (key, value(text))).collect()
+    let values = texts.map(|(key, text)| {
+        let value = value(&key, text);
+        (key, value)
+    });
+    values.collect()
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ impl Runs {
 
 /// Values of the two sides with the same seed; `None` unless all seeds of a side have a partner and
 /// there are two.
-pub(super) fn pairs(a: &[(i64, Option<f64>)], b: &[(i64, Option<f64>)]) -> Option<Vec<[f64; 2]>> {
+pub(crate) fn pairs(a: &[(i64, Option<f64>)], b: &[(i64, Option<f64>)]) -> Option<Vec<[f64; 2]>> {
     let of_b: BTreeMap<i64, Option<f64>> = b.iter().copied().collect();
     let common: Vec<_> = a
         .iter()

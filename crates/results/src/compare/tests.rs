@@ -472,12 +472,12 @@ fn metrics_can_be_chosen_variables_by_name_only() {
         c.rows.iter().map(|r| r.metric.as_str()).collect::<Vec<_>>(),
         ["var.k.last", "jain"]
     );
-    assert!(c.agree && c.without_value.is_empty());
+    assert!(c.agree && c.unknown.is_empty());
 }
 
 /// A gate with a misspelt variable would pass for ever.
 #[test]
-fn what_has_no_value_agrees_with_nothing() {
+fn what_neither_side_has_agrees_with_nothing() {
     let asked = |metric: &str| Options {
         metrics: vec![metric.into()],
         ..Options::default()
@@ -485,13 +485,16 @@ fn what_has_no_value_agrees_with_nothing() {
     let r = result(vec![case(1500, &[1.0])]);
     for metric in ["var.other.last", "1"] {
         let c = compare(&r, &r, &asked(metric));
-        assert_eq!((c.without_value, c.agree), (vec![metric.to_owned()], false));
+        assert_eq!((c.unknown, c.agree), (vec![metric.to_owned()], false));
     }
+    // What is undefined on both sides is the same.
+    let c = compare(&r, &r, &asked("recovery_time_s"));
+    assert!(c.agree && c.unknown.is_empty());
     let mut bare = r.clone();
     bare.cases[0].flows[0].metrics = [("goodput_mbps", estimate(&[1.0]))].into();
     let c = compare(&r, &bare, &asked("var.k.last"));
     assert_eq!(c.rows[0].verdict, Verdict::Beyond);
-    assert!(!c.agree && c.without_value.is_empty());
+    assert!(!c.agree && c.unknown.is_empty());
 }
 
 #[test]

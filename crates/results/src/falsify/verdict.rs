@@ -112,14 +112,14 @@ pub struct ExpectationTeeth {
     /// Fails in no world.
     pub toothless: bool,
     /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file, or
-    /// without a value alone ([`ExpectationTeeth::no_value_fails`]): little evidence. Absent if
+    /// without a value alone ([`ExpectationTeeth::fails_only_undefined`]): little evidence. Absent if
     /// not, or if not every world was looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
     /// Wherever it fails the metric is undefined: no value that was seen fails. Absent if not, or
     /// if not every world was looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub no_value_fails: bool,
+    pub fails_only_undefined: bool,
     /// The file says why that is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excuse: Option<String>,
@@ -393,7 +393,7 @@ pub(super) fn judge(
         let unclear = |point: &Point| {
             judged_at(e, *point, |i| real.get(i)?.as_ref()).is_some_and(|judged| judged.unclear)
         };
-        let no_value_fails = !caught.is_empty() && !a_value_fails;
+        let fails_only_undefined = !caught.is_empty() && !a_value_fails;
         expectations.push(ExpectationTeeth {
             name: e.name.clone(),
             line: e.line,
@@ -417,8 +417,8 @@ pub(super) fn judge(
             caught,
             missed,
             tried,
-            weak: depth == Depth::EveryWorld && (no_value_fails || one_kind(&caught_in)),
-            no_value_fails: depth == Depth::EveryWorld && no_value_fails,
+            weak: depth == Depth::EveryWorld && (fails_only_undefined || one_kind(&caught_in)),
+            fails_only_undefined: depth == Depth::EveryWorld && fails_only_undefined,
             excuse: e.toothless.clone(),
         });
     }

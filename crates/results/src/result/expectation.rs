@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::verdict::verdict;
 use super::{CaseResult, Estimate, Params, json};
 use crate::compare::difference::{Difference, NOISE, size};
+use crate::compare::runs;
 use crate::label;
+use fullpipe_metrics::METRICS;
 use fullpipe_scenario::{Against, Expectation, HoldsFor};
 
 /// An expectation held against one case.
@@ -23,7 +25,7 @@ pub struct ExpectationResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_ci95: Option<[f64; 2]>,
     /// Smallest and largest accepted value; `null` where open. Of a difference from another case
-    /// (`agrees_with`) half of its 95 % interval to either side of 0, or 0 where it has none.
+    /// (`agrees_with`) half of its 95 % interval to either side of 0, `null` where it has none.
     #[serde(
         serialize_with = "json::open_bound",
         deserialize_with = "json::closed_bound"
@@ -169,19 +171,14 @@ fn peer_words(own: &Params, peer: &Params) -> String {
     }
 }
 
-/// The values of the seeds that both cases ran with, the peer's first; `None` unless they ran with
-/// the same, two or more, and the metric is defined in all. Runs of one seed share their losses
-/// and arrivals, and what both have in common does not widen the interval of what tells them apart.
+/// The values of the seeds that both cases ran with, the peer's first, as `fullpipe compare` pairs
+/// them.
 fn pairs(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<Vec<[f64; 2]>> {
-    if case.seeds.len() < 2 || case.seeds != peer.seeds {
-        return None;
-    }
-    let (own, others) = (of_seeds(e, case), of_seeds(e, peer));
-    let both = own.iter().zip(&others);
-    let pairs: Vec<_> = both
-        .map(|(own, other)| Some([(*other)?, (*own)?]))
-        .collect::<Option<_>>()?;
-    (pairs.len() == case.seeds.len()).then_some(pairs)
+    let of = |case: &CaseResult| -> Vec<_> {
+        let seeds = case.seeds.iter().map(|seed| *seed as i64);
+        seeds.zip(of_seeds(e, case)).collect()
+    };
+    runs::pairs(&of(peer), &of(case))
 }
 
 /// The quotient of two means, and its interval. Of single seeds: that of the values with the same
@@ -192,10 +189,16 @@ fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationRe
         let pair = a.zip(b).filter(|(_, b)| *b != 0.0);
         pair.map(|(a, b)| a / b)
     };
-    let mean = over(a.mean, b.mean);
-    let half = match pairs(e, case, peer) {
-        Some(pairs) => mean.and_then(|q| half_of_pairs(&pairs, q)),
-        None => half_of_samples(&a, &b, mean),
+    let (mean, half) = match pairs(e, case, peer) {
+        Some(pairs) => {
+            let [x, y] = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).sum::<f64>());
+            let mean = over(Some(y), Some(x));
+            (mean, mean.and_then(|q| half_of_pairs(&pairs, q)))
+        }
+        None => {
+            let mean = over(a.mean, b.mean);
+            (mean, half_of_samples(&a, &b, mean))
+        }
     };
     let interval = mean.zip(half).map(|(q, half)| [q - half, q + half]);
     let estimate = Estimate {
@@ -223,6 +226,10 @@ fn half_of_samples(a: &Estimate, b: &Estimate, q: Option<f64>) -> Option<f64> {
     Some((q? * relative(a)?.hypot(relative(b)?)).abs())
 }
 
+fn is_count(metric: &str) -> bool {
+    METRICS.iter().any(|m| m.name == metric && m.count)
+}
+
 fn half_width([low, high]: [f64; 2]) -> f64 {
     (high - low) / 2.0
 }
@@ -231,21 +238,32 @@ fn half_width([low, high]: [f64; 2]) -> f64 {
 /// seed) nothing is shown and nothing contradicted.
 fn agreement(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
     let (a, b) = (estimate(e, case), estimate(e, peer));
-    let found = match pairs(e, case, peer) {
-        Some(pairs) => Difference::paired(&pairs),
-        None => Difference::of_samples(&b, peer.seeds.len(), &a, case.seeds.len()),
+    let (na, nb) = (case.seeds.len(), peer.seeds.len());
+    let fixed = case.seeds_repeat && peer.seeds_repeat;
+    let pairs = pairs(e, case, peer);
+    let mut found = match &pairs {
+        Some(pairs) => Difference::paired(pairs),
+        None => Difference::of_samples(&b, nb, &a, na),
     };
-    let Some(interval) = found.interval else {
-        let known = found.mean.is_some();
-        return ExpectationResult {
-            pass: known,
-            unclear: known,
-            ..said(e, case, found.mean, None, (0.0, 0.0))
-        };
+    if is_count(&e.metric) && !fixed {
+        let pairs = pairs.map(|pairs| pairs.len());
+        found = found.of_counts(pairs.unwrap_or(nb), pairs.unwrap_or(na));
+    }
+    let width = match found.interval {
+        Some(interval) => half_width(interval),
+        // One seed stands for all.
+        None if fixed => 0.0,
+        None => {
+            let known = found.mean.is_some();
+            return ExpectationResult {
+                pass: known,
+                unclear: known,
+                ..said(e, case, found.mean, None, e.bound)
+            };
+        }
     };
-    let rounding = NOISE * size(a.mean.iter().chain(&b.mean));
-    let room = half_width(interval).max(rounding);
-    said(e, case, found.mean, None, (-room, room))
+    let room = width.max(NOISE * size(a.mean.iter().chain(&b.mean)));
+    said(e, case, found.mean, None, (0.0 - room, room))
 }
 
 #[cfg(test)]

@@ -74,7 +74,20 @@ pub(super) fn key_of(name: &str) -> Option<Hash> {
 }
 
 fn stem(case: usize, seed: u64) -> String {
-    format!("{CASE}{case:04}-seed{seed}")
+    format!("case-{case:04}-seed{seed}")
+}
+
+/// True for a name under [`SERIES`] or [`CAPTURES`] that a run has, or had.
+pub(super) fn is_of_run(name: &str) -> bool {
+    let numbered = |text: &str, least: usize| {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        (digits >= least).then_some(digits)
+    };
+    let case = name.strip_prefix("case-");
+    let behind = case.and_then(|case| Some(&case[numbered(case, 4)?..]));
+    behind
+        .and_then(|rest| rest.strip_prefix("-seed"))
+        .is_some_and(|seed| numbered(seed, 1).is_some())
 }
 
 /// A name that is safe in a file name; two names may become one.
@@ -100,8 +113,6 @@ pub(super) const TIMING: &str = "timing.json";
 pub(super) const RUNS: &str = "runs";
 pub(super) const SERIES: &str = "series";
 pub(super) const CAPTURES: &str = "captures";
-/// How names under [`SERIES`] and [`CAPTURES`] begin.
-pub(super) const CASE: &str = "case-";
 const RUN: &str = ".json";
 pub(super) const PCAP: &str = ".pcap";
 pub(super) const SQLOG: &str = ".sqlog";

@@ -15,8 +15,8 @@ use super::claim::{Claim, Earlier};
 use super::files;
 use super::layout::REPORT;
 use super::layout::{
-    CAPTURES, CASE, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG,
-    TIMING, key_of, pcap_name, qlog_name, run_name, series_name,
+    CAPTURES, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG, TIMING,
+    is_of_run, key_of, pcap_name, qlog_name, run_name, series_name,
 };
 use super::seal::{read_sealed, write_sealed};
 use super::{
@@ -63,7 +63,8 @@ pub struct Store {
 /// If the directory cannot be read.
 pub(crate) fn captures_with(asked: Captures, dir: &Path) -> Result<Captures, StoreError> {
     let names = files::names(&dir.join(CAPTURES))?;
-    let has = |end: &str| names.iter().any(|name| name.ends_with(end));
+    let ours = |name: &&String| is_of_run(name);
+    let has = |end: &str| names.iter().filter(ours).any(|name| name.ends_with(end));
     Ok(Captures {
         pcap: asked.pcap || has(PCAP),
         qlog: asked.qlog || has(SQLOG),
@@ -405,7 +406,7 @@ impl Store {
         for part in [RUNS, SERIES, CAPTURES] {
             let is_ours = |name: &str| match part {
                 RUNS => key_of(name).is_some(),
-                _ => name.starts_with(CASE),
+                _ => is_of_run(name),
             };
             files::sweep(&self.dir.join(part), |name| {
                 !files::is_temporary(name) && (!is_ours(name) || stays(part, name))

@@ -97,7 +97,7 @@ fn cases_are_held_against_each_other_seed_by_seed() {
     let [agreement, ratio, interval] = &ran.result.expectations[..] else {
         panic!("one seed judges as many: {:?}", ran.result.expectations);
     };
-    assert!(agreement.pass && agreement.unclear && agreement.bound == [0.0; 2]);
+    assert!(agreement.pass && agreement.unclear && !agreement.bound[0].is_finite());
     assert!(ratio.pass && !ratio.unclear && interval.pass && interval.unclear);
 }
 

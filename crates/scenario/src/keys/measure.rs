@@ -23,8 +23,8 @@ keys! {
             "time series that are kept";
         @fixed precision: fraction, "2%",
             "further seeds are run until the half width of the 95 % interval is at most this part \
-             of the mean; who stops where an interval happens to be narrow has one that holds the \
-             mean somewhat less often, in some 9 of 10 studies";
+             of the mean; as that stops where the interval happens to be narrow, it covers the mean \
+             in only about 90 % of studies";
         @fixed precision_of: many(text) [= vec![GOODPUT.name.to_owned()]],
             ["goodput_mbps", "rtt_ms.p95"],
             "metrics that `precision` asks it of, of every flow or link that has them";

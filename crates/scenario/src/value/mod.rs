@@ -31,7 +31,7 @@ pub use rows::{
     default, field, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of, value_or,
     words,
 };
-pub use scalar::MAX_SEEDS;
+pub use scalar::{LARGEST_SEED, MAX_SEEDS};
 pub use typed::{
     Bounds, Either, Free, Parsed, Seeds, Setting, Settings, Sub, Tolerance, Typed, Words, Written,
     of_word, parsed,

@@ -146,9 +146,11 @@ impl Reader<'_> {
         let mut seeds = Vec::new();
         for node in items {
             match node.data {
-                Data::Integer(n) if n >= 0 => seeds.push(n.unsigned_abs()),
+                Data::Integer(n) if n >= 0 && n.unsigned_abs() <= LARGEST_SEED => {
+                    seeds.push(n.unsigned_abs());
+                }
                 _ => {
-                    let message = "a seed is a whole number, not negative";
+                    let message = format!("a seed is a whole number from 0 to {LARGEST_SEED}");
                     return self.wrong(Item { node, ..item }, message, hint);
                 }
             }
@@ -262,5 +264,8 @@ fn shorten_message(text: &str) -> String {
     }
 }
 
+/// A larger seed, and those that are counted up from it, would not fit the signed 64 bits of a
+/// column.
+pub const LARGEST_SEED: u64 = 9_000_000_000_000_000_000;
 /// Seeds that a scenario may have, listed or not.
 pub const MAX_SEEDS: u64 = 1_000_000;

@@ -45,7 +45,7 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             pictures.push(own);
         }
     }
-    has_values(&comparisons)?;
+    are_known(&comparisons)?;
     if let Some(dir) = &args.figures {
         let both = comparisons.iter().zip(&different).zip(pictures);
         let compared = both.map(
@@ -78,17 +78,16 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     })
 }
 
-/// A metric that is asked for has to have a value somewhere, or a misspelt variable would agree for
-/// ever.
-fn has_values(comparisons: &[Comparison]) -> Result<(), Failure> {
+/// A metric that is asked for has to be somewhere, or a misspelt variable would agree for ever.
+fn are_known(comparisons: &[Comparison]) -> Result<(), Failure> {
     let Some((first, others)) = comparisons.split_first() else {
         return Ok(());
     };
-    let nowhere = |metric: &&String| others.iter().all(|c| c.without_value.contains(metric));
-    match first.without_value.iter().find(nowhere) {
+    let nowhere = |metric: &&String| others.iter().all(|c| c.unknown.contains(metric));
+    match first.unknown.iter().find(nowhere) {
         None => Ok(()),
         Some(metric) => {
-            let message = format!("--metric {metric}: no run of either result has a value of it");
+            let message = format!("--metric {metric}: neither result has it");
             Err(Failure::new(Exit::Usage, message).hint(
                 "`fullpipe list metrics` says what each is; the variables of a controller are the \
                  columns `var.NAME.last` of runs.parquet",

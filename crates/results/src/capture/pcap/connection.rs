@@ -85,7 +85,7 @@ impl Connection {
         let stamps = (a.stamp_ms, millis(a.echo));
         let room = a.window_end.saturating_sub(a.cum);
         let window = room.saturating_mul(u64::from(self.mss));
-        // What both hosts know of it: two ACKs that differ in nothing else have one.
+        // The fields that tell ACKs apart at either host.
         let mut told = vec![
             !a.cum,
             u64::from(a.stamp_ms),
