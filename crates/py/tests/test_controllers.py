@@ -463,3 +463,84 @@ def test_a_class_is_the_same_in_every_process():
         for seed in "12345"
     }  # fmt: skip
     assert len(seen) == 1
+
+
+#: A path with a few losses, and one flow.
+ALONE = {
+    "name": "alone",
+    "duration": "10s",
+    "path": {"rate": "20Mbit/s", "rtt": "40ms", "buffer": "0.3BDP", "loss": 5e-4},
+    "flow": [{"name": "main", "stack": "reno"}],
+}
+
+
+def test_what_changes_a_class_changes_its_stack(tmp_path):
+    class Later(fp.Controller):
+        name = "later"
+        step = 1.0
+
+        def on_start(self, start):
+            self.increase = self.step
+
+    def goodput(**kept):
+        run = fp.run(ALONE, set={"flow.main.stack": "later"}, **kept)
+        return run.cases[0].flows[0]["goodput_mbps"]
+
+    kept = {"out": tmp_path, "resume": True}
+    first = goodput(**kept)
+    assert goodput(**kept) == first
+    Later.step = 9.0
+    with pytest.raises(fp.ScenarioError, match="holds another result"):
+        goodput(**kept)
+    changed = goodput()
+    assert changed != first
+    Later.on_round = lambda self, round: setattr(self, "increase", 1.0)
+    assert goodput() not in {first, changed}
+
+
+def test_a_class_that_defines_nothing_is_reno_with_every_preset():
+    class Plain(fp.Controller):
+        name = "plain"
+
+    for preset in ("2003", "linux", "2026"):
+        both = [
+            fp.run(ALONE, set={"flow.main.stack": stack, "flow.main.preset": preset})
+            for stack in ("plain", "reno")
+        ]
+        goodput, other = (run.cases[0].flows[0]["goodput_mbps"] for run in both)
+        assert goodput == other, preset
+
+
+def test_what_a_flow_has_when_it_opens_is_set_in_on_start():
+    with pytest.raises(fp.ScenarioError, match="a flow has its window when it opens"):
+
+        class Named(fp.Controller):
+            name = "named"
+            parameters = {"window": 20.0}
+
+    class Early(fp.Controller):
+        name = "early"
+
+        def __init__(self):
+            self.window = 20.0
+
+    with pytest.raises(fp.FullpipeError, match="set them in `on_start`"):
+        fp.run(ALONE, set={"flow.main.stack": "early"})
+
+
+def test_a_round_begins_when_the_connection_opens():
+    seen = []
+
+    class Rounds(fp.Controller):
+        name = "rounds"
+
+        def on_round(self, round):
+            seen.append(round.duration)
+
+    fp.run(ALONE, set={"flow.main.stack": "rounds", "flow.main.start": "1s"}, jobs=1)
+    assert seen and seen[0] < 0.9
+
+
+def test_buffers_in_bdp_are_ranges_too():
+    points = fp.latin_hypercube({"path.buffer": ("1BDP", "2BDP")}, 2)
+    assert all(1 <= float(p["path.buffer"].removesuffix("BDP")) <= 2 for p in points)

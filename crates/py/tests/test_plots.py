@@ -66,6 +66,25 @@ def test_means_stand_at_the_numbers_of_the_axis(result):
         plot.against(result, "goodput_mbps", "flow")
 
 
+def test_a_mean_is_of_one_flow_and_one_case(short):
+    del short["expect"]
+    short = {**short, "flow": [*short["flow"], {"name": "other", "stack": "cubic"}]}
+    two = fp.run(short)
+    with pytest.raises(fp.FullpipeError, match="several of flow"):
+        plot.against(two, "goodput_mbps", "path.rtt", by="path.rtt")
+    fig = plot.against(two, "goodput_mbps", "path.rtt", flow="other")
+    means = [case.flows[1]["goodput_mbps"] for case in two.cases]
+    assert fig.axes[0].lines[0].get_data()[1].tolist() == pytest.approx(means)
+    with pytest.raises(fp.FullpipeError, match="there are"):
+        plot.matrix(two, "goodput_mbps", x="path.rtt", y="stack", flow="nobody")
+    # Another axis is no chance either.
+    both = fp.run(
+        fp.Scenario(short).matrix({"path.rtt": ["10ms", "20ms"], "path.buffer": ["1BDP", "2BDP"]})
+    )
+    with pytest.raises(fp.FullpipeError, match="path.buffer"):
+        plot.against(both, "goodput_mbps", "path.rtt", flow="other")
+
+
 def test_an_interval_is_student_s():
     scipy_says = 12.706204736 * np.std([1, 3], ddof=1) / np.sqrt(2)
     mean, half = plot.mean_and_half_width([1.0, float("nan"), 3.0])

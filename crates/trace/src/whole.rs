@@ -11,9 +11,10 @@ use tempfile::{Builder, NamedTempFile};
 /// one, or none. The name that it has until then is nobody's to foresee, in a folder that others
 /// may write to; without [`WholeFile::finish`] it is removed.
 ///
-/// What is no regular file, a device or a pipe, is written where it stands, and so is what a process
-/// has open (`/dev/stdout`, `/proc/self/fd/1`): behind what it has. A symbolic link stays, and what
-/// it names is replaced, with its permissions and, as far as the system lets us, its owner.
+/// What is no regular file, a device or a pipe, is written where it stands, and so is what a
+/// process has open (`/dev/stdout`, `/proc/self/fd/1`): behind what it has. A symbolic link stays,
+/// and what it names is replaced, with its permissions and, as far as the system lets us, its
+/// owner.
 #[derive(Debug)]
 pub struct WholeFile(Place);
 

@@ -407,6 +407,7 @@ def register(
     variables: Sequence[str],
     owns_window: bool,
     reads_rate: bool,
+    sets_rate: bool,
 ) -> None: ...
 def falsify(
     scenario: Scenario,

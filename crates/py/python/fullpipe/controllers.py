@@ -110,6 +110,8 @@ _MEANT_IN_CLASS = {n: n for n in ("name", "parameters", "variables", "owns_windo
 
 #: Classes by the names of their stacks.
 KNOWN: dict[str, type[Controller]] = {}
+#: Their fingerprints, when they became stacks.
+_SAID: dict[str, str] = {}
 
 
 def used_in(texts: Sequence[str]) -> tuple[type[Controller], ...]:
@@ -133,6 +135,11 @@ def _register(cls: type[Controller]) -> None:
             )
     parameters = []
     for name, given in cls.parameters.items():
+        if name in {"window", "ssthresh"}:
+            raise _native.ScenarioError(
+                f"error: `{cls.name}({name})`: a flow has its {name} when it opens\n  hint: choose "
+                f"another name, and set `self.{name}` in `on_start`"
+            )
         if hasattr(Controller, name) and name not in SETTABLE:
             raise _native.ScenarioError(
                 f"error: `{cls.name}({name})`: every controller has `{name}`, and it is no parameter"
@@ -148,7 +155,7 @@ def _register(cls: type[Controller]) -> None:
     variables = [cls.variables] if isinstance(cls.variables, str) else [*cls.variables]
     if not all(isinstance(name, str) and name.isidentifier() for name in variables):
         raise _native.ScenarioError(f"error: variables = {variables!r}: names of attributes")
-    _refuse_slips(cls, {*cls.parameters, *variables})
+    named = _refuse_slips(cls, {*cls.parameters, *variables})
     about = next(iter((cls.__doc__ or "").strip().splitlines()), "written in Python")
     _native.register(
         cls,
@@ -160,12 +167,23 @@ def _register(cls: type[Controller]) -> None:
         variables,
         cls.owns_window,
         cls.reads_rate,
+        "pacing_rate_mbps" in named,
     )
     KNOWN[cls.name] = cls
+    _SAID[cls.name] = fingerprint(cls)
 
 
-def _refuse_slips(cls: type[Controller], used: set[str]) -> None:
-    """Refuses attributes that look like those of a controller and that nothing reads."""
+def renewed(texts: Sequence[str]) -> bool:
+    """Makes stacks anew whose classes, or what these read, have changed since; False if none has."""
+    changed = [cls for cls in used_in(texts) if fingerprint(cls) != _SAID[cls.name]]
+    for cls in changed:
+        _register(cls)
+    return bool(changed)
+
+
+def _refuse_slips(cls: type[Controller], used: set[str]) -> set[str]:
+    """Refuses attributes that look like those of a controller and that nothing reads; returns all
+    that its methods set or read."""
     own = cls.__mro__[: cls.__mro__.index(Controller)]
     values = [(name, value) for of in own for name, value in vars(of).items()]
     for name, value in values:
@@ -190,6 +208,7 @@ def _refuse_slips(cls: type[Controller], used: set[str]) -> None:
                     f"error: `{cls.name}.{name}`: nothing reads it\n"
                     f"  hint: did you mean `{meant[near[0]]}`?"
                 )
+    return set_ | read
 
 
 def _functions(value: Any) -> list[FunctionType]:
@@ -296,7 +315,8 @@ def _names(code: CodeType) -> set[str]:
 
 
 class Reno(Controller):
-    """RFC 5681 in Python: the same run as `reno`, to the bit.
+    """RFC 5681 in Python: under preset 2026 the same run as `reno`, to the bit. It counts segments and
+    halves what is in flight, whatever `count` and `decrease_base` of a flow say.
 
     A law of one's own redefines ``grown`` and ``reduced``.
     """

@@ -16,7 +16,8 @@ UNITS = {
     "mbps": "{:.9g}Mbit/s",
     "bytes": "{:.0f} bytes",
     "packets": "{:.0f} packets",
-    "segments": "{:.9g} segments",
+    "segments": "{:.0f} segments",
+    "bdp": "{:.9g}BDP",
 }
 
 

@@ -106,18 +106,27 @@ def throughput(
 
 @_styled
 def against(
-    result: Result | Table, metric: str, axis: str, *, by: str = "stack", width: float = COLUMN
+    result: Result | Table,
+    metric: str,
+    axis: str,
+    *,
+    by: str = "stack",
+    flow: str | None = None,
+    width: float = COLUMN,
 ) -> Figure:
     """A metric against a matrix parameter: the mean of the seeds, with the 95 % interval of the
-    mean by Student's t; a line for each value of ``by``."""
-    runs = _runs(result)
+    mean by Student's t; a line for each value of ``by``. ``flow`` names the flow, where there are
+    several."""
+    runs = _runs(result, flow)
     number, unit = _numeric(runs, axis)
     x, y, series = runs[number], runs[metric], runs[by]
     fig, axes = _figure(width, 0.6)
     for name in dict.fromkeys(series.tolist()):
         points, means, halves = [], [], []
         for point in np.unique(x[series == name]):
-            mean, half = mean_and_half_width(y[(series == name) & (x == point)])
+            of = (series == name) & (x == point)
+            _refuse_mixtures(runs, of, metric)
+            mean, half = mean_and_half_width(y[of])
             if mean == mean:
                 points.append(point)
                 means.append(mean)
@@ -130,15 +139,23 @@ def against(
 
 @_styled
 def matrix(
-    result: Result | Table, metric: str, x: str, y: str, *, width: float = COLUMN
+    result: Result | Table,
+    metric: str,
+    x: str,
+    y: str,
+    *,
+    flow: str | None = None,
+    width: float = COLUMN,
 ) -> Figure:
-    """A metric over two matrix parameters, the mean of all runs of a cell in each."""
-    runs = _runs(result)
+    """A metric over two matrix parameters, the mean of the seeds in each cell. ``flow`` names the
+    flow, where there are several."""
+    runs = _runs(result, flow)
     columns, rows = (list(dict.fromkeys(runs[axis].tolist())) for axis in (x, y))
     cells = np.full((len(rows), len(columns)), np.nan)
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             of = (runs[y] == row) & (runs[x] == column)
+            _refuse_mixtures(runs, of, metric)
             cells[i, j] = mean_and_half_width(runs[metric][of])[0]
     fig, axes = _figure(width, 0.25 + 0.6 * len(rows) / max(len(columns), 1))
     image = axes.imshow(cells, cmap="viridis", aspect="auto")
@@ -235,11 +252,41 @@ T975 = (
 )  # fmt: skip
 
 
-def _runs(result: Result | Table) -> Table:
-    return result.runs if isinstance(result, Result) else result
+class _Rows(dict[str, Any]):
+    """Some rows of a table."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
 
 
-def _numeric(runs: Table, axis: str) -> tuple[str, str]:
+def _runs(result: Result | Table, flow: str | None = None) -> Table | _Rows:
+    runs = result.runs if isinstance(result, Result) else result
+    if flow is None:
+        return runs
+    names = runs["flow"]
+    if flow not in names.tolist():
+        there = ", ".join(dict.fromkeys(names.tolist()))
+        raise _native.FullpipeError(f"error: no flow `{flow}`\n  hint: there are {there}")
+    of = names == flow
+    return _Rows({name: runs[name][of] for name in runs.columns})
+
+
+def _refuse_mixtures(runs: Table | _Rows, of: Any, metric: str) -> None:
+    """A mean over seeds is of one flow of one case: what else varies in it is no chance."""
+    known = of & ~np.isnan(np.asarray(runs[metric], dtype=float))
+    seeds = runs["seed"][known].tolist()
+    if len(set(seeds)) == len(seeds):
+        return
+    names = [n for n in runs.columns if n in {"flow", "case", "point"} or runs[n].dtype.kind in "OU"]
+    mixed = [name for name in names if len(dict.fromkeys(runs[name][known].tolist())) > 1]
+    raise _native.FullpipeError(
+        f"error: a mean of {metric} would be over several of {', '.join(mixed)}\n"
+        "  hint: `flow` chooses a flow; of an axis choose one value, or make it `by`"
+    )
+
+
+def _numeric(runs: Table | _Rows, axis: str) -> tuple[str, str]:
     """The column that has the numbers of an axis, and its unit."""
     for name in (c for c in runs.columns if c == axis or c.startswith(f"{axis}_")):
         if runs[name].dtype.kind in "fi":

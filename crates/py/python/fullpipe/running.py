@@ -38,7 +38,7 @@ def run(
 
     Ctrl-C ends it; runs that are finished stay in ``out``.
     """
-    scenario = changed(scenario, set, seed, repeat, quick)
+    scenario = changed(scenario, set, seed, repeat, quick)._current()
     keep = None
     if out is None:
         keep = Kept()

@@ -13,7 +13,7 @@ from typing import Any
 import tomli_w
 
 from . import _native
-from .controllers import Controller, known, used_in
+from .controllers import Controller, known, renewed, used_in
 
 
 class ScenarioWarning(UserWarning):
@@ -136,6 +136,10 @@ class Scenario:
     def __reduce__(self) -> tuple[Any, ...]:
         """Workers of other processes read it anew."""
         return _restored, (self._state, used_in([self.text, *self._values()]))
+
+    def _current(self) -> Scenario:
+        """With the controllers as their classes are now."""
+        return self._of(self._state) if renewed([self.text, *self._values()]) else self
 
     def _values(self) -> list[str]:
         return [as_set(value) for value in self._state[2].values()]

@@ -100,7 +100,7 @@ def sweep(
     seeds, batch = whole("seeds", seeds), whole("batch", batch)
     max_seeds = whole("max_seeds", max_seeds)
     base = scenario if isinstance(scenario, Scenario) else Scenario(scenario)
-    base = base.with_seeds(base.seeds[0], seeds)
+    base = base.with_seeds(base.seeds[0], seeds)._current()
     if precision is not None:
         base = base.with_seeds(base.seeds[0], max(seeds, 3)).set(
             {
@@ -221,8 +221,14 @@ def _refuse_twins(base: Scenario, points: Points) -> None:
 
 
 def _twin(values: Sequence[Any]) -> Any:
+    if len(set(values)) == len(values):
+        return None
     known: set[Any] = set()
-    return next((v for v in values if v in known or known.add(v)), None)
+    for value in values:
+        if value in known:
+            return value
+        known.add(value)
+    return None
 
 
 @dataclass

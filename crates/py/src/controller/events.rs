@@ -128,7 +128,8 @@ pub struct Round {
     acks: u64,
     #[pyo3(get)]
     delivered_now: u64,
-    /// Segments marked lost, and ACKs with an echo of a mark (RFC 3168).
+    /// Segments that its ACKs marked lost, not those that timers did, and ACKs with an echo of a
+    /// mark (RFC 3168).
     #[pyo3(get)]
     lost: u64,
     #[pyo3(get)]

@@ -125,6 +125,8 @@ struct Class {
     variables: Vec<&'static str>,
     owns_window: bool,
     reads_rate: bool,
+    /// It may set a pacing rate.
+    sets_rate: bool,
 }
 
 /// Adds a class to the registry of stacks, or puts it in the place of the one of its name.
@@ -143,6 +145,7 @@ pub fn register(
     variables: Vec<String>,
     owns_window: bool,
     reads_rate: bool,
+    sets_rate: bool,
 ) -> PyResult<()> {
     let class = Arc::new(Class {
         class,
@@ -155,6 +158,7 @@ pub fn register(
             .collect(),
         owns_window,
         reads_rate,
+        sets_rate,
     });
     let names: Vec<String> = params.iter().map(|p| p.0.clone()).collect();
     let entry = GuestEntry {

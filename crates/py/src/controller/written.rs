@@ -17,6 +17,8 @@ use pyo3::prelude::*;
 use super::events::{Ack, Congestion, Lost, Round, Start, Timeout};
 use super::hosting::{INTERRUPT, Raised, Stopped, Why};
 use super::{Class, Controller, Hook};
+use crate::error::ScenarioError;
+
 /// A flow's controller.
 #[derive(Debug)]
 pub(super) struct Written {
@@ -40,6 +42,11 @@ struct Object {
 /// The largest window, segments: as many as a scenario may have on the way, which would all be sent
 /// at once.
 const LARGEST: f64 = 5e7;
+
+const UNNAMED_RATE: &str = "set pacing_rate_mbps from outside of the class, which never names it: a \
+                            flow is only paced where its class does; assign it in a method";
+const IN_INIT: &str = "`__init__` sets window or ssthresh, which a flow has when it opens: set them \
+                       in `on_start`";
 
 /// No pacing rate is as high, Mbit/s.
 const FASTEST_MBPS: f64 = 1e9;
@@ -68,6 +75,13 @@ impl Written {
             return Ok(());
         }
         let object = self.class.class.bind(py).call0()?;
+        {
+            let c = object.cast::<Controller>()?.borrow();
+            let fresh = Setup::default();
+            if c.window != fresh.initial_window || c.ssthresh != f64::INFINITY {
+                return Err(ScenarioError::new_err(IN_INIT));
+            }
+        }
         for (name, value) in &self.params {
             object.setattr(name.as_str(), *value)?;
         }
@@ -166,6 +180,9 @@ impl Written {
             return Err(Why::Numbers(what));
         }
         let rate = c.pacing_rate_mbps;
+        if rate.is_some() && !self.class.sets_rate {
+            return Err(Why::Numbers(UNNAMED_RATE.to_owned()));
+        }
         self.pacing_rate = rate.map(|mbps| Rate::from_bits_per_sec((mbps * 1e6) as u64));
         Ok(())
     }
@@ -201,6 +218,7 @@ impl Cc for Written {
 
     fn on_established(&mut self, ev: &RestartEvent) {
         self.own.on_established(ev);
+        self.round = Round::from(ev.now);
         self.call((Hook::Start, ev.now), self.present(), Start(*ev));
     }
 
@@ -281,6 +299,9 @@ impl Cc for Written {
     fn cap_window(&mut self, most: f64) {
         self.setup.max_window = most;
         self.own.cap_window(most);
+        if let Some(object) = &self.object {
+            Python::attach(|py| object.controller.borrow_mut(py).max_window = most);
+        }
     }
 
     fn take_over(&mut self, ev: &TakeOver) {
@@ -306,6 +327,10 @@ impl Cc for Written {
 
     fn reads_owd(&self) -> bool {
         false
+    }
+
+    fn sets_rate(&self) -> bool {
+        self.class.sets_rate
     }
 
     fn owns_window(&self) -> bool {

@@ -2,10 +2,10 @@
 
 use statrs::distribution::{Discrete, Hypergeometric};
 
-use super::difference::{Difference, NOISE, size};
+use super::difference::{Difference, NOISE, pairs, size};
 use super::options::{Options, View};
 use super::row::{Missing, Number, Row, Verdict};
-use super::runs::{Runs, pairs};
+use super::runs::Runs;
 use crate::agreement::judged::{is_judged, is_judged_of_one_run};
 use crate::result::{CaseResult, Estimate, Estimates, LinkResult};
 use fullpipe_metrics as metrics;

@@ -1,5 +1,7 @@
 //! A difference of means with its 95 % interval: of pairs, or of two independent samples.
 
+use std::collections::BTreeMap;
+
 use super::row::{Effect, Method};
 use crate::result::{Estimate, student_t};
 
@@ -104,6 +106,20 @@ impl Difference {
             method: Method::Welch,
         }
     }
+}
+
+/// Values of the two sides with the same seed; `None` unless all seeds of a side have a partner and
+/// there are two.
+pub(crate) fn pairs(a: &[(i64, Option<f64>)], b: &[(i64, Option<f64>)]) -> Option<Vec<[f64; 2]>> {
+    let of_b: BTreeMap<i64, Option<f64>> = b.iter().copied().collect();
+    let common: Vec<_> = a
+        .iter()
+        .filter_map(|(seed, x)| Some((*x, *of_b.get(seed)?)))
+        .collect();
+    if common.len() < 2 || (common.len() < a.len() && common.len() < b.len()) {
+        return None;
+    }
+    common.into_iter().map(|(x, y)| Some([x?, y?])).collect()
 }
 
 /// Variance of what is rounded to whole numbers.

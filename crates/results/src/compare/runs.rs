@@ -102,17 +102,3 @@ impl Runs {
         rows.iter().map(|&i| (seeds[i], values[i])).collect()
     }
 }
-
-/// Values of the two sides with the same seed; `None` unless all seeds of a side have a partner and
-/// there are two.
-pub(crate) fn pairs(a: &[(i64, Option<f64>)], b: &[(i64, Option<f64>)]) -> Option<Vec<[f64; 2]>> {
-    let of_b: BTreeMap<i64, Option<f64>> = b.iter().copied().collect();
-    let common: Vec<_> = a
-        .iter()
-        .filter_map(|(seed, x)| Some((*x, *of_b.get(seed)?)))
-        .collect();
-    if common.len() < 2 || (common.len() < a.len() && common.len() < b.len()) {
-        return None;
-    }
-    common.into_iter().map(|(x, y)| Some([x?, y?])).collect()
-}

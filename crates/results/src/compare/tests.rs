@@ -2,7 +2,7 @@
 
 use super::collect::verdict;
 use super::difference::Difference;
-use super::runs::pairs;
+use super::difference::pairs;
 use super::*;
 use crate::result::Params;
 use crate::result::{CaseMetrics, Estimate, Estimates, FlowResult, LinkResult, SeedValues};

@@ -112,12 +112,12 @@ pub struct ExpectationTeeth {
     /// Fails in no world.
     pub toothless: bool,
     /// Fails in generated worlds of a single kind only, and in no `[[negative]]` of the file, or
-    /// without a value alone ([`ExpectationTeeth::fails_only_undefined`]): little evidence. Absent if
-    /// not, or if not every world was looked at.
+    /// only where its metric is undefined ([`ExpectationTeeth::fails_only_undefined`]): little
+    /// evidence. Absent if not, or if not every world was looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
-    /// Wherever it fails the metric is undefined: no value that was seen fails. Absent if not, or
-    /// if not every world was looked at.
+    /// No value that was seen fails: where it fails, its metric is undefined. Absent if not, or if
+    /// not every world was looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fails_only_undefined: bool,
     /// The file says why that is right.
@@ -204,7 +204,8 @@ impl Falsification {
         all.filter(|e| e.toothless && e.excuse.is_none())
     }
 
-    /// Expectations that can fail, but only in generated worlds of one kind, or without a value.
+    /// Expectations that can fail, but only in generated worlds of one kind, or only where their
+    /// metric is undefined.
     pub fn weak(&self) -> impl Iterator<Item = &ExpectationTeeth> {
         self.expectations.iter().filter(|e| e.weak)
     }

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::verdict;
 use super::{CaseResult, Estimate, Params, json};
-use crate::compare::difference::{Difference, NOISE, size};
-use crate::compare::runs;
+use crate::compare::difference::{self, Difference, NOISE, size};
 use crate::label;
 use fullpipe_metrics::METRICS;
 use fullpipe_scenario::{Against, Expectation, HoldsFor};
@@ -178,7 +177,7 @@ fn pairs(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<Vec<[f
         let seeds = case.seeds.iter().map(|seed| *seed as i64);
         seeds.zip(of_seeds(e, case)).collect()
     };
-    runs::pairs(&of(peer), &of(case))
+    difference::pairs(&of(peer), &of(case))
 }
 
 /// The quotient of two means, and its interval. Of single seeds: that of the values with the same
