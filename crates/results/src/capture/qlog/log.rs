@@ -26,6 +26,8 @@ pub(super) struct Log<'a> {
     largest: u64,
     /// Copies of segments that are not acknowledged, by segment number, oldest first.
     waiting: BTreeMap<u64, Vec<Copy>>,
+    /// Packet numbers of the SYNs that nobody has answered, and when they left.
+    syns: Vec<(u64, Time)>,
     metrics: Metrics,
     detector: Option<Detector>,
     /// The sender's state, as the latest row of the series has it.
@@ -61,6 +63,7 @@ impl<'a> Log<'a> {
             received: 0,
             largest: 0,
             waiting: BTreeMap::new(),
+            syns: Vec::new(),
             metrics: Metrics::default(),
             detector: None,
             phase: None,
@@ -145,6 +148,9 @@ impl Log<'_> {
         let number = self.sent;
         self.sent += 1;
         if s.syn {
+            if !s.ends_handshake() {
+                self.syns.push((number, s.stamp));
+            }
             let data = PacketData {
                 header: PacketHeader::opening(number),
                 raw: Raw {
@@ -221,9 +227,10 @@ impl Log<'_> {
         let number = self.received;
         self.received += 1;
         let mut acked = Vec::new();
-        // The SYN has number 0 and no segment.
+        // A SYN is no segment. One that was sent again has an answer of its own.
         if a.syn {
-            acked.push(0);
+            let answered = self.syns.iter().position(|(_, at)| *at == a.echo);
+            acked.extend(answered.map(|i| self.syns.remove(i).0));
         }
         self.acknowledge(0..a.cum, &mut acked);
         for block in a.sacks.iter() {

@@ -340,6 +340,28 @@ mod tests {
         assert_eq!(log[0]["trace"]["common_fields"]["time_format"], "relative");
     }
 
+    /// A round trip of 1.5 s, longer than the first timeout.
+    #[test]
+    fn every_syn_has_an_answer_of_its_own() {
+        let syn = |at: u64| Segment {
+            syn: true,
+            ..segment(0, ms(at))
+        };
+        let answer = |at: u64| Ack {
+            syn: true,
+            ..ack(0, ms(at), 0)
+        };
+        let rows = [
+            sent(0, ms(0), syn(0)),
+            sent(0, ms(1000), syn(1000)),
+            ack_row(0, ms(1500), answer(0)),
+            ack_row(0, ms(2500), answer(1000)),
+        ];
+        let log = logged(&rows, &Series::default());
+        let acked = |i: usize| &log[i]["data"]["frames"][0]["acked_ranges"];
+        assert_eq!([acked(4), acked(5)], [&json!([[0, 0]]), &json!([[1, 1]])]);
+    }
+
     #[test]
     fn copies_have_numbers_of_their_own_and_the_one_that_arrived_is_acknowledged() {
         let again = Segment {
