@@ -20,6 +20,10 @@ use fullpipe_units::{Bytes, Rate, Span, Time};
 
 use crate::session::{Running, flow, go, key, spec};
 
+/// An address of the loopback from which no connection begins: no other's port is in the way when
+/// the server listens for TCP at the port that it has for UDP.
+const OWN: &str = "127.23.0.1:0";
+
 fn kernel_tcp() -> Options {
     Options {
         kernel_tcp: true,
@@ -40,7 +44,7 @@ fn run(server: &Running, spec: &RunSpec) -> fullpipe_run::Outcome {
 
 #[test]
 fn finite_transfers_go_up_and_down_to_the_last_segment() {
-    let server = Running::start(key("a"), Limits::default());
+    let server = Running::at(OWN, key("a"), Limits::default());
     let flows = vec![
         tcp_flow("up", Some(3000), false),
         tcp_flow("down", Some(2000), true),
@@ -84,7 +88,7 @@ fn finite_transfers_go_up_and_down_to_the_last_segment() {
 /// Of a connection that the far host sends on, too: it says so while the run lasts.
 #[test]
 fn windows_of_both_directions_are_seen_while_they_run() {
-    let server = Running::start(key("a"), Limits::default());
+    let server = Running::at(OWN, key("a"), Limits::default());
     let flows = vec![tcp_flow("up", None, false), tcp_flow("down", None, true)];
     let spec = spec(3000, flows);
     let live = Live::default();
@@ -125,7 +129,7 @@ fn windows_of_both_directions_are_seen_while_they_run() {
 
 #[test]
 fn it_listens_only_while_a_test_of_it_runs() {
-    let server = Running::start(key("a"), Limits::default());
+    let server = Running::at(OWN, key("a"), Limits::default());
     TcpStream::connect(server.address).unwrap_err();
     let outcome = run(&server, &spec(300, vec![tcp_flow("up", None, false)]));
     assert!(outcome.flows[0].totals.delivered > 1000);
@@ -146,7 +150,7 @@ fn the_limits_of_a_server_hold_for_connections_too() {
         max_bytes: Some(Bytes(2_000_000)),
         ..Limits::default()
     };
-    let server = Running::start(key("a"), limits);
+    let server = Running::at(OWN, key("a"), limits);
     // 2 MB at 20 Mbit/s are 0.8 s.
     for reverse in [false, true] {
         let outcome = run(&server, &spec(8000, vec![tcp_flow("bulk", None, reverse)]));
@@ -173,7 +177,7 @@ fn the_limits_of_a_server_hold_for_connections_too() {
 
 #[test]
 fn what_the_kernels_tcp_cannot_carry_is_refused_before_the_run() {
-    let server = Running::start(key("a"), Limits::default());
+    let server = Running::at(OWN, key("a"), Limits::default());
     let encrypted = Options {
         encrypted: true,
         ..kernel_tcp()

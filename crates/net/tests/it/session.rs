@@ -37,7 +37,7 @@ impl Running {
         Self::at("127.0.0.1:0", key, limits)
     }
 
-    fn at(listen: &str, key: Key, limits: Limits) -> Self {
+    pub(crate) fn at(listen: &str, key: Key, limits: Limits) -> Self {
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let log = Arc::clone(&events);
         let config = Config {
