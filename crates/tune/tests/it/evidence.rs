@@ -76,15 +76,20 @@ fn a_paced_flow_keeps_its_rate() {
     tuner.apply(policy(vec![paced])).unwrap();
     ground.flow(0);
     run(&mut tuner, Duration::from_secs(1), |_| false);
-    let (begin, from) = (Instant::now(), only(&mut tuner).bytes_acked);
-    run(&mut tuner, Duration::from_secs(3), |_| false);
-    let bytes = only(&mut tuner).bytes_acked - from;
-    let rate = bytes as f64 / begin.elapsed().as_secs_f64();
-    println!(
-        "a ceiling of 500 kB/s: {:.1} kB/s of payload",
-        rate / 1000.0
-    );
-    assert!((0.9..=1.03).contains(&(rate / 500_000.0)), "{rate} B/s");
+    // Never more; and as much, unless the machine had something else to do every time.
+    let reached = (0..3).any(|_| {
+        let (begin, from) = (Instant::now(), only(&mut tuner).bytes_acked);
+        run(&mut tuner, Duration::from_secs(3), |_| false);
+        let bytes = only(&mut tuner).bytes_acked - from;
+        let rate = bytes as f64 / begin.elapsed().as_secs_f64();
+        println!(
+            "a ceiling of 500 kB/s: {:.1} kB/s of payload",
+            rate / 1000.0
+        );
+        assert!(rate <= 1.03 * 500_000.0, "{rate} B/s");
+        rate >= 0.9 * 500_000.0
+    });
+    assert!(reached);
     tuner.finish().unwrap();
 }
 
