@@ -69,10 +69,10 @@ differ.
 
 `--compare` computes from the earlier runs of a kind, at least three, where one more run is with a \
 probability of 95 % (a Student prediction interval; runs are taken to be independent and normally \
-distributed). Runs that were cut short or are not valid do not count; if the newest is one, the exit \
-code is 5. The newest run is `worse` or `better` when it lies outside and differs from their mean by \
-more than 2 %; of an expression nobody knows which is the good side, and it is `different`. Of many numbers compared in this way one in twenty lies outside by \
-chance.";
+distributed). Runs that were cut short or are not valid do not count; if the newest is one of them, \
+the exit code is 5. The newest run is `worse` or `better` when it lies outside and differs from \
+their mean by more than 2 %. An expression has no better side: it is `different`, which is no \
+failure. Of many numbers compared in this way one in twenty lies outside by chance.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -130,10 +130,10 @@ pub(super) fn summary(result: &RunResult) -> String {
         _ => format!("{failed} of {all} expectations FAILED{besides}\n"),
     };
     if unclear > 0 {
-        out += "unclear: an end of what is accepted lies in the 95 % interval, or one seed has none, so \
-                these seeds neither show nor contradict it; more seeds narrow the interval \
-                (`--repeat`), and `holds_for` in [[expect]] can ask for more: \"interval\", \"every \
-                seed\"\n";
+        out += "unclear: an end of what is accepted lies in the 95 % interval, or one seed has \
+                none, so these seeds neither show nor contradict it; more seeds narrow the \
+                interval (`--repeat`), and `holds_for` in [[expect]] can ask for more: \
+                \"interval\", \"every seed\"\n";
     }
     out
 }

@@ -26,11 +26,12 @@ use crate::table::{Align, Table, number, number_with};
 pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let options = options(args)?;
     let pairs = pairs(args)?;
-    let mut comparisons = Vec::new();
+    let compared = pairs.iter().map(|(a, b)| compare_stored(a, b, &options));
+    let comparisons: Vec<Comparison> = compared.collect::<Result<_, _>>()?;
+    are_known(&comparisons)?;
     let mut different = Vec::new();
     let mut pictures = Vec::new();
     for (a, b) in &pairs {
-        comparisons.push(compare_stored(a, b, &options)?);
         different.push(settings([a.manifest(), b.manifest()]));
         if let Some(dir) = &args.figures {
             let own = match pairs.len() {
@@ -45,7 +46,6 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             pictures.push(own);
         }
     }
-    are_known(&comparisons)?;
     if let Some(dir) = &args.figures {
         let both = comparisons.iter().zip(&different).zip(pictures);
         let compared = both.map(
