@@ -541,6 +541,21 @@ def test_a_round_begins_when_the_connection_opens():
     assert seen and seen[0] < 0.9
 
 
+def test_the_largest_window_is_the_cap_in_force():
+    caps = set()
+
+    class Capped(fp.Controller):
+        name = "capped"
+
+        def on_round(self, round):
+            caps.add(self.max_window)
+
+    change = [{"at": "2s", "window": "20 segments"}]
+    flow = {"name": "main", "stack": "capped", "window": "40 segments", "change": change}
+    fp.run(ALONE | {"flow": [flow]}, jobs=1)
+    assert caps == {40.0, 20.0}
+
+
 def test_buffers_in_bdp_are_ranges_too():
     points = fp.latin_hypercube({"path.buffer": ("1BDP", "2BDP")}, 2)
     assert all(1 <= float(p["path.buffer"].removesuffix("BDP")) <= 2 for p in points)

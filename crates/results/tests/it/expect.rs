@@ -67,14 +67,15 @@ fn an_expectation_may_ask_for_single_seeds() {
     assert_eq!(inside[1].holds_for.as_deref(), Some("interval"));
 }
 
-/// Two laws on one lossy path with the same seeds, one of them a fifth faster: what the losses do to
-/// both hides their difference from independent samples, not from pairs.
+/// Two laws on one lossy path with the same seeds, one of them a fifth faster: what the losses do
+/// to both hides their difference from independent samples, not from pairs.
 #[test]
 fn cases_are_held_against_each_other_seed_by_seed() {
     let base = "name = \"pairs\"\nduration = \"20s\"\nseeds = 8\n[path]\nrate = \"50Mbit/s\"\n\
                 rtt = \"60ms\"\nloss = 1e-3\n[[flow]]\nname = \"main\"\nstack = \"reno\"\n\
                 [matrix]\n\"flow.main.stack\" = [\"reno\", \"aimd(increase=1.2)\"]\n";
-    let expect = "[[expect]]\nmetric = \"goodput_mbps\"\nwhere = { \"flow.main.stack\" = \"aimd(increase=1.2)\" }\n";
+    let expect = "[[expect]]\nmetric = \"goodput_mbps\"\n\
+                  where = { \"flow.main.stack\" = \"aimd(increase=1.2)\" }\n";
     let peer = "{ \"flow.main.stack\" = \"reno\" }\n";
     let text = format!(
         "{base}{expect}agrees_with = {peer}{expect}ratio_to = {peer}at_least = 1\n\
