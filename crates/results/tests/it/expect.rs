@@ -86,7 +86,7 @@ fn cases_are_held_against_each_other_seed_by_seed() {
         panic!("{:?}", ran.result.expectations);
     };
     let goodput = |i: usize| ran.result.cases[i].flows[0].metrics["goodput_mbps"];
-    let [reno, faster] = [0, 1].map(|i| goodput(i));
+    let [reno, faster] = [0, 1].map(goodput);
     let wide = reno.ci95.unwrap()[1] - reno.mean.unwrap();
     assert!(faster.mean.unwrap() - reno.mean.unwrap() < wide);
     assert!(!agreement.pass && !agreement.unclear, "{agreement:?}");
