@@ -392,7 +392,9 @@ impl Sawtooth {
         (ack.acked, ack.acks, ack.advanced) = (n, n.div_ceil(PER_ACK), true);
         (ack.rtt, ack.srtt, ack.min_rtt) = (Some(rtt), rtt, rtt);
         ack.owd = Some(rtt.mul_f64(0.5));
-        (ack.prior_flight, ack.flight) = (window, window - n);
+        // A sender that its window limits has sent what the last ACK allowed.
+        let flight = (self.stack.window() as u64).max(n);
+        (ack.prior_flight, ack.flight) = (flight, flight - n);
         ack.stamps = Stamps {
             value_ms: (self.now.as_nanos() / 1_000_000) as u32,
             echo: self.now - rtt,

@@ -1,6 +1,6 @@
 // Made from crates/report/src/page/data.rs; a test compares. UPDATE_DOCS=1 writes it anew.
 
-export const VERSION = 2;
+export const VERSION = 3;
 
 /** Everything the page shows. */
 export interface Page {
@@ -188,6 +188,42 @@ export interface Metric {
   unit: string;
 }
 
+/** A competitor in the ranking. */
+export interface Rank {
+  /** Index into the values of the axis that competes. */
+  at: number;
+  /** Means of `Ranking::beside` over the same cases; `null` where a case has none. */
+  beside: (number | null)[];
+  /** Cases in which it has a value, of `Ranking::of_cases`. */
+  cases: number;
+  /** Half the 95 % interval of that mean, from the means of the seeds; `null` with one seed, and where all seeds have the same. */
+  half: number | null;
+  /** Smallest of the cases. */
+  least: number | null;
+  /** Mean over the cases; `null` without a rank. */
+  mean: number | null;
+  /** Largest of the cases. */
+  most: number | null;
+}
+
+/** The competitors in order, over cases that all of them have. */
+export interface Ranking {
+  /** Metrics beside it. */
+  beside: string[];
+  /** Which end is first. */
+  better: "higher" | "lower";
+  /** Cases that the means are over: all that are ranked have a value there. In a matrix of pairs a case counts for either side. */
+  cases: number;
+  /** What it is by. */
+  metric: string;
+  /** Of which flow or traffic; absent: of the one that competes. */
+  of?: string;
+  /** Cases of a competitor. */
+  of_cases: number;
+  /** The best first, those without a rank last. */
+  rows: Rank[];
+}
+
 /** A scenario's result. */
 export interface Scenario {
   /** Its description, from the file. */
@@ -220,6 +256,8 @@ export interface Scenario {
   name: string;
   /** Where the file came from. */
   origin: string;
+  /** The competitors in order; absent where nothing competes. */
+  ranking?: Ranking;
   /** Seeds of every case. */
   seeds: number[];
   /** Values, one table per scope. */

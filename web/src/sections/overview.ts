@@ -2,119 +2,46 @@
 
 import { range } from "../charts/range.ts";
 import type { Cell } from "../csv.ts";
-import type { Axis, Expected } from "../generated/data.ts";
+import type { Expected, Rank, Ranking } from "../generated/data.ts";
 import { el, scroller, unseen } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted, meanWords, metricHead, number, unit } from "../format.ts";
-import { axisLabel, axisWords, half, type Model } from "../model.ts";
+import { axisLabel, axisWords, type Model } from "../model.ts";
 import { line, mark, rect, svg, text, textWidth, toDom, type Mark } from "../svg.ts";
 import { linear } from "../scale.ts";
 
-/** One competitor over the cases in which it takes part. */
-export interface Rank {
-  name: string;
-  cells: number;
-  mean: number;
-  /** Half width of the 95 % interval of that mean; NaN with one seed. */
-  half: number;
-  /** Smallest and largest of the cells. */
-  least: number;
-  most: number;
-  others: (number | undefined)[];
-}
-
-export interface Ranking {
-  metric: string;
-  unit: string;
-  count: boolean;
+/** The ranking with what its table is headed by; undefined if nothing competes. */
+export interface Headed extends Ranking {
   head: string;
-  better: "higher" | "lower";
+  count: boolean;
   /** Fewest and most of a case. */
   seeds: [number, number];
   others: { metric: string; head: string; count: boolean }[];
-  rows: Rank[];
+  names: string[];
 }
 
-const BESIDE = ["asymmetry", "utilization", "stability", "rtt_ms.p95", "loss_events"];
-
-/** The competitors, best first; undefined if nothing competes. */
-export function ranking(model: Model): Ranking | undefined {
+export function ranking(model: Model): Headed | undefined {
   const axis = model.competitors();
-  if (!axis || axis.values.length < 2) return undefined;
+  const ranked = model.scenario.ranking;
+  if (!axis || !ranked) return undefined;
   const pair = model.pair();
   const flows = model.flows();
-  const own = model.flowOf(axis);
-  const judged = judgedBy(model, axis, own);
-  if (judged === undefined) return undefined;
-  const { metric, of: fixed } = judged;
-  const entry = model.metric(metric, fixed);
-  const others = BESIDE.filter((m) => m !== metric && model.has(m) && (m !== "asymmetry" || pair !== undefined));
-  const rows = axis.values.map((name, at): Rank => {
-    // In a matrix of pairs a competitor stands on either side.
-    const places = model.select(new Map([[axis, at]])).map((c) => ({ c, of: fixed ?? own ?? flows[0], sign: 1 }));
-    if (pair && axis === pair.first) {
-      const other = pair.second.values.indexOf(name);
-      places.push(...model.select(new Map([[pair.second, other]])).map((c) => ({ c, of: flows[1], sign: -1 })));
-    }
-    const over = (m: string): { mean: number; half: number }[] =>
-      places.flatMap(({ c, of, sign }) => {
-        const e = model.estimate(c, m, of);
-        return e ? [{ mean: e.mean * (m === "asymmetry" ? sign : 1), half: half(e) }] : [];
-      });
-    const cells = over(metric);
-    const mean = average(cells.map((e) => e.mean));
-    const squares = cells.reduce((sum, e) => sum + e.half * e.half, 0);
-    return {
-      name: axisLabel({ ...axis, key: "" }, name),
-      cells: cells.length,
-      mean,
-      half: Math.sqrt(squares) / cells.length,
-      least: Math.min(...cells.map((e) => e.mean)),
-      most: Math.max(...cells.map((e) => e.mean)),
-      others: others.map((m) => {
-        const values = over(m);
-        return values.length === 0 ? undefined : average(values.map((e) => e.mean));
-      }),
-    };
-  });
   // Of several flows that share a path the metric is one flow's, which its heading names.
-  const whose = fixed ?? own ?? flows[0];
+  const whose = ranked.of ?? model.flowOf(axis) ?? flows[0];
   const headOf = (m: string, of = model.metric(m)): string => {
     const head = metricHead(m, of?.unit ?? "");
     const ofFlow = pair === undefined && flows.length > 1 && model.scopeOf(m, whose) === "flow";
     return ofFlow && whose !== undefined ? `${whose}: ${head}` : head;
   };
-  const better = entry?.better === "lower" ? "lower" : "higher";
-  const ranked = rows.filter((r) => r.cells > 0).sort((a, b) => (better === "higher" ? b.mean - a.mean : a.mean - b.mean));
-  if (ranked.length === 0) return undefined;
+  const entry = model.metric(ranked.metric, ranked.of);
   return {
-    metric,
-    unit: unit(entry?.unit ?? ""),
+    ...ranked,
+    head: headOf(ranked.metric, entry),
     count: entry?.count ?? false,
-    head: headOf(metric, entry),
-    better,
     seeds: model.seeds(),
-    others: others.map((m) => ({ metric: m, head: headOf(m), count: model.metric(m)?.count ?? false })),
-    rows: ranked,
+    others: ranked.beside.map((m) => ({ metric: m, head: headOf(m), count: model.metric(m)?.count ?? false })),
+    names: ranked.rows.map((r) => axisLabel({ ...axis, key: "" }, axis.values[r.at] ?? "")),
   };
-}
-
-/** What the ranking is by: a time that a figure asks for, completion times where short flows compete, goodput otherwise. */
-function judgedBy(model: Model, axis: Axis, own: string | undefined): { metric: string; of?: string } | undefined {
-  const asked = model.scenario.figures.find((f) => f.figure === "metric" && f.y !== undefined && /_time_s/.test(f.y) && model.has(f.y));
-  if (asked?.y !== undefined) return { metric: asked.y, ...(asked.flow !== undefined ? { of: asked.flow } : {}) };
-  const times = "completion_time_s.mean";
-  const classes = model.traffic().filter((t) => model.scopeOf(times, t) === "traffic" && model.cases.some((_, c) => model.estimate(c, times, t)));
-  const mice = classes.find((c) => c === axis.traffic) ?? (own === undefined ? classes[0] : undefined);
-  if (mice !== undefined) return { metric: times, of: mice };
-  // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get
-  // together.
-  const alone = model.flows().length === 1 || model.pair() !== undefined || own !== undefined;
-  return (alone ? ["goodput_mbps", "aggregate_goodput_mbps"] : ["aggregate_goodput_mbps"]).map((metric) => ({ metric })).find(({ metric }) => model.has(metric));
-}
-
-function average(values: readonly number[]): number {
-  return values.reduce((a, b) => a + b, 0) / values.length;
 }
 
 /** `182.3`, `± 0.4`; or `1 seed`: a figure of merit has its spread where there is one. */
@@ -129,22 +56,31 @@ function seedsText([fewest, most]: [number, number]): string {
 
 const BAR = { width: 200, height: 20 };
 
-function bar(r: Rank, top: number, low: number): Mark {
-  const x = linear([Math.min(0, low), top], [2, BAR.width - 2]);
+/** The mean from zero; a thin line over the cases, of one case over its interval. */
+function bar(r: Rank, label: string, several: boolean, top: number): Mark {
+  const x = linear([0, top], [2, BAR.width - 2]);
   const middle = BAR.height / 2;
-  const marks = [rect(x(0), 4, x(r.mean) - x(0), BAR.height - 8, "var(--s0)", { "fill-opacity": 0.85, rx: 1.5 })];
-  if (r.cells > 1) marks.push(line(x(r.least), middle, x(r.most), middle, "var(--ink)", 1), line(x(r.least), 6, x(r.least), 14, "var(--ink)"), line(x(r.most), 6, x(r.most), 14, "var(--ink)"));
-  else if (Number.isFinite(r.half)) marks.push(line(x(r.mean - r.half), middle, x(r.mean + r.half), middle, "var(--ink)", 1.5));
-  return svg(BAR.width, BAR.height, `${r.name}: ${number(r.mean)}`, marks);
+  const { mean, half, least, most } = r;
+  if (mean === null || least === null || most === null) return svg(BAR.width, BAR.height, `${label}: no value`, []);
+  const marks = [rect(x(0), 4, x(mean) - x(0), BAR.height - 8, "var(--s0)", { "fill-opacity": 0.85, rx: 1.5 })];
+  if (several) marks.push(line(x(least), middle, x(most), middle, "var(--ink)", 1), line(x(least), 6, x(least), 14, "var(--ink)"), line(x(most), 6, x(most), 14, "var(--ink)"));
+  else if (half !== null) marks.push(line(x(mean - half), middle, x(mean + half), middle, "var(--ink)", 1.5));
+  return svg(BAR.width, BAR.height, `${label}: ${number(mean)}`, marks);
+}
+
+/** Value and spread; of one without a rank, where it has values. */
+export function words(r: Rank, ranked: Headed): [string, string] {
+  if (r.mean !== null) return withSpread(r.mean, r.half ?? NaN, ranked.seeds, ranked.count && ranked.cases === 1);
+  return ["–", r.cases === 0 ? "no value" : `a value in ${r.cases} of ${ranked.of_cases}`];
 }
 
 export function rankingFigure(model: Model): HTMLElement | undefined {
   const ranked = ranking(model);
   const axis = model.competitors();
   if (!ranked || !axis) return undefined;
-  const several = ranked.rows.some((r) => r.cells > 1);
+  const several = ranked.cases > 1;
   const paired = model.pair()?.first === axis;
-  const top = Math.max(...ranked.rows.map((r) => Math.max(r.most, r.mean + (Number.isFinite(r.half) ? r.half : 0))));
+  const top = Math.max(...ranked.rows.map((r) => Math.max(r.most ?? 0, (r.mean ?? 0) + (r.half ?? 0))));
   const body = (): HTMLElement =>
     scroller(
       `Ranking by ${ranked.head}`,
@@ -170,52 +106,62 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
           "tbody",
           {},
           ...ranked.rows.map((r, i) => {
-            const [value, spread] = withSpread(r.mean, r.half, ranked.seeds, ranked.count && r.cells === 1);
+            const [value, spread] = words(r, ranked);
+            const name = ranked.names[i]!;
             return el(
               "tr",
               {},
-              el("td", { class: "number muted" }, String(i + 1)),
-              el("th", { scope: "row" }, r.name),
-              el("td", { class: "number strong", "data-value": r.mean }, value),
+              el("td", { class: "number muted" }, r.mean === null ? "–" : String(i + 1)),
+              el("th", { scope: "row" }, name),
+              el("td", { class: "number strong", "data-value": r.mean ?? "" }, value),
               el("td", { class: "muted nowrap" }, spread),
-              el("td", { class: "bar" }, toDom(bar(r, top, 0))),
-              several && el("td", { class: "number nowrap" }, r.cells > 1 ? `${number(r.least, 3)} – ${number(r.most, 3)}` : ""),
-              ...r.others.map((v, o) => el("td", { class: "number" }, number(v, ranked.others[o]!.count ? 3 : 3))),
+              el("td", { class: "bar" }, toDom(bar(r, name, several, top))),
+              several && el("td", { class: "number nowrap" }, r.least === null ? "" : `${number(r.least, 3)} – ${number(r.most, 3)}`),
+              ...r.beside.map((v) => el("td", { class: "number" }, number(v, 3))),
             );
           }),
         ),
       ),
     );
-  const cells = ranked.rows[0]?.cells ?? 1;
-  const note = [
-    `${ranked.better === "higher" ? "Most" : "Least"} first.`,
-    several ? (paired ? `Means over ${counted(cells, "place")} each, as first and as second of every pair; the thin line spans them.` : `Means over ${counted(cells, "case")} each; the thin line spans the cases.`) : "",
-    ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}; without it: the same with every seed, or to a millionth.` : "One seed: there is no interval.",
-  ];
   return figure({
     name: `${model.id}-ranking`,
     title: `Ranking by ${ranked.head}`,
-    note: note.filter((n) => n !== "").join(" "),
+    note: notes(ranked, paired).join(" "),
     body,
     height: 60 + 28 * ranked.rows.length,
     svg: () => rankingDrawing(ranked, top),
     csv: (): Cell[][] => [
       ["rank", axis.key, "cases", `${ranked.metric} mean`, "ci95_half", "smallest", "largest", ...ranked.others.map((o) => o.metric)],
-      ...ranked.rows.map((r, i) => [i + 1, r.name, r.cells, r.mean, r.half, r.least, r.most, ...r.others]),
+      ...ranked.rows.map((r, i) => [r.mean === null ? null : i + 1, ranked.names[i]!, r.cases, r.mean, r.half, r.least, r.most, ...r.beside]),
     ],
   }).element;
 }
 
-function rankingDrawing(ranked: Ranking, top: number): Mark {
-  const left = Math.max(...ranked.rows.map((r) => textWidth(r.name, 12))) + 28;
+/** What the means are over, and who is left out. */
+export function notes(ranked: Headed, paired: boolean): string[] {
+  const all = [`${ranked.better === "higher" ? "Most" : "Least"} first.`];
+  const one = paired ? "place" : "case";
+  const over =
+    ranked.cases === ranked.of_cases
+      ? `${counted(ranked.cases, one)} each${paired ? ", as first and as second of every pair" : ""}`
+      : `${ranked.cases} of ${counted(ranked.of_cases, one)}, where every ranked one has a value`;
+  if (ranked.of_cases > 1) all.push(`Means over ${over}${ranked.cases > 1 ? "; the thin line spans them" : ""}.`);
+  if (ranked.rows.some((r) => r.mean === null)) all.push(`Without a rank: too few ${one}s with a value.`);
+  all.push(ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}; without it: the same with every seed, or to a millionth.` : "One seed: there is no interval.");
+  return all;
+}
+
+function rankingDrawing(ranked: Headed, top: number): Mark {
+  const left = Math.max(...ranked.names.map((name) => textWidth(name, 12))) + 28;
   const marks: Mark[] = [text(12, 22, `Ranking by ${ranked.head}`, { size: 14, weight: 600 })];
   ranked.rows.forEach((r, i) => {
     const y = 40 + 26 * i;
-    const [value, spread] = withSpread(r.mean, r.half, ranked.seeds);
-    marks.push(text(12, y + 14, r.name), mark("g", { transform: `translate(${left} ${y})` }, ...bar(r, top, 0).children.slice(1) as Mark[]));
+    const [value, spread] = words(r, ranked);
+    const name = ranked.names[i]!;
+    marks.push(text(12, y + 14, name), mark("g", { transform: `translate(${left} ${y})` }, ...bar(r, name, ranked.cases > 1, top).children.slice(1) as Mark[]));
     marks.push(text(left + BAR.width + 80, y + 14, value, { anchor: "end", weight: 600 }), text(left + BAR.width + 88, y + 14, spread, { fill: "var(--muted)" }));
   });
-  return svg(left + BAR.width + 180, 52 + 26 * ranked.rows.length, `Ranking by ${ranked.head}`, marks);
+  return svg(left + BAR.width + 240, 52 + 26 * ranked.rows.length, `Ranking by ${ranked.head}`, marks);
 }
 
 /** Failing ones first, then unclear ones, else in the order of the file. */

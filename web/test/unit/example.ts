@@ -49,11 +49,19 @@ export function scenario(): Scenario {
       { key: "flow.main.window", label: "window", values: WINDOWS, numbers: [64, 800], unit: "segments", competes: false, flow: "main" },
       { key: "path.rtt", label: "rtt", values: RTTS, numbers: [0.01, 0.07], unit: "s", competes: false },
     ],
-    fixed: [], cases, tables: [flow], expectations: [], figures: [{ figure: "metric", x: "flow.main.window", y: "goodput_mbps" }], layouts: [layout],
+    fixed: [], cases, tables: [flow],
+    ranking: {
+      metric: "goodput_mbps", better: "higher", cases: 3, of_cases: 4, beside: ["stability"],
+      rows: [
+        { at: 1, cases: 3, mean: 11.5, half: 0.1, least: 11, most: 12, beside: [null] },
+        { at: 0, cases: 4, mean: 1.4, half: 0.5, least: 1, most: 2, beside: [0.1] },
+      ],
+    },
+    expectations: [], figures: [{ figure: "metric", x: "flow.main.window", y: "goodput_mbps" }], layouts: [layout],
   };
 }
 
 export function page(): Page {
   const metric = { name: "goodput_mbps", scope: "flow" as const, unit: "Mbit/s", count: false, better: "higher" as const, about: "", formula: "", source: "" };
-  return { version: 2, title: "example", about: "", fullpipe: "1", metrics: [metric], scenarios: [scenario()] };
+  return { version: 3, title: "example", about: "", fullpipe: "1", metrics: [metric], scenarios: [scenario()] };
 }

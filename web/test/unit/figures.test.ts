@@ -14,7 +14,7 @@ import { float32s, float64s } from "../../src/decode.ts";
 import { combinations, half, Model } from "../../src/model.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
-import { boundText, outcome, ranking, sorted } from "../../src/sections/overview.ts";
+import { boundText, notes, outcome, ranking, sorted, words } from "../../src/sections/overview.ts";
 import { layoutOf, matrix } from "../../src/sections/tables.ts";
 import { toFile, toText, type Mark } from "../../src/svg.ts";
 import { f32, f64, packed, page } from "./example.ts";
@@ -82,11 +82,17 @@ test("a cell's colour grows with its value", () => {
   assert.ok(colour(5, coloursOf([5, 5], false), "light"));
 });
 
-test("the best is first, with its spread", () => {
+test("the ranking says what its means are over and who has no rank", () => {
   const r = ranking(model())!;
-  assert.deepEqual(r.rows.map((x) => [x.name, x.cells, x.least, x.most]), [["cubic", 3, 11, 12], ["reno", 4, 1, 2.1]]);
-  assert.ok(Math.abs(r.rows[1]!.mean - 1.55) < 1e-12);
-  assert.ok(Math.abs(r.rows[1]!.half - 0.25) < 1e-12, "four independent means of half width 0.5");
+  assert.deepEqual(r.names, ["cubic", "reno"]);
+  assert.equal(r.head, "Goodput, Mbit/s");
+  assert.equal(notes(r, false)[1], "Means over 3 of 4 cases, where every ranked one has a value; the thin line spans them.");
+  assert.equal(notes({ ...r, cases: 4 }, false)[1], "Means over 4 cases each; the thin line spans them.");
+  assert.equal(notes({ ...r, of_cases: 1, cases: 1 }, false).length, 2);
+  const rows = [r.rows[0]!, { ...r.rows[1]!, mean: null, half: null, least: null, most: null, cases: 1 }];
+  assert.equal(notes({ ...r, rows }, false)[2], "Without a rank: too few cases with a value.");
+  assert.deepEqual(words(rows[1]!, r), ["–", "a value in 1 of 4"]);
+  assert.deepEqual(words(rows[0]!, r), ["11.50", "± 0.10"]);
 });
 
 test("of several flows the heading names the one that a metric is of", () => {

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde::Serialize;
 
 /// Version of this layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Everything the page shows.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -81,6 +81,9 @@ pub struct ScenarioPart {
     pub cases: Vec<CasePart>,
     /// Values, one table per scope.
     pub tables: Vec<Table>,
+    /// The competitors in order; absent where nothing competes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<Ranking>,
     /// Bounds and what was observed.
     pub expectations: Vec<Expected>,
     /// In which wrong worlds they fail, if somebody has looked.
@@ -175,6 +178,48 @@ pub struct Axis {
     /// The traffic whose stack or key it sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<String>,
+}
+
+/// The competitors in order, over cases that all of them have.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Ranking {
+    /// What it is by.
+    pub metric: String,
+    /// Of which flow or traffic; absent: of the one that competes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Which end is first.
+    #[schemars(extend("enum" = ["higher", "lower"]))]
+    pub better: &'static str,
+    /// Cases that the means are over: all that are ranked have a value there. In a matrix of pairs
+    /// a case counts for either side.
+    pub cases: usize,
+    /// Cases of a competitor.
+    pub of_cases: usize,
+    /// Metrics beside it.
+    pub beside: Vec<String>,
+    /// The best first, those without a rank last.
+    pub rows: Vec<Rank>,
+}
+
+/// A competitor in the ranking.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Rank {
+    /// Index into the values of the axis that competes.
+    pub at: usize,
+    /// Cases in which it has a value, of [`Ranking::of_cases`].
+    pub cases: usize,
+    /// Mean over the cases; `null` without a rank.
+    pub mean: Option<f64>,
+    /// Half the 95 % interval of that mean, from the means of the seeds; `null` with one seed, and
+    /// where all seeds have the same.
+    pub half: Option<f64>,
+    /// Smallest of the cases.
+    pub least: Option<f64>,
+    /// Largest of the cases.
+    pub most: Option<f64>,
+    /// Means of [`Ranking::beside`] over the same cases; `null` where a case has none.
+    pub beside: Vec<Option<f64>>,
 }
 
 /// A case.

@@ -13,6 +13,7 @@ pub(crate) mod curves;
 pub mod data;
 mod html;
 mod pack;
+mod ranking;
 pub(crate) mod transfers;
 mod values;
 
@@ -202,11 +203,10 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
             completions,
         });
     }
+    let runs = Runs::of(dir)?;
     let mut tables = values::tables(result);
-    let expressions = file.expressions(result);
-    if !expressions.is_empty() {
-        values::add_expressions(&mut tables, &expressions, &Runs::of(dir)?);
-    }
+    values::add_expressions(&mut tables, &file.expressions(result), &runs);
+    let ranking = ranking::ranking(result, &runs, &axes, &cases, &file.report);
     Ok(ScenarioPart {
         name: result.scenario.clone(),
         about: file.about,
@@ -229,6 +229,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         axes,
         cases,
         tables,
+        ranking,
         expectations: values::expectations(result),
         falsification: falsification::beside(
             dir.path(),

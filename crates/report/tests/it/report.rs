@@ -104,6 +104,68 @@ fn a_figure_of_an_expression_has_its_numbers() {
     assert!(metrics.iter().any(|m| m["name"] == twice));
 }
 
+/// One competitor never recovers on the long path: its short time on the short one is no mean over
+/// both, and does not make it the first.
+#[test]
+fn competitors_are_ranked_where_all_of_them_have_a_value() {
+    let text = "name = \"rank\"\nduration = \"30s\"\n[path]\nrate = \"100Mbit/s\"\n\
+                rtt = \"20ms\"\nbuffer = \"1BDP\"\n[[flow]]\nname = \"main\"\n\
+                stack = \"reno\"\nwindow = \"1BDP\"\n[[flow.drop]]\nsegment = 3000\n\
+                [matrix]\n\"flow.main.stack\" = [\"reno\", \"htcp\"]\n\
+                \"path.rtt\" = [\"20ms\", \"200ms\"]\n[[report]]\nfigure = \"metric\"\n\
+                x = \"path.rtt\"\ny = \"recovery_time_s\"\n";
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let ran = run(&scenario(text), &out);
+    let times: Vec<Option<f64>> = ran
+        .result
+        .cases
+        .iter()
+        .map(|c| c.flows[0].metrics["recovery_time_s"].mean)
+        .collect();
+    let [reno, None, htcp, Some(_)] = times[..] else {
+        panic!("{times:?}");
+    };
+    assert!(htcp < reno, "{times:?}");
+    write(&out).unwrap();
+    let data = data(&fs::read_to_string(out.join(REPORT)).unwrap());
+    let ranking = &data["scenarios"][0]["ranking"];
+    assert_eq!(
+        (&ranking["cases"], &ranking["of_cases"]),
+        (&1.into(), &2.into())
+    );
+    let row = |i: usize| &ranking["rows"][i];
+    assert_eq!((&row(0)["at"], &row(0)["cases"]), (&1.into(), &2.into()));
+    assert_eq!((&row(1)["at"], &row(1)["cases"]), (&0.into(), &1.into()));
+    assert_eq!(row(0)["mean"].as_f64(), htcp);
+    assert_eq!(row(1)["mean"].as_f64(), reno);
+}
+
+/// Cases that differ in nothing that matters are no more runs than one: the interval of the mean
+/// over them is that of each, not half as wide.
+#[test]
+fn cases_with_the_same_seeds_are_no_independent_samples() {
+    let text = "name = \"same\"\nduration = \"5s\"\nseeds = 4\n[path]\nrate = \"50Mbit/s\"\n\
+                rtt = \"40ms\"\nloss = 1e-3\n[[flow]]\nname = \"main\"\nstack = \"reno\"\n\
+                [matrix]\n\"flow.main.stack\" = [\"reno\", \"cubic\"]\n\
+                \"path.buffer\" = [\"10BDP\", \"11BDP\", \"12BDP\", \"13BDP\"]\n";
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let ran = run(&scenario(text), &out);
+    write(&out).unwrap();
+    let data = data(&fs::read_to_string(out.join(REPORT)).unwrap());
+    for row in data["scenarios"][0]["ranking"]["rows"].as_array().unwrap() {
+        let case = 4 * row["at"].as_u64().unwrap() as usize;
+        let of_one = ran.result.cases[case].flows[0].metrics["goodput_mbps"];
+        let [low, high] = of_one.ci95.unwrap();
+        let half = row["half"].as_f64().unwrap();
+        assert!(
+            (2.0 * half / (high - low) - 1.0).abs() < 0.05,
+            "{row} and {of_one:?}"
+        );
+    }
+}
+
 /// MIT asks for holder and permission in every copy, and a report is one.
 #[test]
 fn a_written_page_carries_the_licences_of_the_packages_in_it() {

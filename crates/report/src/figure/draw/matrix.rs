@@ -168,13 +168,21 @@ impl Matrix {
             let size = cell.mean.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
             let decimals = match whole || cell.mean == 0.0 {
                 true => 0,
-                false => (2 - size).clamp(0, 6) as usize,
+                false => (2 - size).max(0) as usize,
             };
             // The mean stops where its interval begins, and after three digits.
             let half = cell.half.and_then(|half| with_interval(cell.mean, half));
             let places = |t: &String| t.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            let plain = half.as_ref().filter(|[_, half]| !half.contains('e'));
-            let decimals = plain.map_or(decimals, |[_, half]| decimals.min(places(half)));
+            // Rates of loss are small, and digits are what tells them apart.
+            if decimals > MOST_DECIMALS {
+                return match half {
+                    Some([value, half]) => (value, format!("± {half}")),
+                    None => (format!("{:.2e}", cell.mean), String::new()),
+                };
+            }
+            let decimals = half
+                .as_ref()
+                .map_or(decimals, |[_, half]| decimals.min(places(half)));
             let value = thousands(
                 format!("{:.decimals$}", cell.mean)
                     .parse()
@@ -190,6 +198,7 @@ impl Matrix {
                 let least = 10_f64.powi(-(decimals as i32));
                 match h < least / 2.0 {
                     true => format!("± < {least:.decimals$}"),
+                    false if decimals == 0 => format!("± {}", thousands(h)),
                     false => format!("± {h:.decimals$}"),
                 }
             });
@@ -237,8 +246,9 @@ impl Ramp {
             (from + (to - from) * part.abs()).round() as u8
         };
         let [r, g, b] = [0, 1, 2].map(mix);
+        // Black and white are equally far from 0.18, each by 4.58.
         let ink = if luminance([r, g, b]) > 0.18 {
-            INK
+            "#000000"
         } else {
             "#ffffff"
         };
@@ -255,6 +265,8 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 }
 
+/// Three digits with more decimals have an exponent.
+const MOST_DECIMALS: usize = 6;
 const PALE: [u8; 3] = [0xf4, 0xf6, 0xf8];
 const LETTER: f64 = 12.0;
 const LINES_OF_A_HEAD: usize = 6;
@@ -312,13 +324,9 @@ mod tests {
                 let (colour, ink) = ramp.colour(f64::from(i) / 10.0);
                 let part = |at: usize| u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
                 let back = luminance([part(1), part(3), part(5)]);
-                let fore = if ink == INK {
-                    luminance([0x1a; 3])
-                } else {
-                    1.0
-                };
+                let fore = if ink == "#000000" { 0.0 } else { 1.0 };
                 let contrast = (back.max(fore) + 0.05) / (back.min(fore) + 0.05);
-                assert!(contrast > 4.0, "{colour} {ink} {contrast}");
+                assert!(contrast > 4.5, "{colour} {ink} {contrast}");
             }
         }
     }
@@ -334,6 +342,12 @@ mod tests {
         assert_eq!(printed(8.014, 2.1), "8.0 ± 2.1");
         assert_eq!(printed(0.2907, 0.12), "0.29 ± 0.12");
         assert_eq!(printed(17.0, 1e-9), "17.0");
+        assert_eq!(printed(32_261.0, 24_000.0), "32,261 ± 24,000");
+        assert_eq!(printed(0.000_123_4, 0.000_01), "0.000123 ± 0.000010");
+        // Rates of loss on fast paths are no zeros.
+        assert_eq!(printed(2.01e-7, 0.0), "2.01e-7");
+        assert_eq!(printed(2.01e-7, 3e-8), "2.01e-7 ± 3.0e-8");
+        assert_eq!(printed(-5.5e-5, 1e-5), "-0.000055 ± 0.000010");
     }
 
     #[test]

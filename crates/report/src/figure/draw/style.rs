@@ -53,6 +53,8 @@ impl Detail {
 pub(super) struct Look {
     pub(super) colour: &'static str,
     dash: &'static str,
+    /// Of a point, 0 to 7: four shapes, then the same hollow.
+    pub(super) shape: usize,
 }
 
 impl Look {
@@ -79,11 +81,13 @@ pub(super) fn look(group: usize, grey: bool) -> Look {
         return Look {
             colour: GREYS[group % GREYS.len()],
             dash: DASHES[group / GREYS.len() % DASHES.len()],
+            shape: group / GREYS.len() % 8,
         };
     }
     Look {
         colour: PALETTE[group % PALETTE.len()],
         dash: DASHES[(group + group / PALETTE.len()) % DASHES.len()],
+        shape: group % 8,
     }
 }
 
@@ -160,6 +164,15 @@ mod tests {
                 );
                 assert!(a > 6 || of(a).dash != of(b).dash, "{a} {b}");
             }
+        }
+        // Points too, as many as a picture has curves, in grey as well.
+        for grey in [false, true] {
+            let of = |group| look(group, grey);
+            let alike = |a, b| (of(a).colour, of(a).shape) == (of(b).colour, of(b).shape);
+            assert!(
+                (0..16).all(|a| (0..a).all(|b| !alike(a, b))),
+                "grey: {grey}"
+            );
         }
         assert_eq!(of(1).line(true, 1.0).matches("dasharray").count(), 0);
     }

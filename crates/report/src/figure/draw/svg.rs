@@ -147,11 +147,12 @@ impl Svg {
         self.put("</g>");
     }
 
-    /// A point of a group: its shape tells it from others without colour.
+    /// A point of a group: its shape tells it from others without colour, and where shades are few
+    /// it is hollow the second time.
     pub(super) fn dot(&mut self, x: f64, y: f64, group: usize) {
-        let colour = self.look(group).colour;
+        let Look { colour, shape, .. } = self.look(group);
         let s = 3.4;
-        let d = match group % 4 {
+        let d = match shape % 4 {
             0 => format!(
                 "M{} {}a{s} {s} 0 1 0 {} 0a{s} {s} 0 1 0 -{} 0z",
                 px(x - s),
@@ -163,7 +164,11 @@ impl Svg {
             2 => format!("M{} {}l4 7h-8z", px(x), px(y - 4.4)),
             _ => format!("M{} {}l4.2 4.2l-4.2 4.2l-4.2 -4.2z", px(x), px(y - 4.2)),
         };
-        self.put(&format!("<path d=\"{d}\" fill=\"{colour}\"/>"));
+        let style = match shape < 4 {
+            true => format!("fill=\"{colour}\""),
+            false => format!("fill=\"#fff\" stroke=\"{colour}\" stroke-width=\"1.4\""),
+        };
+        self.put(&format!("<path d=\"{d}\" {style}/>"));
     }
 
     /// The shape of an event, its lower tip at the point.
