@@ -210,11 +210,11 @@ export interface Rank {
 export interface Ranking {
   /** Metrics beside it. */
   beside: string[];
-  /** Which end is first. */
+  /** `lower`: the smallest mean is first. */
   better: "higher" | "lower";
   /** Cases that the means are over: all that are ranked have a value there. In a matrix of pairs a case counts for either side. */
   cases: number;
-  /** What it is by. */
+  /** Metric that orders them. */
   metric: string;
   /** Of which flow or traffic; absent: of the one that competes. */
   of?: string;

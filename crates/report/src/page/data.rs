@@ -183,12 +183,12 @@ pub struct Axis {
 /// The competitors in order, over cases that all of them have.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Ranking {
-    /// What it is by.
+    /// Metric that orders them.
     pub metric: String,
     /// Of which flow or traffic; absent: of the one that competes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Which end is first.
+    /// `lower`: the smallest mean is first.
     #[schemars(extend("enum" = ["higher", "lower"]))]
     pub better: &'static str,
     /// Cases that the means are over: all that are ranked have a value there. In a matrix of pairs
