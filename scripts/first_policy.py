@@ -7,7 +7,7 @@ Like first_ten_minutes.py: two hosts are two network namespaces inside namespace
 own, the path between them is emulated, and the folders in which something is installed are this
 script's alone. The tuner sees flows of its own namespace and no others. Needs root, iperf3,
 iproute2, nsenter(1), sysctl(8), and a program with the tuner; says "skipped" without. Numbers may
-differ from the page; words and exit codes may not. --update writes the page anew. Two minutes.
+differ from the page; words and exit codes may not. --update writes the page anew. Two and a half minutes.
 """
 
 import os

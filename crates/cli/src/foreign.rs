@@ -148,6 +148,16 @@ pub fn notes(scenario: &Scenario, peer: &str) -> Vec<String> {
             ));
         }
     }
+    let fixed = SIZE_OF_A_BDP.iter();
+    let fixed = fixed.filter(|key| !vary().any(|varies| varies == **key));
+    let fixed: Vec<String> = fixed.map(|key| format!("`{key}`")).collect();
+    if !fixed.is_empty() {
+        let verb = if fixed.len() == 1 { "is" } else { "are" };
+        notes.push(format!(
+            "{path}: {} {verb} only what 1BDP means",
+            fixed.join(" and ")
+        ));
+    }
     let links = scenario.cases.iter().flat_map(|c| c.run_spec(0).links);
     for what in links.flat_map(|link| disturbances(&link)) {
         notes.push(format!(
@@ -247,7 +257,11 @@ mod tests {
             let scenario = Scenario::parse(&text, "n", &Overrides::default()).unwrap();
             notes(&scenario, "a.example").join("\n")
         };
-        assert_eq!(said("", ""), "");
+        let plain = said("", "");
+        assert!(
+            plain.ends_with("`path.rate` and `path.rtt` are only what 1BDP means"),
+            "{plain}"
+        );
         let both = said("buffer = \"2BDP\"\nqueue = { kind = \"codel\" }\n", "");
         assert!(both.contains("`path.buffer`") && both.contains("`path.queue`"));
         // Once: cases differ in it.

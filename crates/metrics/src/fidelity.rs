@@ -369,7 +369,7 @@ mod tests {
             let part = format!("{name} host 0.9 ms");
             assert!(f.sentence().contains(&part), "{}", f.sentence());
             let remedy = f.remedy("udp", false).unwrap();
-            for word in ["chrt -r 10", "--spin", "--pin", "fewer runs"] {
+            for word in ["chrt -r 10", "--spin", "--pin", "run fewer"] {
                 assert!(remedy.contains(word), "{remedy}");
             }
             // Elsewhere there is no such flag.

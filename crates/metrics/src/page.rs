@@ -81,7 +81,7 @@ const PAGE_VARIABLES: &str = "
 Last and largest value of a variable that the controller reports (`var.w_max.last`, `var.w_gamma.max`).
 
 - unit: the variable's
-- formula: as reported at the begin of each round, at each congestion event and at the end
+- formula: as reported at the start of each round, at each congestion event and at the end
 - several streams: mean of the last values, largest of the largest
 - source: the law's or start-up's file
 ";

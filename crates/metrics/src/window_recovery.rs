@@ -96,7 +96,7 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64, base: Span) -
     (!below && since >= HIDDEN_ROUNDS).then_some(event.at)
 }
 
-/// What is delivered from the begin of a round, bit/s with headers, and the end of what was looked
+/// What is delivered from the start of a round, bit/s with headers, and the end of what was looked
 /// at: the round, and as many behind it as are over within the RTT of the idle path. An ACK that
 /// fills a hole ends rounds that took no time of their own.
 fn delivers(flow: &FlowOutcome, begin: usize, base: Span) -> Option<(f64, Time)> {

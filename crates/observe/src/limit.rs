@@ -4,7 +4,8 @@
 //! net/ipv4/tcp_output.c, Linux 4.10): busy, and of that held back by the receiver's window and by
 //! the send buffer. The rest of an interval belongs to the application, the rest of the busy time
 //! to pacing or to the congestion window; which of these it was the sample at its end decides.
-//! Pacing follows from what arrives: where a buffer held the flow back as well, that is the cause.
+//! Where the window was not full and a buffer held the flow for a notable time, that is the cause:
+//! pacing follows from what arrives, and data come in turns as the buffer lets them in.
 
 use std::time::Duration;
 
@@ -73,12 +74,17 @@ impl Limit {
         // The first of equals: the application before the others.
         let (_, most) = shares.iter().rev().max_by_key(|(share, _)| *share)?;
         let limit = most.unwrap_or_else(|| Self::while_busy(now));
-        // What paces by the rate that arrived (BBR) seldom asks for more than the buffers let out.
+        // What paces by the rate that arrived (BBR) seldom asks for more than the buffers let out,
+        // and a full send buffer has nothing unsent between two ACKs.
         Some(match limit {
-            Self::Pacing if window.max(buffer) >= whole / NOTABLE => match window >= buffer {
-                true => Self::ReceiveWindow,
-                false => Self::SendBuffer,
-            },
+            Self::Pacing | Self::LocalQueue | Self::Application
+                if most.is_none() && window.max(buffer) >= whole / NOTABLE =>
+            {
+                match window >= buffer {
+                    true => Self::ReceiveWindow,
+                    false => Self::SendBuffer,
+                }
+            }
             other => other,
         })
     }
@@ -90,7 +96,8 @@ impl Limit {
         // As the kernel has it (`tcp_is_cwnd_limited`): a burst of TSO may not fit any more.
         let full = flight + burst(now) >= now.count(&SND_CWND);
         if !full {
-            let unsent = now.count(&NOTSENT_BYTES) > 0;
+            // Less than a segment waits to become one, not for its turn.
+            let unsent = now.count(&NOTSENT_BYTES) >= now.count(&SND_MSS).max(1);
             if now.get(&APP_LIMITED) == Some(1) && !unsent {
                 return Self::Application;
             }
@@ -125,7 +132,7 @@ const DERIVED: [f64; 2] = [1.2, 2.0];
 /// The smoothed RTT may be newer than the rate by an ACK.
 const RATE_ROUNDING: f64 = 0.02;
 
-/// A tenth of an interval at a buffer is what the pacing rate follows.
+/// A tenth of an interval at a buffer is what the rate follows.
 const NOTABLE: u64 = 10;
 
 /// Segments by which a window that is full may be larger than the flight: `tcp_tso_should_defer`
@@ -274,6 +281,35 @@ mod tests {
         assert_eq!(of(RWND_LIMITED, 427), Some(Limit::ReceiveWindow));
         assert_eq!(of(SNDBUF_LIMITED, 497), Some(Limit::SendBuffer));
         assert_eq!(of(RWND_LIMITED, 99), Some(Limit::Pacing));
+    }
+
+    /// CUBIC with a send buffer of 4 MB over 1 Gbit/s and 100 ms, as Linux 6.18 counts it.
+    #[test]
+    fn half_a_window_behind_a_full_send_buffer_is_the_buffers() {
+        let of = |us: u64, unsent: u64, flight: u64| {
+            let window = 5432 * 1448 * 10;
+            let cubic = [
+                (BUSY_TIME, 1000),
+                (SNDBUF_LIMITED, us),
+                (UNACKED, flight),
+                (SND_CWND, 5432),
+                (SND_MSS, 1448),
+                (SND_SSTHRESH, 5432),
+                (RTT, 100_000),
+                (NOTSENT_BYTES, unsent),
+                (PACING_RATE, window * 12 / 10),
+                (DELIVERY_RATE, 33_000_000),
+                (APP_LIMITED, u64::from(unsent == 0)),
+            ];
+            limit(&cubic)
+        };
+        for unsent in [0, 560, 9000] {
+            assert_eq!(of(150, unsent, 2716), Some(Limit::SendBuffer), "{unsent}");
+        }
+        // Without it a queue of the host, or a writer that is slow; a full window is one.
+        assert_eq!(of(50, 9000, 2716), Some(Limit::LocalQueue));
+        assert_eq!(of(50, 560, 2716), Some(Limit::Application));
+        assert_eq!(of(150, 9000, 5430), Some(Limit::Network));
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Sampled {
     pub episodes: Vec<Episode>,
     /// The window over time, as often as it was looked at, segments.
     pub windows: Vec<(Time, f64)>,
-    /// What held it back from the begin of the measured part until its latest sample.
+    /// What held it back from the start of the measured part until its latest sample.
     pub limited: LimitTimes,
     /// Part of the life of the flow so far in which the sender's application had written too
     /// little, or its send buffer was too small.

@@ -148,7 +148,8 @@ has a second to end; the exit code is then 128 and the number of the signal, 143
 const EXAMPLES: &str = "\
 Examples:
   fullpipe emulate --rate 100Mbit/s --rtt 40ms -- sh -c 'ping -c 5 $FULLPIPE_FAR'
-  fullpipe emulate --rate 1Gbit/s --rtt 100ms --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR'
+  fullpipe emulate --rate 1Gbit/s --rtt 100ms --far 'iperf3 -s -1' -- \\
+      sh -c 'iperf3 -c $FULLPIPE_FAR'
   fullpipe emulate --rate 20Mbit/s --rtt 30ms --buffer 250ms --queue fq-codel
   fullpipe emulate --rate 50Mbit/s --rtt 20ms --by netem
   fullpipe emulate first-run --far 'iperf3 -s -1' -- sh -c 'iperf3 -c $FULLPIPE_FAR -C reno'";

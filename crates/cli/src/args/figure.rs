@@ -210,7 +210,10 @@ Examples:
   fullpipe figure results window --x-range 10:20 --y-range 0:800
 
 For a column of a paper, 84 mm wide, in Times of 8 points
-  fullpipe figure results window --width 84mm --height 60mm --font Times --font-size 8 --no-title --out window.pdf
+  fullpipe figure results window --width 84mm --height 60mm --font Times --font-size 8 \\
+      --no-title --out window.pdf
   fullpipe figure results matrix --width 84mm --font Times --font-size 8 --no-title --out matrix.pdf
-  fullpipe figure results distribution --width 84mm --font Times --font-size 8 --no-title --grey --out times.pdf
-  fullpipe figure results response --width 84mm --font Times --font-size 8 --no-title --out response.pdf";
+  fullpipe figure results distribution --width 84mm --font Times --font-size 8 \\
+      --no-title --grey --out times.pdf
+  fullpipe figure results response --width 84mm --font Times --font-size 8 \\
+      --no-title --out response.pdf";

@@ -242,4 +242,24 @@ mod tests {
             .collect();
         assert_eq!(names, COMMANDS);
     }
+
+    /// What is wider is wrapped inside a command, which nobody can paste then.
+    #[test]
+    fn examples_fit_the_width_of_the_help() {
+        let mut waiting = vec![Args::command()];
+        while let Some(command) = waiting.pop() {
+            waiting.extend(command.get_subcommands().cloned());
+            let after = [command.get_after_help(), command.get_after_long_help()];
+            for text in after.into_iter().flatten().map(ToString::to_string) {
+                let indented = text.lines().filter(|line| line.starts_with(' '));
+                for line in indented {
+                    assert!(
+                        line.chars().count() <= 100,
+                        "{}: {line}",
+                        command.get_name()
+                    );
+                }
+            }
+        }
+    }
 }

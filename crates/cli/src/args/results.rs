@@ -141,7 +141,8 @@ Two grounds of one study: curves, events and distributions, overlaid in pictures
 
 As a gate between versions: exit 1 only for a difference that is real and beyond its threshold
   fullpipe run first-run --repeat 5 --out kept
-  fullpipe run first-run --repeat 5 --out new && fullpipe compare kept new --metric goodput_mbps --threshold 2%";
+  fullpipe run first-run --repeat 5 --out new && \\
+      fullpipe compare kept new --metric goodput_mbps --threshold 2%";
 
 pub(super) const REPORT_ABOUT: &str = "\
 Write the HTML report of a result or a study.

@@ -196,7 +196,7 @@ Examples:
   fullpipe run early-loss --out results/early-loss --resume
   fullpipe run my.toml --set flow.main.stack='highspeed(low_window=31)+limited' --repeat 10
   fullpipe run my.toml --junit report.xml --markdown \"$GITHUB_STEP_SUMMARY\"
-  sed s/reno/cubic/ my.toml | fullpipe run - --quick
+  sed s/80ms/160ms/ my.toml | fullpipe run - --quick
   fullpipe run my.toml --format json | jq '.cases[].flows[].goodput_mbps'
   fullpipe run my.toml --ground linux --kernel 6.12
   fullpipe run my.toml --ground linux --kernel-module tcp_mine.c

@@ -299,7 +299,8 @@ skipped.";
 const SEND_EXAMPLES: &str = "\
 Examples:
   fullpipe send dtn.example.org                        10 s of CUBIC
-  fullpipe send dtn.example.org:7000 --reverse --time 30s --stack 'highspeed+limited(max_ssthresh=100)'
+  fullpipe send dtn.example.org:7000 --reverse --time 30s \\
+      --stack 'highspeed+limited(max_ssthresh=100)'
   fullpipe send dtn.example.org -t 30s -P 4 -i 1s -C bbr -b 200Mbit/s --bidir
   fullpipe send dtn.example.org --test rrul --out results      latency under load; load.svg shows it
   fullpipe send dtn.example.org --test versus --stack bbr --stack cubic --time 30s

@@ -389,7 +389,8 @@ the program away.
 
 Examples:
   sudo fullpipe tune inject --to 192.0.2.7 --at 300 --duration 30s --i-mean-it
-  sudo fullpipe tune inject --to 192.0.2.7 --port 5201 --probability 0.01% --duration 1min --i-mean-it
+  sudo fullpipe tune inject --to 192.0.2.7 --port 5201 --probability 0.01% --duration 1min \\
+      --i-mean-it
   sudo fullpipe tune inject --to 192.0.2.7 --kind stall --every 1000 --duration 10s --i-mean-it";
 
 #[cfg(test)]

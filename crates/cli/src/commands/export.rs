@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fullpipe_report::export::{ExportError, Form, Wanted, export as write};
 use fullpipe_results::store::{ResultDir, StoreError};
+use fullpipe_trace::TraceError;
 use fullpipe_units::Span;
 
 use crate::args::{Export, ExportFormat};
@@ -58,6 +59,10 @@ fn refused(error: ExportError) -> Failure {
             Some(NO_LOG.to_owned())
         }
         ExportError::Store(error) => error.hint(),
+        ExportError::Trace {
+            source: TraceError::NotParquet,
+            ..
+        } => Some(FOREIGN.to_owned()),
         _ => None,
     };
     let failure = Failure::new(Exit::Usage, error.to_string());
@@ -70,3 +75,7 @@ fn refused(error: ExportError) -> Failure {
 /// Remedy where the log that a run stored was removed: without `--qlog` it would not come back.
 const NO_LOG: &str = "`fullpipe run SCENARIO --out DIR --qlog --resume` makes it again; `--to csv` \
                       and `--to xplot` do without";
+
+/// What does for flows of other programs what no capture of theirs can.
+const FOREIGN: &str = "a flow of another program is judged while it runs: `fullpipe observe \
+                       --trace FILE` says what limits it and keeps what the kernel knows";

@@ -234,7 +234,7 @@ fn what_is_not_there_is_said() {
     );
     refused(
         &["lossy.toml", "--to", "csv"],
-        "not a trace of fullpipe, which is Parquet: qlog, pcap and text are not read",
+        "qlog, pcap and text are not read\n  hint: a flow of another program is judged while it runs",
     );
     refused(&["r/runs.parquet", "--to", "csv"], "no trace");
     let tcp_info = ["r", "--to", "csv", "--tcp-info"];

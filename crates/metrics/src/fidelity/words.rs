@@ -86,11 +86,11 @@ impl Fidelity {
                  peace: fewer runs at a time",
             ),
             (false, true) if !own_sockets => {
-                Some("give the run priority (`chrt -r 10`), or peace: fewer runs at a time")
+                Some("give the run priority (`chrt -r 10`), or run fewer at a time")
             }
             (false, true) => Some(
                 "give the run priority (`chrt -r 10`), processors of its own (`--pin`), precise \
-                 timers (`--spin`), or peace: fewer runs at a time",
+                 timers (`--spin`), or run fewer at a time",
             ),
             (false, false) if self.checks.iter().any(|c| !c.holds) => Some(
                 "give the machine peace, or ask for a lower rate: the path or its hosts were not \

@@ -56,11 +56,14 @@ pub const CASE: &[Metric] = &[
     case("rtt_unfairness", "1", Neither, |c| {
         let [a, b, ..] = c.groups else { return None };
         let rtts = [a, b].map(|group| c.base_rtt_s(group));
+        if !c.path_is_known() {
+            return None;
+        }
         rtt_unfairness([c.goodput[0]?, c.goodput[1]?], rtts)
     })
     .means(
         "How the shares of the first two flows follow their RTTs: 0 equal shares, 1 inverse \
-             to the RTT; `null` for equal base RTTs",
+             to the RTT; `null` for equal base RTTs and on a real path",
         "exponent `a` of `x1 / x2 = (R2 / R1)^a`: `ln(x1 / x2) / ln(R2 / R1)`, x = goodput, R \
              = base RTT",
         "Lakshman and Madhow 1997",

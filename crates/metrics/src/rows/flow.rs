@@ -2,6 +2,7 @@
 
 use fullpipe_flow::Limit;
 
+use crate::RecoveredAt;
 use crate::metric::Better::{Higher, Lower, Neither};
 use crate::metric::{Metric, flow};
 use crate::number::{finite, mean_millis, millis, ratio};
@@ -139,11 +140,16 @@ pub const FLOW: &[Metric] = &[
         )
         .streams("of the sum of the streams' samples"),
     flow("recovery_time_s", "s", Lower, |f| {
+        let of_rate = matches!(f.group.recovered_at, RecoveredAt::Rate(_));
+        if of_rate && !f.case.path_is_known() {
+            return None;
+        }
         f.longest(|m, event| recovery_time(f.group, m, event))
     })
     .means(
         "Time from the first congestion event until the flow is back at full rate; 0 if the \
-             event did not take it there, `null` without an event or if it does not return",
+             event did not take it there, `null` without an event, if it does not return, and on a \
+             real path, whose full rate nobody knows",
         "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the \
              event in which `packets delivered * packet / round` is at least `x` of the full \
              rate, once a round below it has been seen; packets beyond the round's window \
@@ -220,10 +226,12 @@ pub const FLOW: &[Metric] = &[
     })
     .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC),
     flow("rtt_inflation", "1", Lower, |f| {
-        inflation(f.rtt.mean_s()?, f.case.base_rtt_s(f.group))
+        let base = f.case.path_is_known().then(|| f.case.base_rtt_s(f.group))?;
+        inflation(f.rtt.mean_s()?, base)
     })
     .means(
-        "How much the flow's load lengthens the path",
+        "How much the flow's load lengthens the path; `null` on a real path, whose base RTT nobody \
+             knows",
         "`(mean RTT - base RTT) / base RTT`, of the flow's own samples; base RTT: the round-trip \
              propagation delay, with the stream's part of `rtt_spread` and, where it is scheduled, \
              its mean over the measured part",

@@ -4,7 +4,7 @@ use fullpipe_cc::{CongestionKind, StackSpec};
 use fullpipe_flow::{
     Episode, EpisodeKind, Limit, LimitTimes, Preset, ReceiverConfig, SenderConfig,
 };
-use fullpipe_run::{Change, Extent, FlowSpec, Histogram, LinkSpec, RunSpec};
+use fullpipe_run::{Change, Extent, Fidelity, FlowSpec, Histogram, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::testing::{flow, flow_values, group, outcome};
@@ -157,6 +157,42 @@ fn the_base_rtt_is_that_of_the_streams_and_of_the_measured_part() {
     assert!(inflation.abs() < 1e-9, "{inflation}");
     let unknown = measure(&groups, &[], &RunSpec::default(), &o);
     assert!(unknown.flows[0].values["rtt_inflation"].unwrap() > 0.2);
+}
+
+/// Over the network to another host rate and delays of the scenario are nobody's: what is held
+/// against them is undefined.
+#[test]
+fn nothing_is_held_against_a_path_that_is_another() {
+    let groups = [group("a", 0..1), group("b", 1..2)];
+    let ran = |fidelity| {
+        let mut flows = [flow("a"), flow("b")];
+        for f in &mut flows {
+            f.rtt.record(Span::from_millis(130));
+            f.totals.delivered_measured = 1000;
+        }
+        let o = Outcome {
+            fidelity,
+            ..outcome(flows.into(), 12, 2, 1)
+        };
+        let mut groups = groups.clone();
+        groups[1].base_rtt = Span::from_millis(200);
+        measure(&groups, &[], &RunSpec::default(), &o)
+    };
+    let own = Fidelity {
+        path_added: Some(Span::ZERO),
+        ..Fidelity::default()
+    };
+    for (fidelity, known) in [
+        (None, true),
+        (Some(own), true),
+        (Some(Fidelity::default()), false),
+    ] {
+        let run = ran(fidelity);
+        let flow = &run.flows[0].values;
+        assert_eq!(flow["rtt_inflation"].is_some(), known);
+        assert_eq!(run.metrics["rtt_unfairness"].is_some(), known);
+        assert!(flow["rtt_ms.mean"].is_some());
+    }
 }
 
 #[test]

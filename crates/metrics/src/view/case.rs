@@ -33,6 +33,11 @@ impl<'a> CaseView<'a> {
         }
     }
 
+    /// Whether the path was the scenario's, with its rate and delays.
+    pub fn path_is_known(&self) -> bool {
+        !super::over_a_network(self.outcome)
+    }
+
     /// Goodput of the flows that were there, Mbit/s.
     pub fn goodputs(&self) -> Vec<f64> {
         self.goodput.iter().copied().flatten().collect()

@@ -122,8 +122,7 @@ impl<'a> DatagramsView<'a> {
     /// they arrive is ahead by an unknown part of a round trip: there the shortest delay, which has
     /// that part, does not count.
     pub fn seconds_of_arrival(&self) -> f64 {
-        let is_network = |f: &fullpipe_run::Fidelity| f.path_added.is_none();
-        let shortest = match self.outcome.fidelity.as_ref().is_some_and(is_network) {
+        let shortest = match super::over_a_network(self.outcome) {
             true => self.source.delay.min().unwrap_or_default(),
             false => Span::ZERO,
         };

@@ -93,7 +93,7 @@ pub struct ScenarioPart {
     pub figures: Vec<Figure>,
     /// Lists of columns that [`Curves::layout`] points into.
     pub layouts: Vec<Vec<Curve>>,
-    /// What the means leave out at the begin of the runs.
+    /// What the means leave out at the start of the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup: Option<String>,
     /// What is to be said where means are less sure than was asked for.
@@ -234,7 +234,7 @@ pub struct CasePart {
     pub seeds: usize,
     /// Virtual time, seconds.
     pub simulated_s: f64,
-    /// Time at the begin that means do not count, seconds.
+    /// Time at the start that means do not count, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
     /// Data packets that reached a receiver, all seeds.

@@ -172,7 +172,7 @@ mod tests {
     }
 
     /// Stairs `w0 + floor(t)`, `w0..w0 + 9`, one late by a part `s` of a step: they differ by 1
-    /// during `s` of each of the nine rises, and the late one is missing (zero) at the begin.
+    /// during `s` of each of the nine rises, and the late one is missing (zero) at the start.
     #[test]
     fn stairs_shifted_by_a_part_of_a_step() {
         let (w0, s) = (50.0, 0.3);
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn events_are_matched_in_order() {
         near(largest_shift(&[1.0, 5.0, 9.0], &[1.1, 5.0, 8.7]), 0.3);
-        // One more at the begin, or in the middle: the others keep their partners.
+        // One more at the start, or in the middle: the others keep their partners.
         near(largest_shift(&[1.0, 5.0, 9.0], &[0.2, 1.1, 5.0, 9.0]), 0.1);
         near(largest_shift(&[1.0, 3.0, 5.0, 9.0], &[1.0, 5.2, 9.0]), 0.2);
         near(largest_shift(&[4.0], &[0.0, 3.0, 6.0, 9.0]), 1.0);

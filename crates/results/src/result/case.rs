@@ -53,7 +53,7 @@ pub struct CaseResult {
     pub partial: Option<String>,
     /// Length of one run, seconds: of virtual time, or of real time where the path is real.
     pub simulated_s: f64,
-    /// Time at the begin of each run that rates, RTTs and windows do not count, seconds
+    /// Time at the start of each run that rates, RTTs and windows do not count, seconds
     /// (`[measure] warmup`); absent where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warmup_s: f64,

@@ -14,7 +14,7 @@ use fullpipe_units::{Span, Time};
 /// What was seen of a flow at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// Since the begin.
+    /// Since the start.
     pub at: Time,
     /// The kernel's number of the socket.
     pub cookie: u64,

@@ -144,7 +144,7 @@ impl Forecast {
             &["goodput", "Mbit/s"][..],
             &["loss", "events"],
             &["retransmits", "segments"],
-            &["below full", "rate, s"],
+            &["recovery", "1st, s"],
         ] {
             table.column(Align::Right, head);
         }
