@@ -78,7 +78,7 @@ impl FromStr for Network {
         };
         let address: IpAddr = address
             .parse()
-            .map_err(|_| format!("`{address}` is no IP address"))?;
+            .map_err(|_| format!("`{address}` is not an IP address"))?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits.map(str::parse) {
             None => most,

@@ -70,7 +70,7 @@ impl Parsed for Prefix {
             None => (text, None),
         };
         let address: IpAddr = address.parse().map_err(|_| {
-            let message = format!("`{address}` is no IP address");
+            let message = format!("`{address}` is not an IP address");
             let name =
                 address.contains(|c: char| c.is_ascii_alphabetic()) && !address.contains(':');
             let hint = match name {

@@ -1,6 +1,7 @@
 """How a program uses the package, as mypy sees it: crates/py/check.sh checks it strictly, and pytest
 runs it."""
 
+import ast
 from pathlib import Path
 
 import numpy as np
@@ -49,3 +50,15 @@ def test_every_result_has_its_type(tmp_path: Path) -> None:
     fp.plot.window(result).savefig(tmp_path / "window.pdf")
     with fp.plot.style():
         result.plot.matrix("goodput_mbps", x="path.rtt", y="stack")
+
+
+def test_help_says_what_the_stubs_say():
+    stub = ast.parse(Path(fp.__file__).with_name("_native.pyi").read_text())
+    events = [c for c in stub.body if isinstance(c, ast.ClassDef) and hasattr(fp.events, c.name)]
+    assert len(events) == 6
+    for event in events:
+        fields = [f for f in event.body if isinstance(f, ast.FunctionDef)]
+        assert fields
+        for field in fields:
+            there = getattr(getattr(fp.events, event.name), field.name).__doc__
+            assert " ".join((there or "").split()) == ast.get_docstring(field), (event.name, field.name)

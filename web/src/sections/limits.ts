@@ -15,7 +15,7 @@ const LIMITS = [
   { metric: "limited.application", word: "application", whose: "the application" },
   { metric: "limited.window_cap", word: "window cap", whose: "the flow's own settings" },
   { metric: "limited.rate", word: "rate", whose: "the flow's own settings" },
-  { metric: "limited.pacing", word: "pacing", whose: "its pacing" },
+  { metric: "limited.pacing", word: "pacing", whose: "the sender's pacing" },
 ] as const;
 
 /** One flow in one case. */
@@ -60,7 +60,7 @@ export function answer(flows: readonly Limited[]): string {
   const [first, ...rest] = [...counts].sort((a, b) => b[1] - a[1]);
   if (!first) return "";
   const capital = first[0].charAt(0).toUpperCase() + first[0].slice(1);
-  const all = flows.length === 1 ? "the flow" : rest.length === 0 ? `all ${flows.length} flows` : `${first[1]} of ${flows.length} flows`;
+  const all = flows.length === 1 ? "the flow" : rest.length === 0 ? (flows.length === 2 ? "both flows" : `all ${flows.length} flows`) : `${first[1]} of ${flows.length} flows`;
   const others = rest.map(([whose, n]) => `, ${whose} ${n}`).join("");
   return `${capital} held back ${all} for most of the time${others}.`;
 }

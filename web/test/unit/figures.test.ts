@@ -221,7 +221,7 @@ test("what limited each flow, whose matter it was, and the same in the file", ()
   assert.deepEqual([flows[0]!.longest, flows[2]!.longest, flows[1]!.stalls], [1, 0, 3]);
   assert.equal(answer(flows), `The network held back ${n - 2} of ${n} flows for most of the time, the sender's host 2.`);
   assert.equal(answer(flows.slice(0, 1)), "The sender's host held back the flow for most of the time.");
-  assert.equal(answer(flows.slice(0, 2)), "The sender's host held back all 2 flows for most of the time.");
+  assert.equal(answer(flows.slice(0, 2)), "The sender's host held back both flows for most of the time.");
   const bars = toText(limits(flows, "t", [0, 1], false));
   assert.match(bars, /local queue/);
   assert.ok(bars.includes('width="195"'), "three quarters of the bar");

@@ -76,6 +76,8 @@ fn a_key_is_made_once_and_kept_to_oneself() {
     assert!(made.stderr.contains(server), "{}", made.stderr);
     let again = fullpipe(here, &["serve", "--new-key", "key"]);
     assert_eq!(again.code, 3, "{}", again.stderr);
+    let hint = "hint: a key is never overwritten: name another file";
+    assert!(again.stderr.contains(hint), "{}", again.stderr);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     for mode in [0o644, 0o640] {
         std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();

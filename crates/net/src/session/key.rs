@@ -7,6 +7,7 @@
 //! FILE` and `openssl rand -hex 32` make good ones, people do not.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{ServerId, private_file};
@@ -97,6 +98,10 @@ impl KeyError {
             Self::Exposed { path, .. } => Some(format!("run `chmod 600 {}`", path.display())),
             Self::Malformed { .. } => Some(
                 "a key is one line of 32 to 1024 characters, and perhaps a second: `server` and 64 hexadecimal digits; `fullpipe serve --new-key FILE` makes one"
+                    .to_owned(),
+            ),
+            Self::Unwritable { error, .. } if error.kind() == ErrorKind::AlreadyExists => Some(
+                "a key is never overwritten: name another file, or remove this one first"
                     .to_owned(),
             ),
             Self::NoIdentity { path } => Some(format!(

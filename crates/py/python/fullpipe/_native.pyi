@@ -218,7 +218,7 @@ class Round:
 
     @property
     def now(self) -> float:
-        """Its end, seconds."""
+        """Time of the run at its end, seconds."""
 
     @property
     def duration(self) -> float:
@@ -234,7 +234,7 @@ class Round:
 
     @property
     def lost(self) -> int:
-        """Segments marked lost."""
+        """Segments that its ACKs marked lost, not those that timers did."""
 
     @property
     def ece(self) -> int:
@@ -318,7 +318,7 @@ class Lost:
 
     @property
     def seq(self) -> int:
-        """Its number."""
+        """Number of the segment, from 0 on."""
 
     @property
     def tx_in_flight(self) -> int:

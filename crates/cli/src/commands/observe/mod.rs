@@ -272,7 +272,7 @@ fn object(out: &mut String, now: Duration, flow: &Observation, tuned: Option<&Tu
     let word = flow.limited_by().map(|limit| text(limit.word()));
     let of = |x: fn(&Tuned) -> Option<f64>| tuned.and_then(x).map_or_else(null, |x| x.to_string());
     let members: [(&str, String); 17] = [
-        ("time_s", now.as_secs_f64().to_string()),
+        ("time_s", (now.as_micros() as f64 / 1e6).to_string()),
         ("flow", text(&name(flow))),
         ("cookie", text(&socket.cookie.to_string())),
         ("local", text(&socket.local.to_string())),
