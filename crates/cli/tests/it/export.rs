@@ -93,6 +93,44 @@ fn a_run_leaves_in_every_form() {
     assert!(!lines.stdout.contains("darrow") && lines.stdout.contains("\nyellow\n"));
 }
 
+/// Traces of a run cannot be made again from what is exported of them, and no result from a figure.
+#[test]
+fn what_a_result_keeps_is_not_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "lossy.toml", LOSSY);
+    let run = fullpipe(
+        dir.path(),
+        &[
+            "run",
+            "lossy.toml",
+            "--out",
+            "r",
+            "--set",
+            "duration=2s",
+            "--quiet",
+        ],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    std::os::unix::fs::symlink("r/manifest.json", dir.path().join("manifest.svg")).unwrap();
+    for (args, file) in [
+        (
+            &["export", "r", "--to", "csv"][..],
+            "r/series/case-0000-seed1.parquet",
+        ),
+        (&["export", "r", "--to", "csv"], "r/runs.parquet"),
+        (&["figure", "r", "window"], "manifest.svg"),
+    ] {
+        let before = fs::read(dir.path().join(file)).unwrap();
+        let refused = fullpipe(dir.path(), &[args, &["--out", file]].concat());
+        assert_eq!(refused.code, 2, "{file}: {}", refused.stderr);
+        let words = format!("{file}` is a file of a result\n  hint: name another");
+        assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+        assert_eq!(fs::read(dir.path().join(file)).unwrap(), before, "{file}");
+    }
+    let beside = ["export", "r", "--to", "csv", "--out", "r/series/mine.csv"];
+    assert_eq!(fullpipe(dir.path(), &beside).code, 0);
+}
+
 /// Packets and states in one file, where a capture of either kind has the packets; elsewhere it is
 /// said what stores them.
 #[test]

@@ -75,6 +75,12 @@ pub enum StoreError {
         /// Path in it, as the manifest names it.
         name: String,
     },
+    /// A file of a result was to become another.
+    #[error("`{}` is a file of a result", path.display())]
+    OfResult {
+        /// File.
+        path: PathBuf,
+    },
     /// A table could not be written.
     #[error("cannot make the table `{name}`: {why}")]
     Table {
@@ -208,6 +214,9 @@ impl StoreError {
                 "make it again with `fullpipe run SCENARIO --out DIR --resume`: whole runs are kept"
                     .to_owned(),
             ),
+            StoreError::OfResult { .. } => {
+                Some("name another: runs that are stored are not written over".to_owned())
+            }
             StoreError::Io { .. } | StoreError::Table { .. } => None,
         }
     }

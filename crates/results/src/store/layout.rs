@@ -1,6 +1,7 @@
 //! Names of the files in a result directory: the one place that knows how they are spelled.
 
 use super::Hash;
+use super::files::LOCK;
 use crate::capture::pcap::Host;
 
 /// The time series of a run.
@@ -88,6 +89,17 @@ pub(super) fn is_of_run(name: &str) -> bool {
     behind
         .and_then(|rest| rest.strip_prefix("-seed"))
         .is_some_and(|seed| numbered(seed, 1).is_some())
+}
+
+/// True for a path, relative to the directory, of a file that runs are kept in: nothing makes it
+/// from the others, as it does pages and pictures.
+pub(super) fn is_kept(path: &str) -> bool {
+    match path.split_once('/') {
+        None => [MANIFEST, RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, LOCK].contains(&path),
+        Some((RUNS, name)) => key_of(name).is_some(),
+        Some((SERIES | CAPTURES, name)) => is_of_run(name),
+        Some(_) => false,
+    }
 }
 
 /// A name that is safe in a file name; two names may become one.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::layout::{
-    LINKS_TABLE, MANIFEST, RESULT, RUNS_TABLE, SeriesKind, pcap_name, qlog_name, series_name,
+    LINKS_TABLE, MANIFEST, RESULT, RUNS_TABLE, SeriesKind, is_kept, pcap_name, qlog_name,
+    series_name,
 };
 use super::{FileHash, Hash, Manifest, ManifestRun, StoreError, Table};
 use crate::capture::pcap::Host;
@@ -68,10 +69,11 @@ impl ResultDir {
     /// missing is made.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or is a file that a result keeps its runs in.
     pub fn write_beside(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         files::make_dir(dir)?;
         let path = dir.join(name);
+        refuse_kept(&path)?;
         let written = WholeFile::begin(&path).and_then(|whole| {
             whole.file()?.write_all(bytes)?;
             whole.finish()
@@ -225,6 +227,24 @@ impl ResultDir {
             }),
         }
     }
+}
+
+/// Refuses a place, behind its symbolic links, at which a result keeps its runs.
+fn refuse_kept(path: &Path) -> Result<(), StoreError> {
+    let Ok(place) = path.canonicalize() else {
+        // Nothing is there that could be lost.
+        return Ok(());
+    };
+    let above = place.ancestors().skip(1);
+    for dir in above.filter(|dir| ResultDir::is_one(dir)) {
+        let name = place.strip_prefix(dir).unwrap_or(&place).to_string_lossy();
+        if is_kept(&name) {
+            return Err(StoreError::OfResult {
+                path: path.to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Of all runs of a result no other has these.

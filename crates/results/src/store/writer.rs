@@ -16,7 +16,7 @@ use super::files;
 use super::layout::REPORT;
 use super::layout::{
     CAPTURES, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG, TIMING,
-    is_of_run, key_of, pcap_name, qlog_name, run_name, series_name,
+    is_kept, is_of_run, key_of, pcap_name, qlog_name, run_name, series_name,
 };
 use super::seal::{read_sealed, write_sealed};
 use super::{
@@ -404,10 +404,7 @@ impl Store {
     fn sweep(&self, stays: impl Fn(&str, &str) -> bool) -> Result<(), StoreError> {
         files::sweep(&self.dir, |name| !files::is_temporary(name))?;
         for part in [RUNS, SERIES, CAPTURES] {
-            let is_ours = |name: &str| match part {
-                RUNS => key_of(name).is_some(),
-                _ => is_of_run(name),
-            };
+            let is_ours = |name: &str| is_kept(&format!("{part}/{name}"));
             files::sweep(&self.dir.join(part), |name| {
                 !files::is_temporary(name) && (!is_ours(name) || stays(part, name))
             })?;
