@@ -989,3 +989,37 @@ fn what_is_not_there_is_named() {
         }
     }
 }
+
+/// The rate of losses is that of a segment whichever stream sends it, and a law's window that of
+/// one stream.
+#[test]
+fn a_response_is_that_of_one_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = r#"
+name = "r"
+duration = "10s"
+[path]
+rate = "100Mbit/s"
+rtt = "20ms"
+loss = 0.001
+[[flow]]
+stack = "reno"
+streams = 4
+"#;
+    write(dir, "r.toml", text);
+    let run = fullpipe(dir, &["run", "r.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let sum = drawn(dir, &["table", "--metric", "cwnd_segments.mean"], "t.csv");
+    let sum = sum.lines().nth(1).unwrap().rsplit(',');
+    let sum: f64 = sum.filter_map(|cell| cell.parse().ok()).next().unwrap();
+    let csv = drawn(dir, &["response"], "r.csv");
+    let measured = csv.lines().find(|line| line.contains("measured")).unwrap();
+    let window: f64 = measured.rsplit(',').next().unwrap().parse().unwrap();
+    assert!((window / sum - 0.25).abs() < 1e-3, "{window} of {sum}");
+    let svg = drawn(dir, &["response"], "r.svg");
+    assert!(
+        svg.contains(">mean window of a stream (segments)<"),
+        "{svg}"
+    );
+}

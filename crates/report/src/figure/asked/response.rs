@@ -1,18 +1,27 @@
-//! Mean window over the rate of loss events, measured, beside the cycle that each law has alone.
+//! Mean window of a stream over the rate of loss events, measured, beside the cycle that each law
+//! has alone.
 
 use fullpipe_cc::StackSpec;
 use fullpipe_cc::response::{Conditions, cycle};
+use fullpipe_scenario::Scenario;
 use fullpipe_units::{Span, printed_text};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::view::View;
+use super::window::read_again;
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
     let of_stack = view.stack_groups();
+    let scenario = read_again(view);
     let mut seen: Vec<Point> = Vec::new();
-    for flow in view.cases.iter().flat_map(|&c| &view.case(c).flows) {
+    let mut most_streams = 1;
+    let all = view.cases.iter().flat_map(|&c| {
+        let flows = view.case(c).flows.iter();
+        flows.map(move |flow| (c, flow))
+    });
+    for (case, flow) in all {
         if asked.of.as_ref().is_some_and(|of| *of != flow.name) {
             continue;
         }
@@ -22,10 +31,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         if p <= 0.0 {
             continue;
         }
+        let streams = streams(scenario.as_ref(), case, &flow.name);
+        most_streams = most_streams.max(streams);
         seen.push(Point {
             stack: flow.stack.clone(),
             rtt_ms: flow.value("rtt_ms.min").unwrap_or(f64::INFINITY),
-            at: (p, w),
+            at: (p, w / streams as f64),
         });
     }
     if seen.is_empty() {
@@ -105,7 +116,10 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             scale: Scale::Log,
         },
         y: Axis {
-            label: "mean window (segments)".to_owned(),
+            label: match most_streams {
+                1 => "mean window (segments)".to_owned(),
+                _ => "mean window of a stream (segments)".to_owned(),
+            },
             scale: Scale::Log,
         },
         lines,
@@ -125,11 +139,20 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     })
 }
 
+/// Streams whose windows add up to that of a flow; a result of a version that did not keep what was
+/// set tells of one.
+fn streams(scenario: Option<&Scenario>, case: usize, flow: &str) -> usize {
+    let case = scenario.and_then(|scenario| scenario.cases.get(case));
+    let flows = case.into_iter().flat_map(|case| case.flows.iter());
+    let mut own = flows.filter(|known| known.name == flow);
+    own.next().map_or(1, |flow| flow.members.len().max(1))
+}
+
 /// A flow of a case.
 struct Point {
     stack: String,
     rtt_ms: f64,
-    /// Loss rate and mean window.
+    /// Loss rate, and mean window of a stream.
     at: (f64, f64),
 }
 

@@ -151,10 +151,15 @@ pub(super) fn flow_names(case: &CaseResult) -> Vec<String> {
 
 /// The scenario as it ran, if the manifest says all of it and the path was its own.
 pub(super) fn resolved(view: &View<'_>) -> Option<Scenario> {
-    let manifest = view.dir.manifest();
-    if manifest.peer.is_some() {
-        return None;
+    match view.dir.manifest().peer {
+        Some(_) => None,
+        None => read_again(view),
     }
+}
+
+/// The scenario as it ran, whatever the path was, if the manifest says all of it.
+pub(super) fn read_again(view: &View<'_>) -> Option<Scenario> {
+    let manifest = view.dir.manifest();
     let overrides = Overrides {
         set: manifest.set.clone()?,
         quick: manifest.quick,
