@@ -73,6 +73,9 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
             taken.of
         ));
     }
+    if let Some(words) = &drawn.left_out {
+        output::say(words);
+    }
     if picture.form.is_table() {
         let printed = drawn.printed.as_ref().filter(|_| picture.form != Form::Csv);
         let text = rows_text(printed.unwrap_or(&drawn.tidy), picture.form);

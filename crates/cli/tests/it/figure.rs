@@ -1023,3 +1023,38 @@ streams = 4
         "{svg}"
     );
 }
+
+/// A flow that lost nothing has no place on an axis of loss rates.
+#[test]
+fn a_response_says_which_flows_it_leaves_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = r#"
+name = "r"
+duration = "5s"
+[path]
+rate = "100Mbit/s"
+rtt = "10ms"
+[[flow]]
+stack = "reno"
+receive_window = "40 segments"
+drop = { every = 500 }
+[matrix]
+"flow.main.drop.every" = [500, 100000000]
+"#;
+    write(dir, "r.toml", text);
+    let run = fullpipe(dir, &["run", "r.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let ended = figure(dir, &["response", "--out", "r.svg"]);
+    let said = "not drawn, without a loss after the warm-up: main (every 100000000)";
+    assert!(
+        ended.code == 0 && ended.stderr.contains(said),
+        "{}",
+        ended.stderr
+    );
+    let svg = fs::read_to_string(dir.join("r.svg")).unwrap();
+    assert!(
+        svg.contains("not drawn: 1 of 2 flows, without a loss"),
+        "{svg}"
+    );
+}

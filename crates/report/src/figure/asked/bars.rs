@@ -111,6 +111,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         }),
         printed: None,
         taken,
+        left_out: None,
         tidy,
     })
 }

@@ -77,6 +77,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     };
     Ok(Drawn {
         taken,
+        left_out: None,
         tidy,
         printed: Some(matrix.printed()),
         drawing: Drawing::Matrix(matrix),

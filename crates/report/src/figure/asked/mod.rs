@@ -102,6 +102,8 @@ pub struct Drawn {
     drawing: Drawing,
     /// Set if the drawing is of one, others have the metric too, and nobody chose.
     pub taken: Option<Taken>,
+    /// What has no place in the drawing and why, in words.
+    pub left_out: Option<String>,
     /// The numbers, one row for each point or cell.
     pub tidy: Rows,
     /// The same as it would be printed, where that is a table.

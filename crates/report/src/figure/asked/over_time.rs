@@ -149,6 +149,7 @@ pub(super) fn draw(
         tidy,
         printed: None,
         taken: None,
+        left_out: None,
     })
 }
 

@@ -16,6 +16,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     let of_stack = view.stack_groups();
     let scenario = read_again(view);
     let mut seen: Vec<Point> = Vec::new();
+    let mut lossless: Vec<String> = Vec::new();
     let mut most_streams = 1;
     let all = view.cases.iter().flat_map(|&c| {
         let flows = view.case(c).flows.iter();
@@ -25,12 +26,17 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         if asked.of.as_ref().is_some_and(|of| *of != flow.name) {
             continue;
         }
-        let (Some(p), Some(w)) = (flow.value(LOSSES), flow.value(WINDOW)) else {
+        let both = flow
+            .value(LOSSES)
+            .filter(|p| *p > 0.0)
+            .zip(flow.value(WINDOW));
+        let Some((p, w)) = both else {
+            lossless.push(match view.case_words(case).as_str() {
+                "" => flow.name.clone(),
+                words => format!("{} ({words})", flow.name),
+            });
             continue;
         };
-        if p <= 0.0 {
-            continue;
-        }
         let streams = streams(scenario.as_ref(), case, &flow.name);
         most_streams = most_streams.max(streams);
         seen.push(Point {
@@ -46,6 +52,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 .to_owned(),
         });
     }
+    let all = seen.len() + lossless.len();
     let highest = seen.iter().map(|point| point.at.1).fold(4.0, f64::max);
     let responses = responses(seen);
     let laws: Vec<Vec<(f64, f64)>> = (0..responses.len())
@@ -130,13 +137,32 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             stacked: false,
             title: view.subtitle(),
             subtitle: "points: measured; lines: each law alone, one loss per cycle, no queue"
-                .to_owned(),
+                .to_owned()
+                + &match lossless.len() {
+                    0 => String::new(),
+                    n => format!("; not drawn: {n} of {all} flows, without a loss"),
+                },
             panels: vec![panel],
         }),
         tidy,
         printed: None,
         taken: None,
+        left_out: left_out(&lossless),
     })
+}
+
+/// Flows that a logarithm of their loss rate has no place for; of many the first.
+fn left_out(flows: &[String]) -> Option<String> {
+    let shown: Vec<&str> = flows.iter().take(SHOWN).map(String::as_str).collect();
+    let more = match flows.len() - shown.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let words = format!(
+        "not drawn, without a loss after the warm-up: {}{more}",
+        shown.join(", ")
+    );
+    Some(words).filter(|_| !flows.is_empty())
 }
 
 /// Streams whose windows add up to that of a flow; a result of a version that did not keep what was
@@ -205,6 +231,8 @@ fn law(stack: &str, highest: f64, rtt_ms: f64) -> Vec<(f64, f64)> {
     cycles.map(|c| (c.loss_rate(), c.mean_window)).collect()
 }
 
+/// Flows that are named where they are not drawn.
+const SHOWN: usize = 6;
 /// Quotient of two round-trip times that are one: a queue of some packets is none of its own.
 const ALIKE: f64 = 1.2;
 const LOSSES: &str = "loss_event_rate";

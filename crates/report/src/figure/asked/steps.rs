@@ -114,6 +114,7 @@ impl Steps {
             }),
             printed: None,
             taken,
+            left_out: None,
             tidy: self.tidy,
         })
     }

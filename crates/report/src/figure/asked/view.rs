@@ -91,6 +91,15 @@ impl<'a> View<'a> {
         at.map_or("", |at| self.value(at, axis))
     }
 
+    /// What tells a case from the others; empty where there is one only.
+    pub fn case_words(&self, case: usize) -> String {
+        let values = self.axes.iter().map(|axis| {
+            let value = self.value_of(case, axis);
+            self.words(axis, value)
+        });
+        values.collect::<Vec<_>>().join(", ")
+    }
+
     /// The axis of the lines: the one that competes.
     pub fn competitors(&self) -> Option<&Axis> {
         self.axes.iter().find(|a| a.competes)

@@ -55,6 +55,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         tidy,
         printed: None,
         taken: None,
+        left_out: None,
     })
 }
 
