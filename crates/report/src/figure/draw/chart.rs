@@ -91,8 +91,11 @@ impl Chart {
         let mut entries = Entries::new(out, ends, y);
         for line in named {
             let look = out.look(line.group);
+            // Points that a line without a name belongs to have its dashes, too: those alone tell
+            // groups of one colour apart.
+            let is_line = |l: &Line| l.group == line.group && !l.loose && !l.points.is_empty();
             entries.place(out, &line.name, |out, x, y| {
-                if !line.loose {
+                if !line.loose || lines().any(is_line) {
                     let style = format!("stroke=\"{}\" {}", look.colour, look.line(false, 2.2));
                     out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
                 }
@@ -329,6 +332,25 @@ mod tests {
         assert_eq!(count(&all), 2);
         all.panels[0].common = false;
         assert_eq!(count(&all), 1);
+    }
+
+    /// The eighth group has the first one's colour: points and their law are told by the dashes.
+    #[test]
+    fn points_and_their_line_are_one_entry_of_the_legend() {
+        let mut one = chart(vec![(1.0, 1.0), (10.0, 10.0)]);
+        one.panels.truncate(1);
+        let law = &mut one.panels[0].lines[0];
+        (law.name, law.group) = (String::new(), 7);
+        let points = Line {
+            name: "reno, 10 ms".to_owned(),
+            loose: true,
+            dots: true,
+            ..law.clone()
+        };
+        one.panels[0].lines.push(points);
+        let svg = one.svg(&Style::default());
+        let dashes = svg.matches("stroke=\"#0072B2\" stroke-width=\"2.2\" stroke-dasharray=");
+        assert_eq!(dashes.count(), 1, "{svg}");
     }
 
     /// Lines end at the axes by a clip; a point is drawn whole or not at all.
