@@ -162,3 +162,17 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
     }
 }
+
+/// A line takes two points: where there is one, of one window or of one that has a cycle, it is a
+/// dot.
+#[test]
+fn one_window_is_a_dot_in_the_picture() {
+    let dir = tempfile::tempdir().unwrap();
+    for windows in ["5", "5,60"] {
+        let args = ["westwood", "--window", windows, "--figure", "w.svg"];
+        let ended = law_in(dir.path(), &args);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let svg = std::fs::read_to_string(dir.path().join("w.svg")).unwrap();
+        assert_eq!(svg.matches("a3.4 3.4").count(), 2 * 4, "{windows}: {svg}");
+    }
+}

@@ -251,8 +251,12 @@ impl Panel {
         place: &dyn Fn((f64, f64)) -> (f64, f64),
     ) {
         let Ranges { x: across, y: up } = self.ranges;
-        let seen = |p: &&(f64, f64)| x.shows(p.0) && y.shows(p.1) && across.has(p.0) && up.has(p.1);
-        for p in line.points.iter().filter(|p| line.dots && seen(p)) {
+        let shown = |p: &&(f64, f64)| x.shows(p.0) && y.shows(p.1);
+        // No line begins and ends in one point.
+        let alone = line.points.iter().filter(shown).count() == 1;
+        let seen = |p: &&(f64, f64)| shown(p) && across.has(p.0) && up.has(p.1);
+        let dots = line.points.iter().filter(|_| line.dots || alone);
+        for p in dots.filter(seen) {
             let (px, py) = place(*p);
             out.dot(px, py, line.group);
         }
