@@ -182,7 +182,7 @@ impl Sources {
         let node = match DeValue::parse(text) {
             Ok(value) => self.node(source, &value, &mut faults),
             Err(_) => Node {
-                data: Data::Text(text.clone()),
+                data: Data::Text(printable(text, self.all(source), &mut faults)),
                 at: self.all(source),
             },
         };
@@ -193,7 +193,7 @@ impl Sources {
         let mut entries: Vec<Entry> = table
             .iter()
             .map(|(name, value)| Entry {
-                name: name.get_ref().clone().into_owned(),
+                name: printable(name.get_ref(), place(source, name), faults),
                 name_at: place(source, name),
                 node: self.node(source, value, faults),
             })
@@ -214,7 +214,7 @@ impl Sources {
             });
         };
         let data = match value.get_ref() {
-            DeValue::String(text) => Data::Text(text.clone().into_owned()),
+            DeValue::String(text) => Data::Text(printable(text, at, faults)),
             DeValue::Integer(digits) => {
                 let plain: String = digits.as_str().chars().filter(|c| *c != '_').collect();
                 Data::Integer(
@@ -299,6 +299,26 @@ fn one_line(text: &str) -> String {
         .chars()
         .filter(|c| !c.is_control())
         .collect()
+}
+
+/// A text without characters that a terminal obeys: names and words of a scenario, which may be a
+/// stranger's, stand in tables, messages and XML. Lines and tabs are text.
+fn printable(text: &str, at: Place, faults: &mut Vec<Fault>) -> String {
+    let lines = text.replace("\r\n", "\n");
+    let is_wrong = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
+    if let Some(wrong) = lines.chars().find(is_wrong) {
+        faults.push(Fault {
+            at,
+            key: String::new(),
+            shows_value: false,
+            message: format!(
+                "a text has the control character `{}`",
+                wrong.escape_default()
+            ),
+            hint: Some("leave it out; a line ends in `\\n`".to_owned()),
+        });
+    }
+    lines.chars().filter(|c| !is_wrong(c)).collect()
 }
 
 fn before(text: &str, end: usize) -> &str {

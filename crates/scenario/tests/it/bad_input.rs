@@ -34,6 +34,16 @@ const MATRIX: &str =
 /// Title, part of the file, and what stands there.
 const CASES: &[(&str, &str, &str)] = &[
     (
+        "text: what a terminal would obey",
+        "top",
+        "name = \"x\"\nduration = \"60s\"\nabout = \"a tab\\t,\\r\\nlines and \\u001b[2J\"",
+    ),
+    (
+        "text: what a terminal would obey, as a key and in a list",
+        "end",
+        "[matrix]\n\"path.\\u009b1m\" = [1]\n\"flow.main.stack\" = [\"reno\", \"re\\u0008no\"]",
+    ),
+    (
         "limits: more short flows than the path carries",
         "end",
         "[[traffic]]\nname = \"mice\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"10 segments\"\nper_second = 100000",
