@@ -146,7 +146,7 @@ pub fn usage(error: &clap::Error) -> Exit {
             lines.join("\n").replace("\n\n\n", "\n\n")
         }
     };
-    crate::output::say(text.trim_end());
+    crate::output::say_styled(text.trim_end());
     Exit::Usage
 }
 

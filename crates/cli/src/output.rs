@@ -1,5 +1,7 @@
 //! Standard streams: data to stdout, words to stderr; a reader that has gone away causes no panic.
+//! Text is shown, not obeyed: names of files and in results may be a stranger's.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -13,7 +15,7 @@ use crate::stdout;
 
 /// Writes data to stdout. A closed pipe ends the output quietly.
 pub fn data(text: &str) -> Result<(), Failure> {
-    bytes(text.as_bytes())
+    bytes(shown(text).as_bytes())
 }
 
 /// Writes a part of what goes on until somebody ends it; false once nobody reads any more.
@@ -21,7 +23,7 @@ pub fn more(text: &str) -> Result<bool, Failure> {
     if text.is_empty() {
         return Ok(!has_hung_up());
     }
-    match part(|stdout| stdout.write_all(text.as_bytes())) {
+    match part(|stdout| stdout.write_all(shown(text).as_bytes())) {
         Err(e) if is_closed(&e) => Ok(false),
         written => written.map(|()| true).map_err(|e| unwritten(&e)),
     }
@@ -79,8 +81,30 @@ pub fn unwritten(error: &io::Error) -> Failure {
     }
 }
 
+/// A text with its control characters, but for line breaks and tabs, as escapes: a terminal would
+/// obey them.
+fn shown(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_obeyed(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Words for people, a line of stderr.
 pub fn say(line: &str) {
+    say_styled(&shown(line));
+}
+
+/// The same of words whose colours are our own.
+pub fn say_styled(line: &str) {
     if let Some(held) = held_lines().as_mut() {
         if held.len() == MOST_HELD {
             held.pop_front();
@@ -103,7 +127,9 @@ pub fn hold() -> Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let held = held_lines().take();
-        held.into_iter().flatten().for_each(|line| say(&line));
+        held.into_iter()
+            .flatten()
+            .for_each(|line| say_styled(&line));
     }
 }
 
@@ -180,8 +206,22 @@ static COLOUR: OnceLock<bool> = OnceLock::new();
 
 fn labelled(label: &str, on: &str, message: &str) {
     if colour() {
-        say(&format!("{on}{label}\x1b[0m {message}"));
+        say_styled(&format!("{on}{label}\x1b[0m {}", shown(message)));
     } else {
         say(&format!("{label} {message}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        assert_eq!(shown("a\tb µ\nc\r\n"), "a\tb µ\nc\r\n");
+        assert_eq!(
+            shown("a\u{1b}[2J\u{9b}1m\u{8}"),
+            "a\\u{1b}[2J\\u{9b}1m\\u{8}"
+        );
     }
 }

@@ -467,3 +467,17 @@ fn flags_of_sockets_are_for_the_ground_that_has_them() {
     let args = ["run", "small.toml", "--mode", "packet", "--quiet"];
     assert_eq!(fullpipe(dir.path(), &args).code, 0);
 }
+
+/// A file's name may be a stranger's, too.
+#[test]
+fn a_message_shows_control_characters() {
+    let dir = tempfile::tempdir().unwrap();
+    for colour in ["never", "always"] {
+        let args = ["--color", colour, "check", "a\u{1b}[2Jb.toml"];
+        let refused = fullpipe(dir.path(), &args);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        let is_obeyed = refused.stderr.contains("\u{1b}[2J");
+        let is_shown = refused.stderr.contains("a\\u{1b}[2Jb.toml");
+        assert!(is_shown && !is_obeyed, "{:?}", refused.stderr);
+    }
+}
