@@ -1058,3 +1058,19 @@ drop = { every = 500 }
         "{svg}"
     );
 }
+
+/// A metric of an expression is read from the table of runs.
+#[test]
+fn a_damaged_table_of_runs_is_no_lack_of_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    study(dir);
+    fs::write(dir.join("r/runs.parquet"), b"").unwrap();
+    for kind in ["matrix", "bars", "distribution"] {
+        let args = [kind, "--of", "main", "--metric", "goodput_mbps - 1"];
+        let refused = figure(dir, &args);
+        assert_eq!(refused.code, 2, "{kind}: {}", refused.stderr);
+        let words = "`r/runs.parquet` is damaged";
+        assert!(refused.stderr.contains(words), "{kind}: {}", refused.stderr);
+    }
+}

@@ -356,6 +356,7 @@ impl<'a> View<'a> {
     /// A metric of a case, of the flow, traffic or link that is asked for.
     pub fn estimate(&self, case: usize, metric: &str, of: Option<&str>) -> Option<Estimate> {
         if metrics::scope_of(metric).is_none() {
+            // The runs were read when the metric was looked at, or nothing is drawn.
             let values = self.of_seeds(case, metric, of).ok()?;
             return Some(Estimate::of(&values)).filter(|e| e.mean.is_some());
         }
@@ -379,9 +380,6 @@ impl<'a> View<'a> {
         let Some(scope) = metrics::scope(metric) else {
             return Ok(Vec::new());
         };
-        if self.runs.get().is_none() {
-            let _ = self.runs.set(Runs::of(self.dir)?);
-        }
         let of_case = self.case(case);
         let expression = Expression::parse(metric).ok();
         let own = expression.iter().flat_map(|e| e.metrics());
@@ -397,9 +395,17 @@ impl<'a> View<'a> {
             Scope::Case => None,
             _ => of.or_else(|| rows.find(|(_, m)| has(m)).map(|(name, _)| name.as_str())),
         };
-        let runs = self.runs.get().map(|r| r.values(case, scope, name, metric));
-        let values = runs.into_iter().flatten();
-        Ok(values.map(|(_, value)| value).collect())
+        let values = self.runs()?.values(case, scope, name, metric);
+        Ok(values.into_iter().map(|(_, value)| value).collect())
+    }
+
+    /// The values of single runs.
+    fn runs(&self) -> Result<&Runs, AskedError> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let runs = Runs::of(self.dir)?;
+        Ok(self.runs.get_or_init(|| runs))
     }
 
     /// Checks the metric and whom it is taken of: the first flow where two compete, the bottleneck
@@ -414,6 +420,10 @@ impl<'a> View<'a> {
                     .hint
                     .unwrap_or_else(|| "`fullpipe list metrics` shows all".to_owned()),
             });
+        }
+        // An expression is computed from them: a damaged file is no lack of values.
+        if metrics::scope_of(&metric).is_none() {
+            self.runs()?;
         }
         let names = self.names();
         if let Some(of) = &asked.of
