@@ -1074,3 +1074,59 @@ fn a_damaged_table_of_runs_is_no_lack_of_values() {
         assert!(refused.stderr.contains(words), "{kind}: {}", refused.stderr);
     }
 }
+
+/// A window of five segments never loses any: when it first does is not defined.
+#[test]
+fn what_is_undefined_has_an_empty_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = r#"
+name = "u"
+duration = "5s"
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+buffer = "10 packets"
+[[flow]]
+stack = "reno"
+[matrix]
+"flow.main.receive_window" = ["5 segments", "500 segments"]
+"flow.main.stack" = ["reno", "cubic"]
+"#;
+    write(dir, "u.toml", text);
+    let run = fullpipe(dir, &["run", "u.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let metric = ["--metric", "first_loss_s"];
+    let dashes = |svg: &str| svg.matches(">–<").count();
+    let bars = drawn(dir, &[&["bars"], &metric[..]].concat(), "u.svg");
+    // One of them is the legend's.
+    assert_eq!(dashes(&bars), 3, "{bars}");
+    assert!(bars.contains(">no value<"), "{bars}");
+    let matrix = drawn(dir, &[&["matrix"], &metric[..]].concat(), "u.svg");
+    assert_eq!(dashes(&matrix), 2, "{matrix}");
+    let panels = drawn(dir, &[&["distribution"], &metric[..]].concat(), "u.svg");
+    let words = "receive window 5 segments (no value: reno, cubic)";
+    assert!(panels.contains(words), "{panels}");
+    for (kind, rows) in [
+        ("bars", [",reno,5 segments,,,", ",cubic,5 segments,,,"]),
+        (
+            "matrix",
+            [
+                "reno,receive window 5 segments,,,",
+                "cubic,receive window 5 segments,,,",
+            ],
+        ),
+        (
+            "distribution",
+            [
+                "receive window 5 segments,reno,,",
+                "receive window 5 segments,cubic,,",
+            ],
+        ),
+    ] {
+        let csv = drawn(dir, &[&[kind], &metric[..]].concat(), "u.csv");
+        for row in rows {
+            assert!(csv.lines().any(|line| line == row), "{row}: {csv}");
+        }
+    }
+}

@@ -75,6 +75,8 @@ pub struct Line {
     /// Points from left to right or from right to left; those that the axes cannot show are left
     /// out.
     pub points: Vec<(f64, f64)>,
+    /// Places on the horizontal axis whose value is not defined: a dash at the foot of the panel.
+    pub missing: Vec<f64>,
     /// 95 % intervals of the points, as far as there are any.
     pub intervals: Vec<Option<[f64; 2]>>,
     /// Smallest and largest of what each point is the median of, drawn as a pale band; empty where

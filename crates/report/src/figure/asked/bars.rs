@@ -42,10 +42,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             ..Panel::default()
         };
         for member in members {
-            let Some(estimate) = view.estimate(member.case, &metric, of.as_deref()) else {
-                continue;
-            };
-            let Some(mean) = estimate.mean else { continue };
+            let estimate = view.estimate(member.case, &metric, of.as_deref());
+            let mean = estimate.and_then(|e| e.mean);
+            let ci95 = estimate.and_then(|e| e.ci95);
             let value = along.and_then(|a| {
                 let text = view.value_of(member.case, a);
                 let at = a.values.iter().position(|v| *v == text)?;
@@ -56,16 +55,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 Some(numbers) => numbers[at],
                 None => at as f64,
             };
-            let end = |i: usize| {
-                estimate
-                    .ci95
-                    .map_or_else(String::new, |e| printed_text(e[i]))
-            };
+            let end = |i: usize| ci95.map_or_else(String::new, |e| printed_text(e[i]));
             tidy.rows.push(vec![
                 title.clone(),
                 member.name.clone(),
                 text,
-                printed_text(mean),
+                mean.map_or_else(String::new, printed_text),
                 end(0),
                 end(1),
             ]);
@@ -83,8 +78,13 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                     panel.lines.last_mut().expect("just pushed")
                 }
             };
-            line.points.push((x, mean));
-            line.intervals.push(estimate.ci95);
+            match mean {
+                Some(mean) => {
+                    line.points.push((x, mean));
+                    line.intervals.push(ci95);
+                }
+                None => line.missing.push(x),
+            }
         }
         for line in &mut panel.lines {
             let mut both: Vec<_> = line

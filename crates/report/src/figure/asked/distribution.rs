@@ -77,8 +77,5 @@ fn of_seeds(view: &View<'_>, asked: &Asked, case: usize) -> Result<Vec<Sample>, 
     let values = view.of_seeds(case, &metric, of.as_deref())?;
     let all = values.len();
     let defined: Vec<f64> = values.into_iter().flatten().collect();
-    Ok(match defined.is_empty() {
-        true => Vec::new(),
-        false => vec![(String::new(), defined, all)],
-    })
+    Ok(vec![(String::new(), defined, all)])
 }

@@ -40,25 +40,20 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     };
     for (c, part) in parts.iter().enumerate() {
         for member in &part.members {
-            let Some(estimate) = view.estimate(member.case, &metric, of.as_deref()) else {
-                continue;
-            };
-            let Some(mean) = estimate.mean else { continue };
-            let end = |i: usize| {
-                estimate
-                    .ci95
-                    .map_or_else(String::new, |e| printed_text(e[i]))
-            };
+            let estimate = view.estimate(member.case, &metric, of.as_deref());
+            let mean = estimate.and_then(|e| e.mean);
+            let ci95 = estimate.and_then(|e| e.ci95);
+            let end = |i: usize| ci95.map_or_else(String::new, |e| printed_text(e[i]));
             tidy.rows.push(vec![
                 row_values[member.group].clone(),
                 part.title.clone(),
-                printed_text(mean),
+                mean.map_or_else(String::new, printed_text),
                 end(0),
                 end(1),
             ]);
-            cells[member.group][c] = Some(MatrixCell {
+            cells[member.group][c] = mean.map(|mean| MatrixCell {
                 mean,
-                half: estimate.ci95.map(|[low, high]| (high - low) / 2.0),
+                half: ci95.map(|[low, high]| (high - low) / 2.0),
             });
         }
     }

@@ -42,7 +42,8 @@ impl Steps {
     }
 
     /// A curve of the last panel: `values` of `all` samples, the others having none. Its rows are
-    /// the values, or its steps where `thinned`: samples of every ACK are too many for a table.
+    /// the values, or its steps where `thinned`: samples of every ACK are too many for a table. One
+    /// without any value has a row without numbers, and the panel's heading names it.
     pub fn curve(&mut self, line: Line, mut values: Vec<f64>, all: usize, thinned: bool) {
         let Some((title, lines)) = self.panels.last_mut() else {
             return;
@@ -52,10 +53,16 @@ impl Steps {
             let (low, high) = self.ends.unwrap_or((*first, *last));
             self.ends = Some((low.min(*first), high.max(*last)));
         }
+        let head = [title.clone(), line.name.clone()];
+        if values.is_empty() {
+            let numbers = <[String; 2]>::default();
+            self.tidy.rows.push([head, numbers].concat());
+            lines.push(line);
+            return;
+        }
         let mut row = |value: f64, part: f64| {
             let numbers = [value, part].map(printed_text);
-            let head = [title.clone(), line.name.clone()];
-            self.tidy.rows.push([head, numbers].concat());
+            self.tidy.rows.push([head.clone(), numbers].concat());
         };
         match thinned {
             true => {
@@ -89,7 +96,7 @@ impl Steps {
             false => Range::default(),
         };
         let panel = |(title, lines): (String, Vec<Line>)| Panel {
-            title,
+            title: heading(title, &lines),
             ranges: Ranges {
                 x: x_part,
                 ..Ranges::default()
@@ -117,6 +124,20 @@ impl Steps {
             left_out: None,
             tidy: self.tidy,
         })
+    }
+}
+
+/// The heading of a panel, and which of its lines have no value.
+fn heading(title: String, lines: &[Line]) -> String {
+    let empty = lines.iter().filter(|line| line.points.is_empty());
+    let names: Vec<&str> = empty.map(|line| line.name.as_str()).collect();
+    match (names.as_slice(), title.as_str()) {
+        ([], _) => title,
+        // The only line of a panel has no name.
+        ([""], "") => "no value".to_owned(),
+        ([""], _) => format!("{title} (no value)"),
+        (_, "") => format!("no value: {}", names.join(", ")),
+        _ => format!("{title} (no value: {})", names.join(", ")),
     }
 }
 

@@ -3,8 +3,8 @@
 use super::axes::room_left;
 use super::headline;
 use super::legend::{Entries, WARMUP_WORDS};
-use super::panel::{FOOT, HEAD};
-use super::style::{LEAST_AXES, WARMUP};
+use super::panel::{FOOT, HEAD, NO_VALUE};
+use super::style::{INK, LEAST_AXES, WARMUP};
 use super::svg::Svg;
 use super::text::named;
 use crate::figure::Style;
@@ -102,6 +102,11 @@ impl Chart {
                 if line.dots {
                     out.dot(x + 12.0, y - 4.5, line.group);
                 }
+            });
+        }
+        if lines().any(|l| !l.missing.is_empty()) {
+            entries.place(out, "no value", |out, x, y| {
+                out.text(x + 12.0, y, "middle", 13.0, INK, NO_VALUE);
             });
         }
         if lines().any(Line::has_band) {

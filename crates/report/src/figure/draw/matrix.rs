@@ -1,5 +1,6 @@
 //! A coloured table: the number is exact, the colour only helps to find it.
 
+use super::panel::NO_VALUE;
 use super::style::{GREY, INK};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands, wrap};
@@ -107,7 +108,7 @@ impl Matrix {
                 let x = left + cell_width * c as f64;
                 let centre = x + cell_width / 2.0;
                 let (Some(cell), Some((value, half))) = (cell, &texts[r][c]) else {
-                    out.text(centre, middle, "middle", LETTER, GREY, "–");
+                    out.text(centre, middle, "middle", LETTER, GREY, NO_VALUE);
                     continue;
                 };
                 let (colour, ink) = ramp.colour(cell.mean);
@@ -132,7 +133,7 @@ impl Matrix {
     /// The same as rows of text.
     pub fn printed(&self) -> Rows {
         let cell = |t: &Option<(String, String)>| match t {
-            None => "–".to_owned(),
+            None => NO_VALUE.to_owned(),
             Some((value, half)) if half.is_empty() => value.clone(),
             Some((value, half)) => format!("{value} {half}"),
         };

@@ -177,6 +177,12 @@ impl Panel {
                 self.draw_line(out, line, (&x, &y), &place);
             });
             self.draw_dots(out, line, (&x, &y), &place);
+            let seen = |at: &&f64| x.shows(**at) && self.ranges.x.has(**at);
+            for at in line.missing.iter().filter(seen) {
+                let at = left + width * x.part(*at) + closer * line.shift;
+                let colour = out.look(line.group).colour;
+                out.text(at, bottom - 6.0, "middle", 12.0, colour, NO_VALUE);
+            }
         }
     }
 
@@ -309,6 +315,9 @@ fn apart(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     kept.extend(left_out);
     kept
 }
+
+/// In the place of a value that is not defined.
+pub(super) const NO_VALUE: &str = "–";
 
 /// Units of the drawing below which two points are one.
 const APART: f64 = 0.2;
