@@ -71,21 +71,9 @@ impl Table {
         out
     }
 
-    /// The table in GitHub's markdown; the lines of a heading become one.
+    /// The table in GitHub's markdown.
     pub fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let heads = self.heads.iter().map(|h| escaped(h.join(" ").trim()));
-        let mut out = line(heads.collect());
-        let rule = |align: &Align| match align {
-            Align::Left => ":--".to_owned(),
-            Align::Right => "--:".to_owned(),
-        };
-        out += &line(self.align.iter().map(rule).collect());
-        for row in &self.rows {
-            let cell = |i| row.get(i).map_or_else(String::new, |c: &String| escaped(c));
-            out += &line((0..self.align.len()).map(cell).collect());
-        }
-        out
+        self.rows().markdown()
     }
 
     /// True without rows.
@@ -130,19 +118,6 @@ impl Table {
         out.push_str(line.trim_end());
         out.push('\n');
     }
-}
-
-/// Text in a cell of markdown, where a bar ends the cell and some characters begin a format.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '|' | '\\' | '*' | '_' | '`' | '<' | '[' => out.extend(['\\', c]),
-            '\n' => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// A number with about `digits` significant digits, whole part in groups of three: `1,295`,

@@ -360,7 +360,8 @@ fn tables_are_printed_and_written() {
     assert!(csv.contains("own metric") && csv.contains("FAIL"), "{csv}");
     let matrix = drawn(dir, &["matrix", "--metric", "rtt_ms.p95"], "m.md");
     assert!(
-        matrix.starts_with("| rtt p95 (ms) by stack | rtt 20ms | rtt 40ms |\n|---|---:|---:|\n"),
+        matrix
+            .starts_with("| rtt p95 (ms) by stack | rtt 20ms | rtt 40ms |\n| :-- | --: | --: |\n"),
         "{matrix}"
     );
     assert!(drawn(dir, &["traffic"], "web.md").contains("web"));
@@ -1128,5 +1129,42 @@ stack = "reno"
         for row in rows {
             assert!(csv.lines().any(|line| line == row), "{row}: {csv}");
         }
+    }
+}
+
+/// Names and reasons are a foreign author's: none of their characters is markdown, and none ends a
+/// row.
+#[test]
+fn a_table_in_markdown_keeps_names_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = r#"
+name = "m"
+duration = "1s"
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+[[flow]]
+stack = "reno"
+[[matrix.case]]
+name = "a|b\n<img> _u_ $x$ [l](u)"
+path.rtt = "20ms"
+[[matrix.case]]
+name = "other"
+path.rtt = "40ms"
+"#;
+    write(dir, "m.toml", text);
+    let summary = ["--quiet", "--markdown", "s.md"];
+    let run = fullpipe(
+        dir,
+        &[&["run", "m.toml", "--out", "r"], &summary[..]].concat(),
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let own = drawn(dir, &["table"], "t.md");
+    let summary = fs::read_to_string(dir.join("s.md")).unwrap();
+    for text in [own, summary] {
+        let row = text.lines().find(|line| line.contains("a\\|b")).unwrap();
+        let name = "a\\|b \\<img> \\_u\\_ \\$x\\$ \\[l](u)";
+        assert!(row.contains(name) && row.ends_with('|'), "{text}");
     }
 }

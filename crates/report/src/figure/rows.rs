@@ -42,22 +42,28 @@ impl Rows {
         out + "  \\bottomrule\n\\end{tabular}\n"
     }
 
-    /// A table of markdown.
+    /// A table of GitHub's markdown.
     pub fn markdown(&self) -> String {
-        let line = |row: &[String]| {
-            let cells: Vec<String> = row.iter().map(|c| c.replace('|', "\\|")).collect();
-            format!("| {} |\n", cells.join(" | "))
-        };
-        let mut out = line(&self.heads);
-        for align in self.align.chars() {
-            out += if align == 'l' { "|---" } else { "|---:" };
-        }
-        out += "|\n";
-        for row in &self.rows {
-            out += &line(row);
-        }
-        out
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let texts = |row: &Vec<String>| line(row.iter().map(|c| markdown(c)).collect());
+        let rule = |align| if align == 'l' { ":--" } else { "--:" }.to_owned();
+        let rules = line(self.align.chars().map(rule).collect());
+        let rows: String = self.rows.iter().map(texts).collect();
+        texts(&self.heads) + &rules + &rows
     }
+}
+
+/// Text in a cell of markdown, where a bar ends the cell and some characters begin a format.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '\\' | '*' | '_' | '`' | '<' | '[' | '$' | '~' | '&' => out.extend(['\\', c]),
+            '\n' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// A cell as LaTeX sets it: a number in mathematics, where `-` is a minus and no hyphen.
@@ -137,6 +143,7 @@ mod tests {
         ] {
             assert_eq!(super::tex(cell), set);
         }
-        assert!(all.markdown().contains("|---|---:|\n") && all.markdown().contains("a\\|b"));
+        let markdown = all.markdown();
+        assert!(markdown.contains("| :-- | --: |\n") && markdown.contains("a\\|b \\&"));
     }
 }
