@@ -140,6 +140,13 @@ export function seriesDash(i: number): number[] {
   return dashes[Math.floor(i / SERIES_COLOURS + (i % dashes.length)) % dashes.length] ?? [];
 }
 
+const ROUNDS = [[], [2, 3], [10, 3, 2, 3], [14, 4], [6, 2, 2, 2, 2, 2], [4, 1.5]];
+
+/** Dash of the `i`-th of several curves that share a colour: the first is solid. */
+export function sharedDash(i: number): number[] {
+  return ROUNDS[i % ROUNDS.length] ?? [];
+}
+
 /** Replaces `var(--name)` by the theme's colour. */
 export function resolve(text: string, theme: Theme): string {
   return text.replace(/var\(--([a-z0-9]+)\)/g, (whole, name: string) => THEMES[theme][name] ?? whole);

@@ -1,6 +1,7 @@
 // The curves of a case, by panel: what the explorer and the small multiples draw.
 
 import type { Curve } from "./generated/data.ts";
+import { SERIES_COLOURS, sharedDash } from "./colour.ts";
 import { curveColumns } from "./decode.ts";
 import type { Model } from "./model.ts";
 
@@ -12,9 +13,10 @@ export interface Trace {
   label: string;
   low: Float32Array;
   high: Float32Array;
-  /** Position among the flows (or links): its colour. */
+  /** Position among the flows, links or cases: its colour. */
   colour: number;
-  dashed: boolean;
+  /** Dash of its line; empty: solid. */
+  dash: readonly number[];
 }
 
 export interface Panel {
@@ -66,14 +68,15 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
     const kind = head.what === "queue" ? `link ${head.of}` : head.of;
     if (!order.includes(kind)) order.push(kind);
     const same = order.filter((k) => k.startsWith("link ") === (head.what === "queue"));
+    const colour = same.indexOf(kind);
     traces.push({
       what: head.what,
       of: head.of,
       label: label(model, caseIndex, head),
       low: column,
       high: column,
-      colour: same.indexOf(kind),
-      dashed: head.what === "ssthresh",
+      colour,
+      dash: head.what === "ssthresh" ? THRESHOLD : sharedDash(Math.floor(colour / SERIES_COLOURS)),
     });
   });
   const panels = PANELS.map((p) => ({ key: p.key, title: p.title, unit: p.unit, traces: traces.filter((t) => p.what.includes(t.what)) }));
@@ -88,8 +91,12 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
   return made;
 }
 
-/** Curves of several cases over one another, each under its own name and in its own colour, on the
- * coarsest of their grids; thresholds are left out. */
+/** Dash of a threshold: its window has the same colour. */
+const THRESHOLD: readonly number[] = [6, 4];
+
+/** Curves of several cases over one another, each under its own name, on the coarsest of their
+ * grids; thresholds are left out. A case has one colour in every panel, and dashes tell apart what
+ * shares it: its flows or links, and cases beyond the number of colours. */
 export function laidOver(model: Model, cases: readonly number[], name: (caseIndex: number) => string): CaseCurves | undefined {
   const all = cases.flatMap((c) => {
     const curves = curvesOf(model, c);
@@ -98,19 +105,18 @@ export function laidOver(model: Model, cases: readonly number[], name: (caseInde
   if (all.length === 0) return undefined;
   const step = Math.max(...all.map(({ curves }) => curves.step));
   const rows = Math.max(...all.map(({ curves }) => Math.ceil((curves.rows * curves.step) / step - 1e-9)));
-  const order: string[] = [];
-  const traces = all.flatMap(({ c, curves }) =>
+  const rounds = Math.ceil(all.length / SERIES_COLOURS);
+  const traces = all.flatMap(({ c, curves }, at) =>
     curves.panels.flatMap((p) =>
       p.traces
         .filter((t) => t.what !== "ssthresh")
-        .map((t): Trace => {
+        .map((t, i): Trace => {
           // A case with one flow or link needs no name of it.
           const alone = p.traces.filter((other) => other.what === t.what).length === 1;
           const label = alone ? name(c) : `${name(c)}, ${t.of}`;
-          if (!order.includes(label)) order.push(label);
           const low = onGrid(t.low, curves.step, step, rows, Math.min);
           const high = t.low === t.high && curves.step === step ? low : onGrid(t.high, curves.step, step, rows, Math.max);
-          return { what: t.what, of: label, label, low, high, colour: order.indexOf(label), dashed: false };
+          return { what: t.what, of: label, label, low, high, colour: at, dash: sharedDash(i * rounds + Math.floor(at / SERIES_COLOURS)) };
         }),
     ),
   );

@@ -40,9 +40,10 @@ export function saw(curves: CaseCurves, title: string, top: number): Mark {
 /** The range of a curve as an area with an outline. */
 export function band(curves: CaseCurves, trace: Trace, x: (v: number) => number, y: (v: number) => number, width = 1.2): Mark[] {
   const colour = seriesColour(trace.colour);
+  const dash = trace.dash.length > 0 ? { "stroke-dasharray": trace.dash.join(" ") } : {};
   if (trace.low === trace.high) {
     const points = [...trace.low].map((v, i) => [x(curves.time[i]!), y(v)] as const);
-    return [path(polyline(points), colour, width, trace.dashed ? { "stroke-dasharray": "5 3" } : {})];
+    return [path(polyline(points), colour, width, dash)];
   }
   // The range as one line from low to high and back within every row: a narrow row is a stroke, a
   // wide one an area.
@@ -57,7 +58,7 @@ export function band(curves: CaseCurves, trace: Trace, x: (v: number) => number,
     else points.push([at, y(high)], [at, y(low)]);
     previous = points.at(-1)![1] === y(low) ? low : high;
   }
-  return [path(polyline(points), colour, width)];
+  return [path(polyline(points), colour, width, dash)];
 }
 
 /** A label in bold letters: narrower ones where they would not have room, and as many as have it then. */
@@ -82,7 +83,7 @@ export function flowKeys(curves: CaseCurves, y: number, room: number): { marks: 
   for (const trace of windows(curves)) {
     const width = 1.12 * textWidth(trace.of, 11.5) + 24;
     if (x > 4 && x + width > room) [x, y] = [4, y + 18];
-    marks.push(line(x, y - 4, x + 18, y - 4, seriesColour(trace.colour), 2.5), text(x + 24, y, trace.of, { size: 11.5 }));
+    marks.push(line(x, y - 4, x + 18, y - 4, seriesColour(trace.colour), 2.5, trace.dash.join(" ") || undefined), text(x + 24, y, trace.of, { size: 11.5 }));
     x += width + 20;
   }
   return { marks, end: y };

@@ -116,9 +116,10 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
         event.preventDefault();
         name.click();
       });
-      if (!plot.series[i]?.dash) return;
+      const dash = plot.series[i]?.dash;
+      if (!dash) return;
       row.classList.add("dashed");
-      (row as HTMLElement).style.setProperty("--mark", `var(--${(plot.series[i] as Coloured).colourName})`);
+      (row as HTMLElement).style.setProperty("--mark", marker(dash, `var(--${(plot.series[i] as Coloured).colourName})`));
     });
     // A double click shows the whole run; uPlot's own would ask the data.
     plot.over.addEventListener("dblclick", () => zoom(0, end));
@@ -200,13 +201,21 @@ function css(name: string): string {
 
 type Coloured = uPlot.Series & { colourName?: string };
 
+/** The ground of a legend's marker: the dash, again and again. */
+function marker(dash: readonly number[], colour: string): string {
+  let at = 0;
+  const stops = dash.map((length, i) => `${i % 2 === 0 ? colour : "transparent"} ${at}px ${(at += length)}px`);
+  return `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
+}
+
 /** A range is two series; the legend shows the second, with both values. */
 function series(trace: Trace): uPlot.Series[] {
   const colourName = seriesColour(trace.colour).slice(6, -1);
-  const common = { stroke: () => css(colourName), width: trace.dashed ? 1.25 : 1.5, points: { show: false }, spanGaps: false, colourName };
+  const dash = trace.dash.length > 0 ? { dash: [...trace.dash] } : {};
+  const common = { stroke: () => css(colourName), width: trace.what === "ssthresh" ? 1.25 : 1.5, points: { show: false }, spanGaps: false, colourName, ...dash };
   if (trace.low === trace.high) {
     const value = (_u: uPlot, v: number | null): string => (v === null ? "–" : number(v));
-    return [{ ...common, label: trace.label, value, ...(trace.dashed ? { dash: [6, 4] } : {}) } as uPlot.Series];
+    return [{ ...common, label: trace.label, value } as uPlot.Series];
   }
   const low = { ...common, label: "", value: () => "", class: "u-low" };
   const value = (u: uPlot, v: number | null, i: number, at: number | null): string => {
@@ -248,7 +257,7 @@ function keysOf(traces: readonly Trace[], from: number, width: number): { marks:
     if (!beside && x > 16 && x + room[i]! > width) [x, y] = [16, y + 16];
     const at = x;
     x += room[i]!;
-    return [line(at, y - 4, at + 18, y - 4, seriesColour(trace.colour), 2.5, trace.dashed ? "5 3" : undefined), text(at + 24, y, trace.label, { size: 11 })];
+    return [line(at, y - 4, at + 18, y - 4, seriesColour(trace.colour), 2.5, trace.dash.join(" ") || undefined), text(at + 24, y, trace.label, { size: 11 })];
   });
   return { marks, lines: y / 16 };
 }

@@ -8,7 +8,7 @@ import { cellText, colour, coloursOf, drawing, rows } from "../../src/charts/mat
 import { range, rangeDomain } from "../../src/charts/range.ts";
 import { commonTop, highest, saw } from "../../src/charts/sawtooth.ts";
 import { drawing as panels, rows as seriesRows } from "../../src/charts/series.ts";
-import { luminance } from "../../src/colour.ts";
+import { luminance, seriesColour } from "../../src/colour.ts";
 import { curvesOf, laidOver } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
 import { combinations, half, Model } from "../../src/model.ts";
@@ -243,6 +243,34 @@ test("curves of several cases lie over one another, on the coarsest grid", () =>
   assert.deepEqual(queue!.traces.map((t) => [t.label, t.colour]), [["reno", 0], ["cubic", 1]], "the queue has the colour of its case");
   const head = seriesRows(curves)[0]!;
   assert.deepEqual(head.slice(0, 3), ["time_s", "cwnd_segments reno low", "cwnd_segments reno high"]);
+});
+
+/** The example with `n` stacks, a case each, and with a second link. */
+function stacks(n: number): Model {
+  const p = page();
+  const s = p.scenarios[0]!;
+  s.axes = [{ ...s.axes[0]!, values: Array.from({ length: n }, (_, i) => `stack-${i}`) }];
+  s.layouts[0]!.push({ what: "queue", of: "reverse", stat: "low", streams: 1 });
+  const curves = { step: 2.5, rows: 1, layout: 0, data: packed([[1], [2], [3], [4], [5], [6]]) };
+  s.cases = s.axes[0]!.values.map((_, i) => ({ ...s.cases[0]!, at: [i], curves }));
+  return new Model(p, s, "example");
+}
+
+test("a stack has one colour in every panel, and where colours end dashes tell curves apart", () => {
+  const m = stacks(10);
+  const curves = laidOver(m, m.cases.map((_, i) => i), (i) => `stack-${i}`)!;
+  const [windows, queue] = curves.panels;
+  assert.equal(windows!.traces.length, 10);
+  assert.equal(queue!.traces.length, 20);
+  for (const panel of curves.panels) {
+    const looks = panel.traces.map((t) => `${seriesColour(t.colour)} ${t.dash}`);
+    assert.equal(new Set(looks).size, looks.length, `${panel.key}: ${looks}`);
+    for (const t of panel.traces) assert.equal(t.colour, Number(/^stack-(\d+)/.exec(t.label)![1]), `${panel.key}: ${t.label}`);
+  }
+  const solid = windows!.traces.filter((t) => t.dash.length === 0);
+  assert.equal(solid.length, 8);
+  const drawn = toText(panels(curves, "t", [0, 10]));
+  assert.ok(drawn.includes('stroke-dasharray="2 3"'), "a range is dashed, too");
 });
 
 test("ticks of completion times are all different", () => {
