@@ -94,6 +94,13 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
 /** Dash of a threshold: its window has the same colour. */
 const THRESHOLD: readonly number[] = [6, 4];
 
+/** Of cases that could be laid over one another those that are, and the others: beyond two curves of
+ * a colour nobody tells them apart. */
+export function overlay(cases: readonly number[]): { drawn: number[]; others: number[] } {
+  const most = 2 * SERIES_COLOURS;
+  return { drawn: cases.slice(0, most), others: cases.slice(most) };
+}
+
 /** Curves of several cases over one another, each under its own name, on the coarsest of their
  * grids; thresholds are left out. A case has one colour in every panel, and dashes tell apart what
  * shares it: its flows or links, and cases beyond the number of colours. */

@@ -1,8 +1,7 @@
 // Time series of one case, chosen by its place on every axis.
 
 import { drawing, explorer, PAPER_WIDTH, rows, type Explorer } from "../charts/series.ts";
-import { SERIES_COLOURS } from "../colour.ts";
-import { curvesOf, laidOver, type CaseCurves } from "../curves.ts";
+import { curvesOf, laidOver, overlay, type CaseCurves } from "../curves.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted } from "../format.ts";
@@ -24,14 +23,14 @@ export function explore(model: Model): Explore | undefined {
   const pickers = el("div", { class: "pickers" });
   // The axis whose cases are laid over one another.
   let over: Axis | undefined;
-  const laid = (): number[] => {
-    if (!over) return [chosen];
+  const laid = (): { drawn: number[]; others: number[] } => {
+    if (!over) return overlay([chosen]);
     const [varied, here] = [model.axes.indexOf(over), model.cases[chosen]!.at];
-    return cases.filter((i) => model.cases[i]!.at.every((at, a) => a === varied || at === here[a])).slice(0, SERIES_COLOURS);
+    return overlay(cases.filter((i) => model.cases[i]!.at.every((at, a) => a === varied || at === here[a])));
   };
   const curves = (): CaseCurves | undefined => {
     const axis = over;
-    return axis ? laidOver(model, laid(), (i) => axisLabel(axis, model.value(i, axis))) : curvesOf(model, chosen);
+    return axis ? laidOver(model, laid().drawn, (i) => axisLabel(axis, model.value(i, axis))) : curvesOf(model, chosen);
   };
   const words = (): string => {
     if (!over) return model.caseLabel(chosen);
@@ -94,9 +93,12 @@ export function explore(model: Model): Explore | undefined {
       const drawn = curves();
       if (!drawn) return el("p", {}, "This case kept no time series.");
       current = explorer(drawn, (p) => (p.key === "cwnd" ? 220 : 130));
-      const others = cases.length - (over ? laid().length : 1);
+      const { drawn: here, others: apart } = laid();
+      const others = cases.length - here.length;
       const where = others > 0 && el("p", { class: "note paper" }, `${counted(others, "more case")}: choose on the page, or draw each with \`fullpipe figure DIR window --where KEY=VALUE\`.`);
-      return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), current.element, paper, where);
+      const names = apart.map((i) => axisLabel(over!, model.value(i, over!))).join(", ");
+      const left = names !== "" && el("p", { class: "note" }, `The first ${here.length} of ${here.length + apart.length}; not drawn: ${names}.`);
+      return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), left, current.element, paper, where);
     },
     svg: () => drawing(curves()!, title(), current?.range() ?? [0, model.cases[chosen]!.simulated_s]),
     csv: () => rows(curves()!),

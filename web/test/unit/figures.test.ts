@@ -9,7 +9,7 @@ import { range, rangeDomain } from "../../src/charts/range.ts";
 import { commonTop, highest, saw } from "../../src/charts/sawtooth.ts";
 import { drawing as panels, rows as seriesRows } from "../../src/charts/series.ts";
 import { luminance, seriesColour } from "../../src/colour.ts";
-import { curvesOf, laidOver } from "../../src/curves.ts";
+import { curvesOf, laidOver, overlay } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
 import { combinations, half, Model } from "../../src/model.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
@@ -271,6 +271,14 @@ test("a stack has one colour in every panel, and where colours end dashes tell c
   assert.equal(solid.length, 8);
   const drawn = toText(panels(curves, "t", [0, 10]));
   assert.ok(drawn.includes('stroke-dasharray="2 3"'), "a range is dashed, too");
+});
+
+test("of more cases than there are looks it is said which are not laid over one another", () => {
+  const all = Array.from({ length: 20 }, (_, i) => i);
+  const { drawn, others } = overlay(all);
+  assert.deepEqual([drawn.length, others.length], [16, 4]);
+  assert.deepEqual([...drawn, ...others], all);
+  assert.deepEqual(overlay(all.slice(0, 10)), { drawn: all.slice(0, 10), others: [] });
 });
 
 test("ticks of completion times are all different", () => {
