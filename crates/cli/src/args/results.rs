@@ -147,8 +147,9 @@ As a gate between versions: exit 1 only for a difference that is real and beyond
 pub(super) const REPORT_ABOUT: &str = "\
 Write the HTML report of a result or a study.
 
-The page is `report.html` in the directory. It contains everything it shows, needs no network, and \
-stays below 5 MB whatever the matrix. `fullpipe run --out` writes it too.";
+The page is `report.html` in the directory. It contains everything it shows and needs no network. \
+The curves of up to 3,000 cases take 3 MB at most; tables take about 1 kB per case. `fullpipe run \
+--out` writes it too.";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:

@@ -5,8 +5,8 @@
 //! nothing; the template, built from `web/`, does that in the browser. The same results give the
 //! same bytes.
 //!
-//! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases,
-//! extremes kept.
+//! All cases share [`BUDGET`] bytes of curves, extremes kept, unless there are so many that
+//! [`MIN_ROWS`] each are more; tables grow with the cases, by about 1 kB each.
 
 pub(crate) mod axes;
 pub(crate) mod curves;
