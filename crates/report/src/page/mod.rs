@@ -133,6 +133,7 @@ pub fn page(results: &[ResultDir], study: Option<Study>) -> Result<Page, StoreEr
         let fewer = rows * BUDGET / size;
         scenarios = parts(&read, fewer.max(MIN_ROWS))?;
     }
+    tell_apart(&mut scenarios, results);
     let study = study.unwrap_or_else(|| {
         scenarios.first().map_or_else(Study::default, |s| Study {
             name: s.name.clone(),
@@ -161,6 +162,18 @@ fn parts(read: &[(&ResultDir, RunResult)], rows: usize) -> Result<Vec<ScenarioPa
     read.iter()
         .map(|(dir, result)| scenario(dir, result, rows))
         .collect()
+}
+
+/// Results of one scenario bear the names of their directories, too.
+fn tell_apart(scenarios: &mut [ScenarioPart], results: &[ResultDir]) {
+    let names: Vec<String> = scenarios.iter().map(|s| s.name.clone()).collect();
+    for (scenario, result) in scenarios.iter_mut().zip(results) {
+        let same = names.iter().filter(|name| **name == scenario.name);
+        let dir = result.path().file_name().filter(|_| same.count() > 1);
+        if let Some(dir) = dir {
+            scenario.name = format!("{} ({})", scenario.name, dir.to_string_lossy());
+        }
+    }
 }
 
 fn curve_bytes(scenarios: &[ScenarioPart]) -> usize {

@@ -221,6 +221,22 @@ fn several_results_make_one_page() {
     assert_eq!(read()["about"], "Two & more");
 }
 
+/// Before and after a change the scenario is the same, and the directory says which is which.
+#[test]
+fn results_of_one_scenario_have_the_names_of_their_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["new", "old"] {
+        run(&scenario(MATRIX), &dir.path().join(name));
+    }
+    let text = MATRIX.replace("name = \"small\"", "name = \"other\"");
+    run(&scenario(&text), &dir.path().join("third"));
+    write(dir.path()).unwrap();
+    let page = data(&fs::read_to_string(dir.path().join(REPORT)).unwrap());
+    let scenarios = page["scenarios"].as_array().unwrap().iter();
+    let names: Vec<&str> = scenarios.map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["small (new)", "small (old)", "other"]);
+}
+
 #[test]
 fn a_result_without_its_series_is_not_whole() {
     let dir = tempfile::tempdir().unwrap();
