@@ -84,9 +84,7 @@ pub fn write_compared(dir: &Path, all: &[Compared<'_>]) -> Result<PathBuf, Store
         out += &tables(comparison, &|row| {
             row.judged && !matches!(row.verdict, Verdict::Same | Verdict::Indistinguishable)
         });
-        for svg in drawn(pictures) {
-            let _ = writeln!(out, "<figure>{svg}</figure>");
-        }
+        out += &figures(pictures, pictures);
     }
     out += "<p><small>Numbers that are not judged, the same or not distinguishable are left out.</small></p>\n";
     ResultDir::write_beside(dir, COMPARED, (out + "</html>\n").as_bytes())
@@ -107,10 +105,8 @@ fn page(dir: &Path, found: &Agreement) -> String {
     }
     for (pair, ground) in found.pairs.iter().zip(&found.grounds[1..]) {
         out += &self::pair(pair);
-        for svg in drawn(&dir.join(pictures(ground))) {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "<figure>{svg}</figure>");
-        }
+        let own = pictures(ground);
+        out += &figures(&dir.join(&own), &own);
     }
     out + "</html>\n"
 }
@@ -285,14 +281,26 @@ fn number(x: f64) -> String {
     format!("{x:.*}", digits as usize)
 }
 
-/// The pictures of a directory, by name, at most [`MOST`].
-fn drawn(dir: &Path) -> Vec<String> {
+/// The pictures of a directory, by name, at most [`MOST`]; `named` is where a reader finds it.
+fn figures(dir: &Path, named: &Path) -> String {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = files.map(|f| f.path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "svg"));
     files.sort();
     let texts = files.iter().take(MOST).map(fs::read_to_string);
-    texts.filter_map(Result::ok).collect()
+    let shown = texts.filter_map(Result::ok);
+    let mut out: String = shown
+        .map(|svg| format!("<figure>{svg}</figure>\n"))
+        .collect();
+    if files.len() > MOST {
+        let (all, named) = (files.len(), text(&named.display().to_string()));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "<p>{MOST} of {all} pictures; the others are in {named}</p>"
+        );
+    }
+    out
 }
 
 /// Pictures of a pair of grounds on the page.
@@ -306,6 +314,21 @@ const INTRODUCTION: &str = "<p>The same scenario ran on several grounds, and eac
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_is_said_how_many_pictures_there_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let draw = |i: usize| fs::write(dir.path().join(format!("case-{i:04}.svg")), "<svg/>");
+        (0..MOST).for_each(|i| draw(i).unwrap());
+        let named = Path::new("f & g");
+        let shown = figures(dir.path(), named);
+        assert!(!shown.contains("<p>") && shown.matches("<svg/>").count() == MOST);
+        draw(MOST).unwrap();
+        let shown = figures(dir.path(), named);
+        let words = "<p>24 of 25 pictures; the others are in f &amp; g</p>";
+        assert!(shown.contains(words), "{shown}");
+        assert_eq!(shown.matches("<svg/>").count(), MOST);
+    }
 
     #[test]
     fn an_exact_difference_is_one_number() {
