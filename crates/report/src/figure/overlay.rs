@@ -27,19 +27,27 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
         true => ["A".to_owned(), "B".to_owned()],
         false => grounds.map(Clone::clone),
     };
+    let both = |at: &[usize; 2]| [0, 1].map(|side: usize| &results[side].cases[at[side]]);
     let title = format!("{}: {} and {}", results[0].scenario, names[0], names[1]);
-    let subtitle = "broad and pale: the first; thin: the second";
+    let all_seeds = same.iter().map(|at| seeds_words(both(at)));
+    let all_seeds: Vec<String> = all_seeds.collect();
+    let common = match all_seeds.iter().find(|words| !words.is_empty()) {
+        Some(words) if all_seeds.iter().all(|other| other == words) => format!("; {words}"),
+        Some(_) => "; the first of several seeds".to_owned(),
+        None => String::new(),
+    };
+    let subtitle = format!("broad and pale: the first; thin: the second{common}");
     let shown: Vec<(usize, String)> = same.iter().map(|at| at[0]).zip(labels).collect();
-    draw_all(dir, (&title, subtitle), &shown, |i| {
+    draw_all(dir, (&title, &subtitle), &shown, |i| {
         let at = &same[i];
-        let cases = [0, 1].map(|side: usize| &results[side].cases[at[side]]);
+        let cases = both(at);
         let Some(seeds) = agreement::paired_seeds(cases).first().copied() else {
             return Ok(None);
         };
         let curves = curves([a, b], cases, at, seeds, &names)?;
         Ok((!curves.is_empty()).then(|| Figure {
             title: title.clone(),
-            subtitle: shown[i].1.clone(),
+            subtitle: with_words(&shown[i].1, &all_seeds[i]),
             duration: cases[0].simulated_s,
             warmup: 0.0,
             window_unit: "segments".to_owned(),
@@ -48,6 +56,22 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
             ..Figure::default()
         }))
     })
+}
+
+/// Words behind others, either of which may be none.
+fn with_words(first: &str, second: &str) -> String {
+    let parts = [first, second].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Which seeds of two cases are drawn, where there are several.
+fn seeds_words(cases: [&CaseResult; 2]) -> String {
+    let pairs = agreement::paired_seeds(cases);
+    match pairs.as_slice() {
+        [] | [_] => String::new(),
+        [[a, b], ..] if a == b => format!("seed {a}, one of {}", pairs.len()),
+        [[a, b], ..] => format!("seeds {a} and {b}, the first of {} pairs", pairs.len()),
+    }
 }
 
 /// The curves of both sides, those of the first before those of the second.

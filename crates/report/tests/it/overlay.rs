@@ -40,4 +40,8 @@ fn the_curves_of_either_ground_bear_its_name() {
         svg.contains(">sim, main<") && svg.contains(">udp, main<"),
         "{svg}"
     );
+    // As the figures of a run do.
+    assert!(svg.contains("; seed 1, one of 2<"), "{svg}");
+    let overview = std::fs::read_to_string(figures.overview.unwrap()).unwrap();
+    assert!(overview.contains("; seed 1, one of 2<"), "{overview}");
 }
