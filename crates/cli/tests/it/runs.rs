@@ -336,6 +336,8 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
     );
     let page = std::fs::read_to_string(dir.path().join("f/compare.html")).unwrap();
     assert!(page.contains("Left out, because"), "{page}");
+    let marked = |mtu: u32| page.contains(&format!("mtu {mtu}; NOT VALID"));
+    assert!(marked(9000) && !marked(1500), "{page}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
     let results = [a.result()?, b.result()?];
     let same = matching(&results[0], &results[1]);
     let params = same.iter().map(|at| &results[0].cases[at[0]].params);
-    let labels = label::labels(&label::texts(params));
+    let labels = label::labels(&label::texts(params)).into_iter();
     let grounds = [&results[0].ground, &results[1].ground];
     let names = match grounds[0] == grounds[1] {
         true => ["A".to_owned(), "B".to_owned()],
@@ -37,7 +37,15 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
         None => String::new(),
     };
     let subtitle = format!("broad and pale: the first; thin: the second{common}");
-    let shown: Vec<(usize, String)> = same.iter().map(|at| at[0]).zip(labels).collect();
+    // A case that does not count is not drawn like one that does.
+    let marked = |(at, label): (&[usize; 2], String)| {
+        let flagged = both(at).iter().any(|case| case.is_flagged());
+        (
+            at[0],
+            with_words(&label, if flagged { "NOT VALID" } else { "" }),
+        )
+    };
+    let shown: Vec<(usize, String)> = same.iter().zip(labels).map(marked).collect();
     draw_all(dir, (&title, &subtitle), &shown, |i| {
         let at = &same[i];
         let cases = both(at);
