@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fullpipe_results::agreement::study::{Agreement, CauseVerdict, Furthest, PairAgreement, Tried};
-use fullpipe_results::compare::{Comparison, Row, Verdict};
+use fullpipe_results::compare::{Comparison, Method, Row, Side, Verdict, View};
 use fullpipe_results::result::{Params, printed};
 use fullpipe_results::store::{ResultDir, StoreError};
 
 use crate::falsification::{HEAD, STYLE, text};
+use crate::figure::sides;
 
 /// Name of the page.
 pub const PAGE: &str = "agreement.html";
@@ -44,6 +45,8 @@ pub struct Compared<'a> {
     pub comparison: &'a Comparison,
     /// A line for each setting in which the two differ.
     pub settings: &'a str,
+    /// Directories of the two.
+    pub dirs: [&'a Path; 2],
     /// Directory that has its pictures.
     pub pictures: PathBuf,
 }
@@ -59,6 +62,7 @@ pub fn write_compared(dir: &Path, all: &[Compared<'_>]) -> Result<PathBuf, Store
     for Compared {
         comparison,
         settings,
+        dirs,
         pictures,
     } in all
     {
@@ -67,15 +71,22 @@ pub fn write_compared(dir: &Path, all: &[Compared<'_>]) -> Result<PathBuf, Store
             true => "they agree",
             false => "<b class=bad>they differ</b>",
         };
-        let of = |first: bool| {
-            let side = if first { &comparison.a } else { &comparison.b };
+        let [a, b] = dirs.map(|dir| text(&dir.display().to_string()));
+        let _ = writeln!(out, "<h2>{a} and {b}: {verdict}</h2>");
+        let of = |(name, dir, side, first): (&str, &str, &Side, bool)| {
+            let ground = text(&self::side(comparison, first));
             format!(
-                "{} on {}",
-                text(&side.scenario),
-                text(&self::side(comparison, first))
+                "{}: {dir}, {} on {ground}",
+                text(name),
+                text(&side.scenario)
             )
         };
-        let _ = writeln!(out, "<h2>{} and {}: {verdict}</h2>", of(true), of(false));
+        let names = names(comparison);
+        let sides = [
+            of((&names[0], &a, &comparison.a, true)),
+            of((&names[1], &b, &comparison.b, false)),
+        ];
+        let _ = writeln!(out, "<p>{}</p>", sides.join("<br>"));
         if !settings.is_empty() {
             let lines: Vec<String> = settings.lines().map(text).collect();
             let _ = writeln!(out, "<p>{}</p>", lines.join("<br>"));
@@ -158,11 +169,12 @@ fn left_out(cases: &[Params]) -> String {
 /// What each side was made on, the numbers that are shown, and the distances.
 fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
     let mut out = String::new();
-    for (side, what) in [(&c.a, "first"), (&c.b, "second")] {
+    let [a, b] = names(c).map(|name| text(&name));
+    for (side, what) in [(&c.a, &a), (&c.b, &b)] {
         if !side.brought.is_empty() {
             let _ = writeln!(
                 out,
-                "<p><small>laws of the {what} that are fullpipe's own, loaded into the kernel: \
+                "<p><small>laws of {what} that are fullpipe's own, loaded into the kernel: \
                  {}</small></p>",
                 text(&side.brought.join(", "))
             );
@@ -170,13 +182,17 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
         if let Some(bed) = &side.test_bed {
             let _ = writeln!(
                 out,
-                "<p><small>test bed of the {what}: {}</small></p>",
+                "<p><small>test bed of {what}: {}</small></p>",
                 text(bed)
             );
         }
     }
-    out += "<div class=wide><table><tr><th>case</th><th>of</th><th>what</th><th>first</th>\
-            <th>second</th><th>apart</th><th>accepted</th><th>verdict</th></tr>\n";
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "<div class=wide><table><tr><th>case</th><th>of</th><th>what</th><th>{a}</th><th>{b}</th>\
+         <th>apart</th><th>accepted</th><th>verdict</th></tr>"
+    );
     for row in c.rows.iter().filter(|r| shown(r)) {
         let apart = match (row.relative, row.difference) {
             (Some(part), _) => format!("{:+.2} %", 100.0 * part),
@@ -202,7 +218,10 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
             row.a.mean.map_or("-".to_owned(), number),
             row.b.mean.map_or("-".to_owned(), number),
             100.0 * row.threshold,
-            word(row.verdict),
+            match c.view {
+                View::Agreement => word(row.verdict).to_owned(),
+                _ => in_bold(row.verdict, text(&verdict(row))),
+            },
         );
     }
     for d in &c.distances {
@@ -249,11 +268,49 @@ fn cause(tried: &Tried) -> String {
     )
 }
 
+/// What the sides are called in the tables, as in the pictures.
+fn names(c: &Comparison) -> [String; 2] {
+    sides([&c.a.ground, &c.b.ground])
+}
+
 fn side(c: &Comparison, first: bool) -> String {
     let side = if first { &c.a } else { &c.b };
     match &side.kernel {
         Some(kernel) => format!("{} ({kernel})", side.ground),
         None => side.ground.clone(),
+    }
+}
+
+/// How far a number of two results is apart, in words.
+pub fn verdict(row: &Row) -> String {
+    let accepted = percent(row.threshold);
+    // Of single runs nobody knows what is chance.
+    let real = match row.method {
+        Method::Single => "",
+        _ => "real, ",
+    };
+    let word = match row.verdict {
+        Verdict::Same => "same".to_owned(),
+        Verdict::Indistinguishable => "not distinguishable".to_owned(),
+        Verdict::Within => format!("{real}within {accepted}"),
+        Verdict::Beyond => format!("{real}BEYOND {accepted}"),
+    };
+    match row.judged {
+        true => word,
+        false => format!("{}, not judged", word.to_lowercase()),
+    }
+}
+
+/// A fraction as `5 %`.
+pub fn percent(fraction: f64) -> String {
+    // Rounded, because 0.07 * 100 is not 7 in binary.
+    format!("{} %", (fraction * 1e8).round() / 1e6)
+}
+
+fn in_bold(verdict: Verdict, words: String) -> String {
+    match verdict {
+        Verdict::Beyond => format!("<b class=bad>{words}</b>"),
+        _ => words,
     }
 }
 

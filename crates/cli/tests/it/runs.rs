@@ -268,6 +268,23 @@ fn results_compare() {
         "{page}"
     );
     assert!(page.contains("<td>goodput_mbps (Mbit/s)</td>"), "{page}");
+    // The same words as on the terminal and in the pictures, and which directory is which.
+    let told = fullpipe(dir.path(), &["compare", "a", "c"]).stdout;
+    let row = told
+        .lines()
+        .find(|line| line.contains(" goodput_mbps "))
+        .unwrap();
+    let verdict = row.trim_end().rsplit("  ").next().unwrap();
+    assert!(verdict.contains("5 %"), "{row}");
+    for words in [
+        "<h2>a and c: ",
+        "A: a, small on sim<br>B: c, small on sim",
+        "<th>A</th><th>B</th>",
+        verdict,
+        ">A</text>",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
     assert!(!page.contains("<td>timeouts"), "{page}");
     // A table that is wider than a window scrolls alone.
     let scrolls = page.matches("<div class=wide><table>").count();

@@ -37,6 +37,7 @@ pub use draw::{FontError, RasterError, png};
 pub use draw::{OVERVIEW_PANELS, described, overview_svg};
 pub use folder::Written;
 pub use font::Font;
+pub(crate) use overlay::sides;
 pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
 pub use range::{Range, Ranges};

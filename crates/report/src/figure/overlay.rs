@@ -22,11 +22,7 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
     let same = matching(&results[0], &results[1]);
     let params = same.iter().map(|at| &results[0].cases[at[0]].params);
     let labels = label::labels(&label::texts(params)).into_iter();
-    let grounds = [&results[0].ground, &results[1].ground];
-    let names = match grounds[0] == grounds[1] {
-        true => ["A".to_owned(), "B".to_owned()],
-        false => grounds.map(Clone::clone),
-    };
+    let names = sides([&results[0].ground, &results[1].ground]);
     let both = |at: &[usize; 2]| [0, 1].map(|side: usize| &results[side].cases[at[side]]);
     let title = format!("{}: {} and {}", results[0].scenario, names[0], names[1]);
     let all_seeds = same.iter().map(|at| seeds_words(both(at)));
@@ -36,7 +32,7 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
         Some(_) => "; the first of several seeds".to_owned(),
         None => String::new(),
     };
-    let subtitle = format!("broad and pale: the first; thin: the second{common}");
+    let subtitle = format!("broad and pale: {}; thin: {}{common}", names[0], names[1]);
     // A case that does not count is not drawn like one that does.
     let marked = |(at, label): (&[usize; 2], String)| {
         let flagged = both(at).iter().any(|case| case.is_flagged());
@@ -64,6 +60,14 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
             ..Figure::default()
         }))
     })
+}
+
+/// What two results are called beside each other: as their grounds, where these tell them apart.
+pub(crate) fn sides(grounds: [&str; 2]) -> [String; 2] {
+    match grounds[0] == grounds[1] {
+        true => ["A".to_owned(), "B".to_owned()],
+        false => grounds.map(str::to_owned),
+    }
 }
 
 /// Words behind others, either of which may be none.

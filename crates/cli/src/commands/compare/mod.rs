@@ -5,6 +5,7 @@ mod agreement;
 use std::path::Path;
 
 use fullpipe_metrics::Expression;
+use fullpipe_report::agreement::{percent, verdict};
 use fullpipe_report::digits::with_interval;
 use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
@@ -47,14 +48,16 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
         }
     }
     if let Some(dir) = &args.figures {
-        let both = comparisons.iter().zip(&different).zip(pictures);
-        let compared = both.map(
-            |((comparison, settings), pictures)| agreement_page::Compared {
-                comparison,
-                settings,
-                pictures,
-            },
-        );
+        let both = comparisons.iter().zip(&different).zip(&pairs).zip(pictures);
+        let compared =
+            both.map(
+                |(((comparison, settings), (a, b)), pictures)| agreement_page::Compared {
+                    comparison,
+                    settings,
+                    dirs: [a.path(), b.path()],
+                    pictures,
+                },
+            );
         let all: Vec<_> = compared.collect();
         let page = agreement_page::write_compared(dir, &all)?;
         output::say(&format!("page: {}", page.display()));
@@ -393,30 +396,6 @@ fn effect(row: &Row) -> String {
     row.effect.map_or("-".to_owned(), |e| {
         format!("{} = {}", e.measure, number(e.value, 2))
     })
-}
-
-fn verdict(row: &Row) -> String {
-    let word = match row.verdict {
-        Verdict::Same => "same".to_owned(),
-        Verdict::Indistinguishable => "not distinguishable".to_owned(),
-        Verdict::Within if row.method == Method::Single => {
-            format!("within {}", percent(row.threshold))
-        }
-        Verdict::Within => format!("real, within {}", percent(row.threshold)),
-        Verdict::Beyond if row.method == Method::Single => {
-            format!("BEYOND {}", percent(row.threshold))
-        }
-        Verdict::Beyond => format!("real, BEYOND {}", percent(row.threshold)),
-    };
-    match row.judged {
-        true => word,
-        false => format!("{}, not judged", word.to_lowercase()),
-    }
-}
-
-fn percent(fraction: f64) -> String {
-    // Rounded, because 0.07 * 100 is not 7 in binary.
-    format!("{} %", (fraction * 1e8).round() / 1e6)
 }
 
 fn what(missing: &Missing) -> String {
