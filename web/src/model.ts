@@ -203,7 +203,8 @@ function sameValues(a: Axis, b: Axis): boolean {
 
 /** A value of an axis for people: units apart, stacks as they are. */
 export function axisValue(value: string): string {
-  return value.replace(/^(-?[0-9.]+)([A-Za-zµ%])/, "$1 $2");
+  // `1e-4` has no unit.
+  return Number.isNaN(Number(value)) ? value.replace(/^(-?[0-9.]+)([A-Za-zµ%])/, "$1 $2") : value;
 }
 
 /** Every combination of the values of some axes that occurs, in the order of the cases. */

@@ -11,7 +11,7 @@ import { drawing as panels, rows as seriesRows } from "../../src/charts/series.t
 import { luminance, seriesColour } from "../../src/colour.ts";
 import { curvesOf, laidOver, overlay } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
-import { combinations, half, Model } from "../../src/model.ts";
+import { axisValue, combinations, half, Model } from "../../src/model.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, notes, outcome, ranking, sorted, words } from "../../src/sections/overview.ts";
@@ -191,6 +191,10 @@ test("the fraction that was complete", () => {
   assert.equal(fraction(c, 3), 0.375);
   assert.equal(fraction(c, 9), 0.5);
   assert.deepEqual(cdfRows({ title: "", xTitle: "s", curves: [c] }).slice(1), [["", 0, 1], ["", 0.25, 2], ["", 0.5, 4]]);
+});
+
+test("values of an axis have their units apart", () => {
+  assert.deepEqual(["20ms", "1BDP", "1e-4", "1e6", "0.5", "reno", "64 segments"].map(axisValue), ["20 ms", "1 BDP", "1e-4", "1e6", "0.5", "reno", "64 segments"]);
 });
 
 test("combinations are in the order of the axes", () => {
