@@ -177,11 +177,12 @@ function verdict(e: Expected): [string, string, string] {
   return e.unclear ? ["unclear", "? unclear", "var(--muted)"] : ["pass", "✓ holds", "var(--good)"];
 }
 
-/** `all 9 hold`, `2 of 9 fail, 1 unclear`. */
+/** `all 9 hold`, `2 of 9 fail, 1 unclear`; of a single one `1 fails`. */
 export function outcome(all: readonly Expected[], one: (n: number) => string = String): string {
   const failed = all.filter((e) => !e.pass).length;
   const unclear = all.filter((e) => e.unclear).length;
   const besides = unclear === 0 ? "" : `, ${unclear} unclear`;
+  if (all.length === 1 && unclear === 0) return `${one(1)} ${failed > 0 ? "fails" : "holds"}`;
   if (failed > 0) return `${failed} of ${one(all.length)} fail${besides}`;
   return unclear === 0 ? `all ${one(all.length)} hold` : `${all.length - unclear} of ${one(all.length)} hold${besides}`;
 }

@@ -123,7 +123,9 @@ test("what fails is first", () => {
   assert.deepEqual(sorted(three).map((x) => [x.pass, x.unclear]), [[false, false], [true, true], [true, false]]);
   assert.equal(outcome(three), "1 of 3 fail, 1 unclear");
   assert.equal(outcome(three.slice(0, 2)), "1 of 2 hold, 1 unclear");
-  assert.equal(outcome(three.slice(0, 1)), "all 1 hold");
+  const words = (n: number): string => (n === 1 ? "1 expectation" : `${n} expectations`);
+  assert.equal(outcome(three.slice(0, 1), words), "1 expectation holds");
+  assert.equal(outcome(three.slice(2), words), "1 expectation fails");
   assert.equal(boundText([null, 3]), "at most 3.000");
   assert.equal(boundText([0.329877, 0.329879]), "0.3298770 to 0.3298790");
   const [low, high] = rangeDomain({ ...e, observed: 9, pass: false });
