@@ -34,8 +34,9 @@ pub fn aggregate_goodput(case: &CaseView<'_>) -> Option<f64> {
         .streams()
         .map(|f| 8.0 * f64::from(f.mss) * f.totals.delivered_measured as f64)
         .sum();
+    // The sum of no flows is -0.0.
     ratio(
-        bits * 1e-6,
+        (bits + 0.0) * 1e-6,
         end.saturating_since(case.outcome.measure_from)
             .as_secs_f64(),
     )
@@ -97,6 +98,15 @@ mod tests {
         assert!((jain(&[16.0, 1.0]).unwrap() - 0.562257).abs() < 5e-7);
         assert_eq!(jain(&[0.0, 0.0]), None);
         assert_eq!(jain(&[]), None);
+    }
+
+    /// A case of pings or datagrams alone.
+    #[test]
+    fn without_flows_their_goodput_is_zero_without_a_sign() {
+        let none = outcome(vec![], 12, 2, 1);
+        let measured = measure(&[], &[], &RunSpec::default(), &none);
+        let goodput = crate::value(&measured.metrics, "aggregate_goodput_mbps").unwrap();
+        assert!(goodput == 0.0 && goodput.is_sign_positive(), "{goodput}");
     }
 
     #[test]
