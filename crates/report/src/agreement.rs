@@ -233,7 +233,7 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
             text(&d.flow),
             text(d.measure),
             number(d.mean),
-            d.unit,
+            if d.unit == "1" { "" } else { d.unit },
             number(d.threshold),
             word(d.verdict),
         );
@@ -334,6 +334,9 @@ fn interval(ends: [f64; 2]) -> String {
 
 /// Four digits that count.
 fn number(x: f64) -> String {
+    if x == 0.0 {
+        return "0".to_owned();
+    }
     let digits = (3 - x.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
     format!("{x:.*}", digits as usize)
 }
@@ -389,6 +392,7 @@ mod tests {
 
     #[test]
     fn an_exact_difference_is_one_number() {
+        assert_eq!([0.0, -0.0, 1e-3].map(number), ["0", "0", "0.001000"]);
         assert_eq!(interval([-18.11, -18.11]), "-18.11");
         assert_eq!(interval([-18.11, 2.5]), "-18.11 to 2.500");
     }
