@@ -47,6 +47,18 @@ fn figure(dir: &Path, args: &[&str]) -> Finished {
     fullpipe(dir, &[&["figure", "r"], args].concat())
 }
 
+/// The trace is thinned, and the pings alone are there one by one.
+#[test]
+fn a_distribution_of_round_trips_says_whose_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    result(dir);
+    let ended = figure(dir, &["cdf", "--out", "c.svg"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let svg = fs::read_to_string(dir.join("c.svg")).unwrap();
+    assert!(svg.contains(">ping: round-trip time (ms)<"), "{svg}");
+}
+
 /// Where a flow does not exist another's number must not stand in its place.
 #[test]
 fn a_case_without_the_flow_has_no_number_of_it() {

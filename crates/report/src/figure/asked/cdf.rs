@@ -1,5 +1,7 @@
 //! Distributions of round-trip times: of flows, where a row for every ACK is kept, and of pings.
 
+use std::collections::BTreeSet;
+
 use fullpipe_results::store::{SeriesKind, Table};
 
 use super::over_time::sender_names;
@@ -14,6 +16,8 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     view.check_of(asked, "flow or traffic", &sender_names)?;
     let scenario = resolved(view);
     let mut drawn = Steps::of("rtt_ms");
+    let mut whose: BTreeSet<String> = BTreeSet::new();
+    let mut is_one_of_several = false;
     drawn.subtitle = view.seeds(asked);
     drawn.near = true;
     let parts = view.panels_over_time(asked)?;
@@ -27,6 +31,8 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         for member in &part.members {
             let of_case = samples(view, asked, member.case, from(member.case))?;
             let count = of_case.len();
+            is_one_of_several |= sender_names(view.case(member.case)).len() > 1;
+            whose.extend(of_case.iter().map(|(of, _)| of.clone()));
             let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
             for ((of, values), group) in of_case.into_iter().zip(groups) {
                 let all = values.len();
@@ -44,7 +50,14 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                ping) are kept with any trace"
             .to_owned(),
     };
-    let drawn = drawn.drawn(view, "round-trip time (ms)", "part of the samples", None);
+    // Names of lines say whose they are where a case has several.
+    let label = match whose.first() {
+        Some(only) if whose.len() == 1 && is_one_of_several => {
+            format!("{only}: round-trip time (ms)")
+        }
+        _ => "round-trip time (ms)".to_owned(),
+    };
+    let drawn = drawn.drawn(view, &label, "part of the samples", None);
     drawn.ok_or_else(nothing)
 }
 
