@@ -44,7 +44,15 @@ pub fn law(args: &Law) -> Result<Exit, Failure> {
     }
     match args.format {
         LawFormat::Table => output::data(&text(&laws, args, path))?,
-        LawFormat::Csv => output::data(&csv(&laws, args))?,
+        LawFormat::Csv => {
+            output::data(&csv(&laws, args))?;
+            // The other forms have them.
+            for law in &laws {
+                for (window, why) in &law.without {
+                    output::say(&format!("{}: window {}: {why}", law.stack, short(*window)));
+                }
+            }
+        }
         LawFormat::Json => output::data(&as_json(&laws, args, path))?,
     }
     if let Some(picture) = &picture {

@@ -85,6 +85,14 @@ fn csv_has_the_fields_of_the_json() {
 }
 
 #[test]
+fn a_window_without_a_cycle_is_told_beside_the_csv() {
+    let ended = law(&["westwood", "--window", "5,60", "--format", "csv"]);
+    assert_eq!((ended.code, ended.stdout.lines().count()), (0, 2));
+    let told = "westwood: window 60: a loss takes nothing off";
+    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+}
+
+#[test]
 fn the_picture_names_every_stack() {
     let dir = tempfile::tempdir().unwrap();
     let args = [
