@@ -358,6 +358,21 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
 }
 
 #[test]
+fn a_file_is_no_result() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    for args in [
+        &["report", "small.toml"][..],
+        &["figure", "small.toml", "window"],
+    ] {
+        let refused = fullpipe(dir.path(), args);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        let words = "`small.toml` holds no result: there is no `manifest.json`\n  hint: ";
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn a_directory_of_something_else_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "small.toml", SMALL);

@@ -57,8 +57,13 @@ impl ResultDir {
     /// The finished results in the subdirectories of `dir`, by name.
     ///
     /// # Errors
-    /// If the directory cannot be listed, or if one of the results is not finished or damaged.
+    /// If it is a file or cannot be listed, or if one of the results is not finished or damaged.
     pub fn below(dir: &Path) -> Result<Vec<ResultDir>, StoreError> {
+        if dir.is_file() {
+            return Err(StoreError::NoResult {
+                dir: dir.to_owned(),
+            });
+        }
         let dirs = files::names(dir)?.into_iter().map(|name| dir.join(name));
         dirs.filter(|d| ResultDir::is_one(d))
             .map(|d| ResultDir::open(&d))
