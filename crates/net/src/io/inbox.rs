@@ -100,6 +100,11 @@ impl Inbox {
         self.datagrams == 0
     }
 
+    /// Whether the last batch filled every buffer, so that more may be waiting.
+    pub fn is_full(&self) -> bool {
+        self.filled == self.meta.len()
+    }
+
     /// Datagrams longer than [`IoConfig::longest`](super::IoConfig::longest), dropped so far.
     pub fn oversize(&self) -> u64 {
         self.oversize
