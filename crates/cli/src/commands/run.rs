@@ -266,6 +266,9 @@ fn stopped(error: RunError) -> Stopped {
             remade: 0,
         }));
     }
+    if let RunError::NotKept { ran, .. } = &error {
+        finished = Some(ran.clone());
+    }
     let by_user = INTERRUPT.load(Ordering::Relaxed);
     let cut = matches!(error, RunError::Interrupted { .. });
     let mut failure = Failure::from(error);

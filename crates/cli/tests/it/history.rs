@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::process::{command, finished, fullpipe};
 use crate::schema::holds;
+use crate::send::Small;
 use crate::server::Server;
 
 #[test]
@@ -147,4 +148,28 @@ fn a_history_without_runs_and_a_metric_without_a_name_are_refused() {
     refused(&["history", ".", "--figure", "h.tex"], "h.tex");
     let missing = fullpipe(dir, &["history", "nowhere"]);
     assert_eq!(missing.code, 3, "{}", missing.stderr);
+}
+
+#[test]
+fn what_a_full_disk_does_not_keep_is_printed() {
+    let Some(small) = Small::mount("48k") else {
+        println!("skipped: a small file system needs root and a mount namespace");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let history = small.path() + "/h";
+    let line = ["send", &server.address, "-t", "1s", "--history", &history];
+    for format in ["json", "table"] {
+        let ended = fullpipe(dir.path(), &[&line[..], &["--format", format]].concat());
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        assert!(ended.stdout.contains("goodput"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
+        let (kept, hint) = ("kept: ", "this run was printed, and is not kept");
+        assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+        assert!(!ended.stderr.contains(kept), "{}", ended.stderr);
+        if format == "json" {
+            holds("result", &serde_json::from_str(&ended.stdout).unwrap());
+        }
+    }
 }

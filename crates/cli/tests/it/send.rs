@@ -822,7 +822,7 @@ fn a_file_survives_ten_kills() {
 #[test]
 fn a_full_disk_is_told_at_both_ends() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(small) = Small::mount() else {
+    let Some(small) = Small::mount("4m") else {
         println!("skipped: a small file system needs root and a mount namespace");
         return;
     };
@@ -853,20 +853,20 @@ fn a_full_disk_is_told_at_both_ends() {
     );
 }
 
-/// A file system of 4 MB.
-struct Small(tempfile::TempDir);
+/// A disk that is full soon.
+pub struct Small(tempfile::TempDir);
 
 impl Small {
-    fn mount() -> Option<Self> {
+    pub fn mount(size: &str) -> Option<Self> {
         let dir = tempfile::tempdir().ok()?;
         let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
             .arg(dir.path())
             .output();
         mounted.ok()?.status.success().then_some(Self(dir))
     }
 
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         self.0.path().display().to_string()
     }
 }

@@ -2,6 +2,7 @@
 
 use fullpipe_units::Span;
 
+use super::Ran;
 use crate::capture;
 use crate::result::RunResult;
 use crate::store::StoreError;
@@ -13,6 +14,14 @@ pub enum RunError {
     /// The result directory.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Every run was made, and the result directory does not hold them all.
+    #[error("{error}")]
+    NotKept {
+        /// What could not be written, and what the system says.
+        error: StoreError,
+        /// With the metrics of every run.
+        ran: Box<Ran>,
+    },
     /// Stopped from outside.
     #[error("interrupted after {done} of {total} runs")]
     Interrupted {
@@ -98,8 +107,8 @@ impl RunError {
     /// interrupted.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Store(e) if e.is_environment() => 3,
-            RunError::Store(_) => 2,
+            RunError::Store(e) | RunError::NotKept { error: e, .. } if e.is_environment() => 3,
+            RunError::Store(_) | RunError::NotKept { .. } => 2,
             RunError::Interrupted { .. } => 130,
             RunError::Internal { .. } => 4,
             RunError::Threads { .. } | RunError::Environment { .. } | RunError::Output(_) => 3,
@@ -112,7 +121,7 @@ impl RunError {
     /// The remedy, in one sentence.
     pub fn hint(&self) -> Option<String> {
         match self {
-            RunError::Store(e) => e.hint(),
+            RunError::Store(e) | RunError::NotKept { error: e, .. } => e.hint(),
             RunError::Interrupted { kept: true, .. } => {
                 Some("finished runs are kept: continue with `--resume`".to_owned())
             }

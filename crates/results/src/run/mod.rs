@@ -217,7 +217,7 @@ fn made_on<'a>(
     let (mut reused, mut remade) = (0, 0);
     let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
     let mut begun = false;
-    loop {
+    let unkept = loop {
         let total = counts.iter().sum();
         if let Some(store) = store
             .as_ref()
@@ -258,13 +258,17 @@ fn made_on<'a>(
         if streams {
             assembly.advance(&stage)?;
         }
-        work.make(&missing, &|place, made| {
+        let made = work.make(&missing, &|place, made| {
             kept.put(place, &made)?;
             match streams {
                 true => assembly.advance(&stage),
                 false => Ok(()),
             }
-        })?;
+        });
+        let unkept = match made {
+            Err(RunError::Store(error)) if wanted.is_none() && kept.len() == total => Some(error),
+            made => made.map(|()| None)?,
+        };
         if kept.len() < total {
             let done = kept.len();
             let mut result = assembly.so_far(Interrupted { done, total })?;
@@ -276,10 +280,10 @@ fn made_on<'a>(
                 result: Some(Box::new(result)),
             });
         }
-        let Some(wanted) = wanted else { break };
+        let Some(wanted) = wanted else { break unkept };
         let most = seeds.len();
         if !grow(scenario, wanted, &kept, &mut judged, &mut counts, most)? {
-            break;
+            break None;
         }
         if options.cases.is_some() && settles {
             assembly.advance(&Stage {
@@ -291,7 +295,7 @@ fn made_on<'a>(
         if let Some(store) = &mut store {
             store.extend(keys.planned(&seeds, &counts))?;
         }
-    }
+    };
     let stage = Stage {
         counts: &counts,
         judged: &judged,
@@ -304,14 +308,18 @@ fn made_on<'a>(
         options.progress.warn(&message);
     }
     let made = kept.len() - reused;
-    if let Some(store) = store {
-        let has_all = options.cases.is_none_or(|taken| taken.keep == Keep::All);
-        let case = |index: usize| match has_all {
-            true => Ok(result.cases[index].clone()),
-            false => assembly.case(index, &stage).map_err(io::Error::other),
-        };
-        store.finish((&result, &variables, &case), &kept)?;
-    }
+    let stored = match (store, unkept) {
+        (_, Some(error)) => Err(error),
+        (None, None) => Ok(()),
+        (Some(store), None) => {
+            let has_all = options.cases.is_none_or(|taken| taken.keep == Keep::All);
+            let case = |index: usize| match has_all {
+                true => Ok(result.cases[index].clone()),
+                false => assembly.case(index, &stage).map_err(io::Error::other),
+            };
+            store.finish((&result, &variables, &case), &kept)
+        }
+    };
     times::add_times(&mut result, &kept);
     let ran = Ran {
         result,
@@ -319,5 +327,11 @@ fn made_on<'a>(
         reused,
         remade,
     };
-    Ok((ran, kept))
+    match stored {
+        Ok(()) => Ok((ran, kept)),
+        Err(error) => Err(RunError::NotKept {
+            error,
+            ran: Box::new(ran),
+        }),
+    }
 }

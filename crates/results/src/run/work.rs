@@ -150,9 +150,14 @@ impl Work<'_> {
             Err(panic) => return Err(internal(panic_text(&*panic))),
         };
         let wall_s = watch.seconds();
-        let files = match self.store {
-            Some(store) => store.save(case, unit, &metrics, &outcome)?,
-            None => StoredFiles::default(),
+        let saved = match self.store {
+            Some(store) => store.save(case, unit, &metrics, &outcome),
+            None => Ok(StoredFiles::default()),
+        };
+        // What was measured counts, kept or not: only then is it an error.
+        let (files, unkept) = match saved {
+            Ok(files) => (files, None),
+            Err(error) => (StoredFiles::default(), Some(error)),
         };
         drop(outcome);
         if let Some(cache) = self.cache {
@@ -169,6 +174,9 @@ impl Work<'_> {
             wall_s: Some(wall_s),
         };
         take(place, made)?;
+        if let Some(error) = unkept {
+            return Err(error.into());
+        }
         let done = {
             let mut n = finished.lock().expect("nothing panics with it");
             *n += 1;

@@ -181,7 +181,7 @@ impl StoreError {
     pub fn hint(&self) -> Option<String> {
         match self {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space, then continue with `--resume`".to_owned())
+                Some("free some space; a `run` continues with `--resume`".to_owned())
             }
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("choose a directory you may write to with `--out`".to_owned())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
@@ -533,4 +534,37 @@ fn a_large_result_keeps_the_series_of_the_first_seeds() {
     )
     .unwrap();
     assert_eq!((again.0.made, again.0.reused), (0, 504));
+}
+
+#[test]
+fn what_cannot_be_kept_is_a_result_all_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    let (whole, _) = run(&s, None, 1, false).unwrap();
+    let all = s.cases.len() * s.seeds.len();
+    // Nobody, root included, can write a file below a file.
+    let breaks_at = |n: usize| {
+        let dir = root.path().join(n.to_string());
+        let (runs, made) = (dir.join("runs"), AtomicUsize::new(0));
+        let ground = move |spec: &RunSpec| {
+            if made.fetch_add(1, Ordering::Relaxed) + 1 == n {
+                fs::remove_dir_all(&runs).unwrap();
+                fs::write(&runs, "").unwrap();
+            }
+            fullpipe_sim::run(spec)
+        };
+        run_in(&s, Some(&dir), 1, false, &ground).err().unwrap()
+    };
+    let last = breaks_at(all);
+    assert_eq!(last.exit_code(), 3, "{last}");
+    let RunError::NotKept { ran, error } = last else {
+        panic!("{last}");
+    };
+    assert!(error.to_string().contains("runs"), "{error}");
+    assert_eq!(ran.result.cases.len(), whole.result.cases.len());
+    for (a, b) in ran.result.cases.iter().zip(&whole.result.cases) {
+        assert_eq!((&a.seeds, &a.metrics), (&b.seeds, &b.metrics));
+    }
+    // With runs that are still to be made there is none.
+    assert!(matches!(breaks_at(all - 1), RunError::Store(_)));
 }

@@ -117,7 +117,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     if let (Err(_), Some(run)) = (&ran, &kept) {
         History::cancel(run);
     }
-    let mut ran = ran?;
+    let (mut ran, unkept) = ran?;
     dated(&mut ran.result, &scenario, &ground, begun);
     say_notes(args, &ground);
     if !args.quiet {
@@ -130,7 +130,14 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         }
     }
     let whole = say_proofs(args, &scenario, &ground)?;
-    finish(args, &scenario, &ran, whole, kept.as_deref())
+    let ended = finish(args, &scenario, &ran, whole, unkept.is_none());
+    if let Some(failure) = unkept {
+        return Err(failure);
+    }
+    if let (Some(run), false) = (&kept, args.quiet) {
+        output::say(&format!("kept: {}", run.display()));
+    }
+    ended
 }
 
 /// The directory of this run in the history `dir`.
@@ -232,14 +239,14 @@ fn asked(args: &Send, host: &str, rtt: Span) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// Runs it while somebody watches.
+/// Runs it while somebody watches; the failure is that the result could not be kept.
 fn watched(
     args: &Send,
     scenario: &Scenario,
     ground: &Peer<'_>,
     live: &Live,
     out: Option<&Path>,
-) -> Result<Ran, Failure> {
+) -> Result<(Ran, Option<Failure>), Failure> {
     let span = memory::lines(args)?;
     let shown = match (args.format(), &args.interval) {
         (Format::Ndjson, _) => Shown::Objects(span),
@@ -270,9 +277,21 @@ fn watched(
             orders.end(&done);
         }
         dashboard::closed(dashboard)?;
-        ran.map_err(alone)
+        match ran {
+            Ok(ran) => Ok((ran, None)),
+            Err(RunError::NotKept { error, ran }) => {
+                let failure = Failure {
+                    hints: vec![NOT_KEPT.to_owned()],
+                    ..alone(error.into())
+                };
+                Ok((*ran, Some(failure)))
+            }
+            Err(error) => Err(alone(error)),
+        }
     })
 }
+
+const NOT_KEPT: &str = "this run was printed, and is not kept";
 
 fn listen(path: &Path) -> Result<Orders, Failure> {
     Orders::listen(path).map_err(|error| {
@@ -366,7 +385,7 @@ fn finish(
     scenario: &Scenario,
     ran: &Ran,
     whole: bool,
-    kept: Option<&Path>,
+    is_kept: bool,
 ) -> Result<Exit, Failure> {
     let result: &RunResult = &ran.result;
     match args.format() {
@@ -379,7 +398,7 @@ fn finish(
         Format::Ndjson => output::data(&view::ndjson(result))?,
         Format::Csv => output::data(&view::csv(std::slice::from_ref(result)))?,
     }
-    if let Some(dir) = &args.out {
+    if let Some(dir) = args.out.as_ref().filter(|_| is_kept) {
         let mut lines = run::pictures(scenario, dir)?;
         if args.test.is_some() && ran.result.cases.iter().any(|c| !c.seeds.is_empty()) {
             let load = figure::beside(dir, Kind::Load)?;
@@ -388,9 +407,6 @@ fn finish(
         if !args.quiet {
             lines.iter().for_each(|line| output::say(line));
         }
-    }
-    if let (Some(run), false) = (kept, args.quiet) {
-        output::say(&format!("kept: {}", run.display()));
     }
     if let Some(failure) = run::cut_short(result) {
         return Err(failure);
