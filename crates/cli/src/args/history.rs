@@ -65,7 +65,7 @@ List, draw and compare the runs that `fullpipe send --history DIR` has kept.
 A history holds a result directory for each run, named after the moment of UTC at which it began: \
 every command that takes a result directory takes it, as `fullpipe compare DIR/A DIR/B`. Runs are of \
 one kind when host, test and settings are the same; a heading names the settings in which kinds \
-differ.
+differ. A run that is damaged is named and left out, and the exit code is 3.
 
 `--compare` computes from the earlier runs of a kind, at least three, where one more run is with a \
 probability of 95 % (a Student prediction interval; runs are taken to be independent and normally \

@@ -24,7 +24,9 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
     let picture = picture.transpose()?;
     let last = args.last.map_or(usize::MAX, usize::from);
     let open = History::open(&args.dir).map_err(Failure::from);
-    let history = open.map_err(|failure| failure.hint(KEPT_BY))?.only(
+    let history = open.map_err(|failure| failure.hint(KEPT_BY))?;
+    let all = history.runs.len() + history.unreadable.len();
+    let history = history.only(
         |kind| {
             args.only
                 .as_ref()
@@ -32,8 +34,15 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
         },
         last,
     );
+    for why in &history.unreadable {
+        output::error(&format!("left out: {why}"));
+    }
+    let lacking = unreadable(&history, all);
     if history.runs.is_empty() {
-        return Err(empty(args, &history));
+        return Err(match lacking {
+            Some(failure) if history.kinds.is_empty() => failure,
+            _ => empty(args, &history),
+        });
     }
     let judged = args.compare.then(|| history.judged(&metrics.judged));
     if judged.is_some() {
@@ -66,6 +75,9 @@ pub fn history(args: &args::History) -> Result<Exit, Failure> {
     }
     let worse = |j: &Judged| j.verdict == Verdict::Worse;
     let not_judged = || kinds(&history).any(|(_, _, runs)| not_judged(&runs).is_some());
+    if let Some(failure) = lacking {
+        return Err(failure);
+    }
     Ok(match &judged {
         Some(judged) if judged.iter().any(worse) => Exit::Failed,
         Some(_) if not_judged() => Exit::NotValid,
@@ -104,6 +116,15 @@ fn metrics(args: &args::History) -> Result<Metrics, Failure> {
         shown: or(&SHOWN),
         judged: or(&JUDGED),
     })
+}
+
+/// That some of `all` runs are not among those that are shown.
+fn unreadable(history: &History, all: usize) -> Option<Failure> {
+    let n = history.unreadable.len();
+    let message = format!("{n} of {} left out", super::check::counted(all, "run"));
+    // What was measured cannot be measured again.
+    let hint = "bring these directories back from a copy, or remove them";
+    (n > 0).then(|| Failure::new(Exit::Environment, message).hint(hint))
 }
 
 fn empty(args: &args::History, history: &History) -> Failure {

@@ -113,6 +113,20 @@ fn runs_are_kept_under_their_time_listed_drawn_and_compared() {
     // 5: the hosts were busy.
     assert!([0, 1, 5].contains(&two.code), "{}", two.stderr);
 
+    // One that is damaged is named, and takes no other with it.
+    let damaged = dir.join(of(0)).join("result.json");
+    let whole = fs::read(&damaged).unwrap();
+    fs::write(&damaged, &whole[1..]).unwrap();
+    let others = fullpipe(dir, &["history", "h", "--format", "json"]);
+    fs::write(&damaged, whole).unwrap();
+    assert_eq!(others.code, 3, "{}", others.stderr);
+    let five: Value = serde_json::from_str(&others.stdout).unwrap();
+    assert_eq!(five["runs"].as_array().unwrap().len(), 5);
+    for said in [of(0), "1 of 6 runs left out"] {
+        assert!(others.stderr.contains(said), "{}", others.stderr);
+    }
+    assert!(!others.stderr.contains("--resume"), "{}", others.stderr);
+
     // Of runs that were cut short there is nothing to say, and that is said.
     let line = ["send", &to, "--time", "30s", "--bitrate", "3Mbit/s"];
     let mut sending = command(dir, &[&line[..], &["--history", "h"]].concat());

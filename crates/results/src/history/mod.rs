@@ -35,6 +35,8 @@ pub struct History {
     pub runs: Vec<Record>,
     /// Directories of moments without a whole result: of runs that go on, or that were killed.
     pub unfinished: usize,
+    /// Of results that are damaged or cannot be read: why, with their paths.
+    pub unreadable: Vec<String>,
 }
 
 /// Runs that can be compared.
@@ -136,10 +138,11 @@ impl History {
         let _ = fs::remove_dir(run);
     }
 
-    /// Reads every run of a history.
+    /// Reads every run of a history that can be read: one that is damaged takes none of the others
+    /// with it.
     ///
     /// # Errors
-    /// The directory cannot be read; a result that is whole says what its hash does not confirm.
+    /// The directory cannot be read.
     pub fn open(dir: &Path) -> Result<History, StoreError> {
         let failed = |source| StoreError::Io {
             doing: "read",
@@ -159,15 +162,19 @@ impl History {
             kinds: Vec::new(),
             runs: Vec::new(),
             unfinished: 0,
+            unreadable: Vec::new(),
         };
         for (began, dir) in found {
-            let whole = match ResultDir::is_one(&dir) {
-                true => Some(ResultDir::open(&dir)?).filter(|d| d.manifest().complete),
-                false => None,
-            };
-            let Some(stored) = whole else {
-                history.unfinished += 1;
-                continue;
+            let (stored, result) = match whole(&dir) {
+                Ok(Some(whole)) => whole,
+                Ok(None) => {
+                    history.unfinished += 1;
+                    continue;
+                }
+                Err(error) => {
+                    history.unreadable.push(error.to_string());
+                    continue;
+                }
             };
             let m = stored.manifest();
             let set = m.set.as_deref().unwrap_or_default();
@@ -181,7 +188,7 @@ impl History {
                 began,
                 dir,
                 kind,
-                result: stored.result()?,
+                result,
             });
         }
         history.kinds = kinds.iter().map(|k| k.among(&kinds)).collect();
@@ -259,6 +266,18 @@ impl Record {
         let all = flows.chain(traffic).chain([("", &case.metrics.0)]);
         all.filter_map(|(name, estimates)| Some((name, of(estimates)?)))
             .collect()
+    }
+}
+
+/// The result in a directory, if there is one and it is complete.
+fn whole(dir: &Path) -> Result<Option<(ResultDir, RunResult)>, StoreError> {
+    if !ResultDir::is_one(dir) {
+        return Ok(None);
+    }
+    let stored = ResultDir::open(dir)?;
+    match stored.manifest().complete {
+        true => stored.result().map(|result| Some((stored, result))),
+        false => Ok(None),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs of a history that say nothing of the path.
 
+use std::fs;
 use std::path::Path;
 
 use fullpipe_results::history::{History, Moment, Verdict};
@@ -47,4 +48,28 @@ fn a_run_that_is_not_valid_is_judged_by_none_and_judges_none() {
     assert_eq!(judged(dir, &[true, false, true]), (2, 1, Verdict::TooFew));
     assert_eq!(judged(dir, &[true, true, false]), (4, 3, Verdict::AsBefore));
     assert_eq!(History::open(dir).unwrap().runs.len(), 6);
+}
+
+#[test]
+fn a_damaged_run_takes_no_other_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let before = judged(dir, &[true, true, true, true]);
+    assert_eq!(before, (4, 3, Verdict::AsBefore));
+    for (i, run) in History::open(dir).unwrap().runs.iter().enumerate().take(2) {
+        let file = run.dir.join(["manifest.json", "result.json"][i]);
+        let half = fs::read(&file).unwrap().len() / 2;
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&file)
+            .and_then(|f| f.set_len(half as u64))
+            .unwrap();
+    }
+    let history = History::open(dir).unwrap();
+    assert_eq!((history.runs.len(), history.unfinished), (2, 0));
+    let named = |file: &str| history.unreadable.iter().any(|why| why.contains(file));
+    assert!(
+        named("manifest.json") && named("result.json"),
+        "{history:?}"
+    );
 }
