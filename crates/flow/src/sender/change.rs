@@ -17,6 +17,7 @@ impl Sender<Stack> {
     /// afterwards.
     pub fn change(&mut self, now: Time, change: &Change, seed: u64) {
         let before = self.cc.window();
+        let rate = self.pacing_rate().filter(|_| change.rate.is_some());
         match change.rate {
             Some(Ceiling::At(rate)) => {
                 let pacing = &mut Arc::make_mut(&mut self.cfg).pacing;
@@ -37,6 +38,10 @@ impl Sender<Stack> {
             setup.seed = seed;
             Arc::make_mut(&mut self.cfg).pacing.gains = cfg.pacing.gains;
             self.hand_over(now, stack.controller(setup));
+        }
+        if let Some(rate) = rate {
+            let next = self.pacing_rate().unwrap_or(f64::INFINITY);
+            self.pacer.hasten(now, rate, next);
         }
         self.refresh_budget();
         self.log(now, EpisodeKind::Change, before);

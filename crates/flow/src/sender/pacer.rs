@@ -180,6 +180,15 @@ impl Pacer {
         }
     }
 
+    /// The rate rises from `old` to `new` bit/s: the rest of a gap of the old rate passes at the
+    /// new one. A gap at 1 kbit/s is twelve seconds long.
+    pub(super) fn hasten(&mut self, now: Time, old: f64, new: f64) {
+        if self.spread_left == 0 && new > old {
+            let left = self.next.saturating_since(now).as_secs_f64() * (old / new);
+            self.next = self.next.min(now + Span::from_secs_f64(left));
+        }
+    }
+
     /// The segment of this number did not leave: its time is not used up (Linux
     /// `__tcp_transmit_skb`, which moves the pacer only where the host took the segment).
     pub(super) fn take_back(&mut self, number: u64) {

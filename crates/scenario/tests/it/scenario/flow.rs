@@ -388,3 +388,35 @@ fn a_run_without_its_round_trip_or_its_loss_warns() {
     assert_eq!(drop(21_079), [""; 0]);
     assert!(drop(21_080)[0].contains("segment 21080 is never sent"));
 }
+
+/// At 1 kbit/s a segment's time is twelve seconds: what waits for its end leaves as soon as the new
+/// rate lets it.
+#[test]
+fn a_rate_that_rises_counts_at_once() {
+    for preset in ["2026", "linux"] {
+        let s = read(&format!(
+            r#"
+name = "rises"
+duration = "8s"
+[path]
+rate = "100Mbit/s"
+rtt = "20ms"
+[[flow]]
+stack = "reno"
+preset = "{preset}"
+rate = "5Mbit/s"
+change = [{{ at = "1s", rate = "1kbit/s" }}, {{ at = "3s", rate = "5Mbit/s" }}]
+[measure]
+interval = "1s"
+"#
+        ));
+        let outcome = fullpipe_sim::run(&s.cases[0].run_spec(1)).unwrap();
+        let delivered = &outcome.flows[0].delivered_per_interval;
+        // 5 Mbit/s are 431 segments of 1448 bytes.
+        assert!(delivered[1..3].iter().all(|n| *n < 50), "{delivered:?}");
+        assert!(
+            delivered[3..].iter().all(|n| *n > 350),
+            "{preset} {delivered:?}"
+        );
+    }
+}
