@@ -259,6 +259,24 @@ fn two_copies_to_one_name_follow_each_other() {
     assert_eq!(unfinished(pair.there.path()), [""; 0]);
 }
 
+/// What a file is called is no reason why it is not copied.
+#[test]
+fn a_name_that_reads_like_a_reason_is_none() {
+    let pair = Pair::new(&["--max-bytes", "1000B"]);
+    let name = "x: another transfer is writing it";
+    fs::write(pair.here.path().join(name), "new").unwrap();
+    fs::write(pair.there.path().join(name), "old").unwrap();
+    let ended = pair.send(&[&format!("./{name}"), &pair.at("")]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let exists = "another file of this name exists";
+    assert!(ended.stderr.contains(exists), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("waiting"), "{}", ended.stderr);
+    fs::write(pair.here.path().join("the disk is full"), bytes(2000)).unwrap();
+    let ended = pair.send(&["the disk is full", &pair.at("")]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("make room"), "{}", ended.stderr);
+}
+
 /// A dry run says what would happen. Files are counted; a directory that cannot be made is named
 /// beside them.
 #[test]

@@ -10,7 +10,7 @@ use blake3::{Hash, Hasher};
 use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
-use super::{Answer, Content, Question, Work, failed_on};
+use super::{Answer, Content, EXISTS, Question, Work, failed_on};
 use crate::file::{
     Cancel, Identity, Part, Place, Reading, Room, Writing, hashed, permissions, source,
 };
@@ -430,7 +430,7 @@ pub(super) fn unfit(answer: &Answer) -> CopyError {
 }
 
 pub(super) fn exists(name: &str) -> CopyError {
-    CopyError::Here(format!("{name}: another file of this name exists"))
+    CopyError::Here(format!("{name}: {EXISTS}"))
 }
 
 /// Longest time that a server may be busy with a file, as long as it waits for a client that is.

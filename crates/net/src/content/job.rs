@@ -166,7 +166,7 @@ fn one_flow(spec: &RunSpec, reverse: bool) -> Result<(), String> {
 }
 
 fn directory(allowed: &Allowed) -> Result<Arc<Directory>, String> {
-    let none = "the server takes and gives no files (it runs without --files)";
+    let none = super::NO_FILES;
     allowed.files.clone().ok_or_else(|| none.to_owned())
 }
 

@@ -327,6 +327,35 @@ fn key_of(key: u64, flow: u32) -> u64 {
     key.wrapping_add(u64::from(flow).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
+/// Whether `why` says that another transfer writes the file `name`, here or at the server, and
+/// nothing else: the name may hold any words.
+pub fn says_busy(name: &str, why: &str) -> bool {
+    let busy = format!("{name}: {BUSY}");
+    why == busy || why == there(&busy)
+}
+
+/// Whether `why` ends with this reason, behind the name that it is about.
+pub fn ends_with_reason(why: &str, reason: &str) -> bool {
+    let before = why.strip_suffix(reason);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(": "))
+}
+
+/// What the server says of a file, to the user.
+fn there(why: &str) -> String {
+    format!("at the server: {why}")
+}
+
+/// Reasons that go over the wire as text, and that a client knows by it.
+pub const BUSY: &str = "another transfer is writing it";
+/// See [`BUSY`].
+pub const DISK_FULL: &str = "the disk is full";
+/// See [`BUSY`].
+pub const QUOTA_USED: &str = "the disk quota is used up";
+/// See [`BUSY`].
+pub const EXISTS: &str = "another file of this name exists";
+/// See [`BUSY`].
+pub const NO_FILES: &str = "the server takes and gives no files (it runs without --files)";
+
 /// Why a file could not be had or kept, without the paths of this host.
 fn failed_on(what: &str, error: &std::io::Error) -> String {
     use std::io::ErrorKind as E;
@@ -339,10 +368,10 @@ fn failed_on(what: &str, error: &std::io::Error) -> String {
         }
         E::NotFound => "there is no such file or directory".to_owned(),
         E::PermissionDenied => "permission denied".to_owned(),
-        E::StorageFull => "the disk is full".to_owned(),
-        E::QuotaExceeded => "the disk quota is used up".to_owned(),
+        E::StorageFull => DISK_FULL.to_owned(),
+        E::QuotaExceeded => QUOTA_USED.to_owned(),
         E::FileTooLarge => "the file system holds no file of this size".to_owned(),
-        E::ResourceBusy => "another transfer is writing it".to_owned(),
+        E::ResourceBusy => BUSY.to_owned(),
         E::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         // The system does not say which.
         E::NotADirectory => {

@@ -9,7 +9,7 @@ use blake3::Hash;
 use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
-use super::{Answer, Question, Work, failed_on};
+use super::{Answer, EXISTS, Question, Work, failed_on};
 use crate::file::{Buffer, Cancel, Identity, Part, Place, Room, Writing, hashed};
 
 /// The server's side of a file that the client sends.
@@ -74,7 +74,7 @@ impl Put {
             None => false,
         };
         if exists && !same && !overwrite {
-            return Err(format!("{name}: another file of this name exists"));
+            return Err(format!("{name}: {EXISTS}"));
         }
         let (at, within) = (Arc::clone(&place), room.clone());
         let look = move |cancel: &Cancel| match there.filter(|_| same) {
@@ -152,7 +152,7 @@ impl Put {
             // What is there has the hash of what would come.
             There::Same(_) if offset == whole => PutStage::Published,
             There::Same(_) if !self.overwrite => {
-                PutStage::Failed(format!("{}: another file of this name exists", self.name))
+                PutStage::Failed(format!("{}: {EXISTS}", self.name))
             }
             There::Same(_) => {
                 let (place, source, room) = (self.place.clone(), self.source, self.room.clone());

@@ -10,7 +10,7 @@ use fullpipe_run::RunSpec;
 
 use super::allowed::{Allowed, UnderWay};
 use super::carried::{Carried, set_transfer};
-use super::{Answer, Found, PAGE, Question, Work, coalesced, digest_of, failed_on};
+use super::{Answer, EXISTS, Found, PAGE, Question, Work, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
     Blocks, Buffer, Cancel, Directory, Item, NOBODY, Name, Plan, Receiving, Room, State, Target,
@@ -453,7 +453,7 @@ impl Look {
                 return Ok(());
             }
             if !self.overwrite {
-                let what = "another file of this name exists";
+                let what = EXISTS;
                 return Err(io::Error::new(Kind::AlreadyExists, what));
             }
         }

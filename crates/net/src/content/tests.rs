@@ -326,3 +326,13 @@ fn work_ends_with_its_job() {
     assert_eq!(job.ask(&have), Answer::Busy);
     drop(job);
 }
+
+#[test]
+fn a_name_is_no_reason() {
+    let busy = failed_on("x", &std::io::ErrorKind::ResourceBusy.into());
+    assert!(says_busy("x", &busy) && says_busy("x", &there(&busy)));
+    let denied = failed_on(&busy, &std::io::ErrorKind::PermissionDenied.into());
+    assert!(!says_busy("x", &denied) && !says_busy(&busy, &denied));
+    assert!(ends_with_reason(&there(&busy), BUSY) && !ends_with_reason(&there(&denied), BUSY));
+    assert!(ends_with_reason(NO_FILES, NO_FILES) && !ends_with_reason(&busy, DISK_FULL));
+}

@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 
 use fullpipe_flow::LimitTimes;
 use fullpipe_grounds::Way;
-use fullpipe_net::content::batch::{Base, Batch};
+use fullpipe_net::content::batch::{Base, Batch, Fact};
 use fullpipe_net::content::copy::CopyError;
-use fullpipe_net::content::{Answer, Carried, Content, Question};
+use fullpipe_net::content::{
+    Answer, Carried, Content, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED, Question, ends_with_reason,
+    says_busy,
+};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::file::{CHANGED, Item, Where, descriptors};
 use fullpipe_net::session::client::{Client, Cut, Done, SessionError};
@@ -222,10 +225,12 @@ fn session(
         }
     };
     let facts = batch.facts();
-    if facts
-        .iter()
-        .any(|f| f.failure.as_deref().is_some_and(is_busy))
-    {
+    let busy = |f: &Fact| {
+        f.failure
+            .as_deref()
+            .is_some_and(|why| says_busy(&f.name, why))
+    };
+    if facts.iter().any(busy) {
         return Err(Broken::Busy);
     }
     summary.leave_out(batch.left_out(), args.quiet);
@@ -235,7 +240,16 @@ fn session(
         return Ok(Came::Whole);
     }
     say_what_is_there(args, &batch);
-    batch.agree(&mut asking(&mut client))?;
+    batch
+        .agree(&mut asking(&mut client))
+        .map_err(|error| match (error, share) {
+            (CopyError::There(why), Share::Put(files))
+                if files.iter().any(|(item, _)| says_busy(&item.name, &why)) =>
+            {
+                Broken::Busy
+            }
+            (error, _) => Broken::Copy(error),
+        })?;
     let bytes = batch.bytes();
     if bytes > 0 {
         let mut data = batch.begin(&mut spec, &mut asking(&mut client))?;
@@ -292,10 +306,6 @@ fn is_time_over(args: &Send, began: Instant) -> Result<bool, Failure> {
         .map(|time| memory::span(time, "--time"));
     let time = time.transpose()?;
     Ok(time.is_some_and(|time| began.elapsed() >= Duration::from_nanos(time.as_nanos())))
-}
-
-fn is_busy(why: &str) -> bool {
-    why.contains("another transfer")
 }
 
 fn say_what_is_there(args: &Send, batch: &Batch) {
@@ -419,10 +429,7 @@ enum Broken {
 
 impl From<CopyError> for Broken {
     fn from(error: CopyError) -> Self {
-        match error {
-            CopyError::There(why) if is_busy(&why) => Self::Busy,
-            error => Self::Copy(error),
-        }
+        Self::Copy(error)
     }
 }
 
@@ -508,13 +515,14 @@ fn of_copy(error: &CopyError) -> Failure {
 
 /// A remedy.
 fn hint(text: &str) -> Option<String> {
-    let hint = if text.contains("--files") {
+    let says = |reason| text.lines().any(|why| ends_with_reason(why, reason));
+    let hint = if says(NO_FILES) {
         "start it with `fullpipe serve --files DIR`"
-    } else if text.contains("another file of this name exists") {
+    } else if says(EXISTS) {
         "give the copy another name, or allow both sides to replace it: `--overwrite` here and there"
-    } else if text.contains(CHANGED) {
+    } else if says(CHANGED) {
         "send it again once nothing writes to it, or send a copy of it that stays as it is"
-    } else if text.contains("full") || text.contains("quota") {
+    } else if says(DISK_FULL) || says(QUOTA_USED) {
         "make room, then repeat the command: it resumes where it ended"
     } else {
         return None;

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::{Batch, End, File, differing, length, pages, there};
+use super::{Batch, End, File, differing, length, pages};
 use crate::content::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
 use crate::content::storing::NOT_COMPLETE;
-use crate::content::{Answer, Question, coalesced, digest_of, failed_on};
+use crate::content::{Answer, Question, coalesced, digest_of, failed_on, there};
 use crate::file::tree::FAN;
 use crate::file::{CHANGED, Cancel, Target, sync_directories, sync_files};
 

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use super::{Base, Batch, End, File, Stage, differing, failed_here, length, pages, there};
+use super::{Base, Batch, End, File, Stage, differing, failed_here, length, pages};
 use crate::content::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
 use crate::content::storing::known;
-use crate::content::{Answer, Found, Held, Question, failed_on};
+use crate::content::{Answer, EXISTS, Found, Held, Question, failed_on, there};
 use crate::file::tree::Span;
 use crate::file::{Cancel, Identity, Item, Origin, Target, Ways, Where, bytes_of};
 
@@ -71,10 +71,7 @@ impl Batch {
             }
             Found::Whole(root) => match origin.blocks.root() {
                 Some(mine) if mine == root => file.skip(mine),
-                _ if !self.overwrite => file.fail(there(&format!(
-                    "{}: another file of this name exists",
-                    file.item.name
-                ))),
+                _ if !self.overwrite => file.fail(there(&format!("{}: {EXISTS}", file.item.name))),
                 _ => {}
             },
             Found::Part { digest, .. } => {
@@ -218,10 +215,7 @@ impl Batch {
                     target.blocks.forget(&[(0, file.item.size())]);
                 }
             }
-            (true, _) => file.fail(format!(
-                "{}: another file of this name exists",
-                file.item.name
-            )),
+            (true, _) => file.fail(format!("{}: {EXISTS}", file.item.name)),
             (false, _) => {
                 let wrong = match differs {
                     true => differing(&target.blocks, held.file, ask)?,
@@ -293,7 +287,7 @@ fn look(
             return Ok(Some((target, vec![(0, source.size)])));
         }
         if !overwrite {
-            let what = "another file of this name exists";
+            let what = EXISTS;
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
         }
     }

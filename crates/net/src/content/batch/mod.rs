@@ -372,10 +372,6 @@ fn failed_here(origin: &Origin) -> String {
     }
 }
 
-fn there(why: &str) -> String {
-    format!("at the server: {why}")
-}
-
 fn length(spans: &[Span]) -> u64 {
     spans.iter().map(|(from, to)| to - from).sum()
 }
