@@ -277,6 +277,49 @@ fn a_name_that_reads_like_a_reason_is_none() {
     assert!(!ended.stderr.contains("make room"), "{}", ended.stderr);
 }
 
+/// The others of a directory do not wait for a file that another client writes.
+#[test]
+fn a_file_that_is_written_holds_up_no_other() {
+    let pair = Pair::new(&["--overwrite"]);
+    fs::write(pair.here.path().join("x"), bytes(600_000)).unwrap();
+    let d = pair.here.path().join("d");
+    fs::create_dir(&d).unwrap();
+    fs::write(d.join("x"), vec![7; 1000]).unwrap();
+    fs::write(d.join("y"), vec![8; 1000]).unwrap();
+    let begin = |what: &[&str]| {
+        let line = [&["send", "--overwrite"][..], what].concat();
+        let mut client = command(pair.here.path(), &line);
+        let client = client.stdout(Stdio::piped()).stderr(Stdio::piped());
+        client.spawn().unwrap()
+    };
+    let there = pair.there.path().join("d");
+    fs::create_dir(&there).unwrap();
+    let [x, y, part] = ["x", "y", "x.part"].map(|name| there.join(name));
+    let wait = |path: &Path| {
+        let begun = Instant::now();
+        while !path.exists() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{}",
+                path.display()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    // At a rate with which it takes ten seconds.
+    let slow = begin(&["x", &pair.at("d/x"), "-b", "480kbit/s"]);
+    wait(&part);
+    let other = begin(&["d", &pair.at("")]);
+    wait(&y);
+    assert!(part.exists() && !x.exists(), "the first one goes on");
+    for client in [slow, other] {
+        let ended = finished(client.wait_with_output().unwrap());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    assert_eq!(fs::read(x).unwrap(), [7; 1000]);
+    assert_eq!(unfinished(&there), [""; 0]);
+}
+
 /// A dry run says what would happen. Files are counted; a directory that cannot be made is named
 /// beside them.
 #[test]

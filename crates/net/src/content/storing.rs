@@ -193,9 +193,14 @@ impl Store {
                 if let (Some(target), Some(claim)) = (&mut slot.target, claim) {
                     let name = &slot.item.name;
                     let first = patience.wait(cancel, || under_way.first(name, &claim));
-                    let again = first.and_then(|()| target.look_again(cancel));
-                    again.map_err(|e| failed_on(name, &e))?;
-                    target.claim(Some(claim));
+                    match first.and_then(|()| target.look_again(cancel)) {
+                        Ok(()) => target.claim(Some(claim)),
+                        Err(e) => {
+                            cancel.check().map_err(|e| failed_on("files", &e))?;
+                            slot.failure = Some(failed_on(name, &e));
+                            slot.target = None;
+                        }
+                    }
                 }
             }
             let (mut targets, places) = take_targets(&mut slots);

@@ -12,8 +12,8 @@ use fullpipe_grounds::Way;
 use fullpipe_net::content::batch::{Base, Batch, Fact};
 use fullpipe_net::content::copy::CopyError;
 use fullpipe_net::content::{
-    Answer, Carried, Content, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED, Question, ends_with_reason,
-    says_busy,
+    Answer, BUSY, Carried, Content, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED, Question,
+    ends_with_reason, says_busy,
 };
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::file::{CHANGED, Item, Where, descriptors};
@@ -142,19 +142,30 @@ fn all_of(
     let patience = Instant::now() + PATIENCE;
     let mut repairs = 0;
     while repairs < MOST_REPAIRS {
-        let mut copied = session(args, way, live, order, &share, began, summary);
-        while matches!(&copied, Err(Broken::Busy)) && Instant::now() < patience {
+        let copied = session(args, way, live, order, &share, began, summary);
+        let is_busy = matches!(&copied, Err(Broken::Busy) | Ok(Came::Busy(_)));
+        if is_busy && Instant::now() < patience {
             if INTERRUPT.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted.into());
             }
+            let files = match &copied {
+                Ok(Came::Busy(names)) if names.len() > 1 => format!("{} files", names.len()),
+                _ => "this file".to_owned(),
+            };
             if !args.quiet {
-                output::say("another transfer is writing this file: waiting for it to finish");
+                output::say(&format!(
+                    "another transfer is writing {files}: waiting for it to finish"
+                ));
             }
             std::thread::sleep(Duration::from_secs(1));
-            copied = session(args, way, live, order, &share, began, summary);
+            if let (Ok(Came::Busy(names)), Share::Put(files)) = (&copied, &mut share) {
+                files.retain(|(item, _)| names.contains(&item.name));
+            }
+            continue;
         }
         let damaged = match copied? {
-            Came::Whole => return Ok(()),
+            // What another transfer still writes has its failure in the summary.
+            Came::Whole | Came::Busy(_) => return Ok(()),
             Came::Damaged(damaged) => damaged,
             Came::Partly => {
                 if !args.quiet {
@@ -183,6 +194,8 @@ enum Came {
     Whole,
     /// Names of the files that came wrong, and how many bytes of each.
     Damaged(Vec<(String, u64)>),
+    /// Names of the files that other transfers write; all others came.
+    Busy(Vec<String>),
     /// Its time was over before all had come.
     Partly,
 }
@@ -224,18 +237,9 @@ fn session(
             Share::Get(names, base) => Batch::get(names, base.clone(), args.overwrite, &mut ask)?,
         }
     };
-    let facts = batch.facts();
-    let busy = |f: &Fact| {
-        f.failure
-            .as_deref()
-            .is_some_and(|why| says_busy(&f.name, why))
-    };
-    if facts.iter().any(busy) {
-        return Err(Broken::Busy);
-    }
     summary.leave_out(batch.left_out(), args.quiet);
     if args.dry_run {
-        summary.add(facts);
+        summary.add(batch.facts());
         client.close();
         return Ok(Came::Whole);
     }
@@ -290,11 +294,25 @@ fn session(
     let damaged = facts
         .iter()
         .filter(|f| f.damaged > 0 && f.failure.is_none());
-    let damaged: Vec<_> = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
+    let mut damaged: Vec<_> = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
+    let is_busy = |f: &&Fact| {
+        let why = f.failure.as_deref();
+        why.is_some_and(|why| says_busy(&f.name, why))
+    };
+    let busy: Vec<_> = facts
+        .iter()
+        .filter(is_busy)
+        .map(|f| f.name.clone())
+        .collect();
     summary.add(facts);
-    Ok(match damaged {
-        none if none.is_empty() => Came::Whole,
-        damaged => Came::Damaged(damaged),
+    Ok(match (damaged.is_empty(), busy.is_empty()) {
+        (true, true) => Came::Whole,
+        (true, false) => Came::Busy(busy),
+        (false, _) => {
+            // They are tried again with what is repaired.
+            damaged.extend(busy.into_iter().map(|name| (name, 0)));
+            Came::Damaged(damaged)
+        }
     })
 }
 
@@ -522,6 +540,8 @@ fn hint(text: &str) -> Option<String> {
         "give the copy another name, or allow both sides to replace it: `--overwrite` here and there"
     } else if says(CHANGED) {
         "send it again once nothing writes to it, or send a copy of it that stays as it is"
+    } else if says(BUSY) {
+        "wait for it to finish, or give the copy another name"
     } else if says(DISK_FULL) || says(QUOTA_USED) {
         "make room, then repeat the command: it resumes where it ended"
     } else {

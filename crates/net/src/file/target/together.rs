@@ -57,13 +57,13 @@ pub(super) fn is_of_all(error: &io::Error) -> bool {
     kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(EIO | EMFILE | ENFILE))
 }
 
-/// Leaves word of all `targets` that are to come, and takes the disk for them. One that cannot be
-/// gets its failure; if that is a matter of all, everything is left as it was.
+/// Leaves word of all `targets` that are to come, and takes the disk for them. One that cannot be,
+/// [`ErrorKind::ResourceBusy`] if another transfer writes it, gets its failure; if that is a matter
+/// of all, everything is left as it was.
 ///
 /// # Errors
 /// Which one, and why: [`ErrorKind::QuotaExceeded`], [`ErrorKind::StorageFull`] of the first;
-/// [`ErrorKind::ResourceBusy`] if another transfer writes it; [`ErrorKind::Interrupted`] once it is
-/// cancelled.
+/// [`ErrorKind::Interrupted`] once it is cancelled.
 pub fn begin_all(
     targets: &mut [Target],
     room: &Room,
@@ -97,15 +97,13 @@ fn begin_in(
     begun: &mut Vec<Option<Before>>,
 ) -> Result<(), (usize, io::Error)> {
     let hold = targets.len() <= MOST_HELD;
-    // The same copy comes again for what another transfer writes.
-    let of_all = |e: &io::Error| is_of_all(e) || e.kind() == ErrorKind::ResourceBusy;
     let mut index = 0;
     let admitted = room.admit(|| {
         for target in targets.iter_mut() {
             cancel.check()?;
             begun.push(match target.begin(owner) {
                 Ok(before) => Some(before),
-                Err(e) if of_all(&e) => return Err(e),
+                Err(e) if is_of_all(&e) => return Err(e),
                 Err(e) => {
                     target.failure = Some(e);
                     None
@@ -122,7 +120,7 @@ fn begin_in(
         cancel.check().map_err(|e| (index, e))?;
         let Some(before) = before else { continue };
         match target.reserve(before, hold) {
-            Err(e) if of_all(&e) => return Err((index, e)),
+            Err(e) if is_of_all(&e) => return Err((index, e)),
             reserved => target.failure = reserved.err(),
         }
     }
