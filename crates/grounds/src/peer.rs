@@ -206,11 +206,16 @@ impl<'a> Peer<'a> {
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
             self.note_trace(path, recording.finish(stacks(&spec, &done)))?;
         }
-        if let Some(bytes) = client.narrowed() {
-            self.note(format!(
-                "the path took no longer packets any more: segments left in pieces of {bytes} bytes of \
-                 UDP payload"
-            ));
+        for (narrowed, word) in [
+            (client.narrowed(), "left"),
+            (client.narrowed_there(), "came from the server"),
+        ] {
+            if let Some(bytes) = narrowed {
+                self.note(format!(
+                    "the path took no longer packets any more: segments {word} in pieces of {bytes} \
+                     bytes of UDP payload"
+                ));
+            }
         }
         if done.cut.is_none() && !matches!(done.why, EndReason::Over | EndReason::Stopped) {
             let ended = done.near.ended.saturating_since(Time::ZERO);

@@ -26,6 +26,8 @@ pub struct PathLimit {
     bytes: AtomicUsize,
     doubted: Arc<AtomicBool>,
     refused: AtomicBool,
+    /// Of the other direction: longest piece of what was put together here, 0 before the first.
+    joined: AtomicUsize,
 }
 
 impl Default for PathLimit {
@@ -34,6 +36,7 @@ impl Default for PathLimit {
             bytes: AtomicUsize::new(usize::MAX),
             doubted: Arc::default(),
             refused: AtomicBool::new(false),
+            joined: AtomicUsize::new(0),
         }
     }
 }
@@ -69,6 +72,19 @@ impl PathLimit {
     pub fn refuse(&self) {
         self.refused.store(true, Ordering::Relaxed);
         self.set(BASE);
+    }
+
+    /// Bytes of UDP payload of the pieces that the other side sent, if it sent any.
+    pub fn joined(&self) -> Option<usize> {
+        Some(self.joined.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
+    }
+
+    /// A datagram of the other side was put together of pieces of so many bytes; 0: a run begins.
+    pub fn join(&self, bytes: usize) {
+        match bytes {
+            0 => self.joined.store(0, Ordering::Relaxed),
+            _ => drop(self.joined.fetch_max(bytes, Ordering::Relaxed)),
+        }
     }
 
     /// True once after this host's own interface has refused a datagram of that length.
@@ -324,6 +340,7 @@ impl<P: Port> Port for Pieces<P> {
                 let mut joining = self.joining.borrow_mut();
                 let ours = Header::decode(bytes).is_ok_and(|h| h.session == self.session);
                 if ours && let Some((mark, whole)) = joining.take(mark, bytes) {
+                    self.path.join(bytes.len() + self.below);
                     take(from, mark, whole);
                 }
             }

@@ -153,6 +153,12 @@ impl Client {
         self.session.prober().narrowed()
     }
 
+    /// Bytes of UDP payload of the pieces in which the longest datagrams came from the server, if
+    /// they did.
+    pub fn narrowed_there(&self) -> Option<usize> {
+        self.session.prober().path().joined()
+    }
+
     /// This host's end.
     pub fn near(&self) -> SocketAddr {
         self.port.local()

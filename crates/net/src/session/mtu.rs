@@ -113,6 +113,7 @@ impl Prober {
     pub fn begin(&mut self, most: usize) {
         self.most = most;
         self.path.set(most);
+        self.path.join(0);
     }
 
     /// What datagrams have to keep to.

@@ -42,7 +42,10 @@ fn a_test_outlasts_a_path_that_becomes_narrower() {
         let mut client = Client::connect(&peer, &request, &local, &never).unwrap();
         let spec = Arc::new(spec);
         let done = client.run(&spec, &local, Hooks::default(), &never).unwrap();
-        let (lasted, narrowed) = (begin.elapsed(), client.narrowed());
+        let (lasted, narrowed) = (
+            begin.elapsed(),
+            [client.narrowed(), client.narrowed_there()],
+        );
         client.close();
         let [pieces, lost] = [0, 1].map(|i| nat.pieces[i].load(Ordering::Relaxed));
         nat.end();
@@ -54,8 +57,10 @@ fn a_test_outlasts_a_path_that_becomes_narrower() {
         }
         assert!(lasted > TURN, "{lasted:?}");
         assert!(pieces > 500 && lost > 3, "{pieces} {lost}");
-        let narrowed = narrowed.expect("some length");
+        let [narrowed, joined] = narrowed.map(|bytes| bytes.expect("some length"));
         assert!((1200..=PASSES).contains(&narrowed), "{narrowed}");
+        // Two pieces are of equal length.
+        assert!((700..=PASSES).contains(&joined), "{joined}");
     }
 }
 
