@@ -49,9 +49,13 @@ pub fn ends_at(spec: &RunSpec, near: &HostOutcome, heard: Time) -> Time {
     let mut last = heard;
     for sender in &near.senders {
         let acked = sender.acked;
-        let rows = sender.record.series.rows.iter();
-        if let Some(row) = rows.clone().find(|row| row.delivered == acked) {
+        let rows = &sender.record.series.rows;
+        if let Some(row) = rows.iter().find(|row| row.delivered == acked) {
             last = last.max(row.time);
+        } else if !rows.is_empty() {
+            // The last of it came behind the last row: this host was stopped, and took in at its
+            // end what had waited meanwhile.
+            last = near.ended;
         }
     }
     for receiver in &near.receivers {
@@ -166,7 +170,7 @@ fn receiving(near: &ArrivalOutcome) -> ArrivalOutcome {
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
-    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig, TraceRow};
     use fullpipe_run::{FlowSpec, Round};
 
     use super::*;
@@ -233,6 +237,28 @@ mod tests {
         assert_eq!(flow.delivered_per_interval, [100, 150, 150]);
         let totals = &flow.totals;
         assert_eq!((totals.delivered, totals.delivered_measured), (400, 300));
+    }
+
+    #[test]
+    fn what_a_stopped_host_took_in_at_its_end_has_that_time() {
+        let row = |s, delivered| TraceRow {
+            time: seconds(s),
+            delivered,
+            ..TraceRow::default()
+        };
+        let mut near = HostOutcome {
+            senders: vec![sender()],
+            ended: seconds(15),
+            ..HostOutcome::default()
+        };
+        let mut end = |rows: &[TraceRow]| {
+            near.senders[0].record.series.rows = rows.to_vec();
+            ends_at(&spec(false), &near, seconds(2))
+        };
+        let rows = [row(1, 100), row(2, 250), row(3, 400), row(4, 400)];
+        assert_eq!(end(&rows), seconds(3));
+        assert_eq!(end(&rows[..2]), seconds(15));
+        assert_eq!(end(&[]), seconds(2));
     }
 
     #[test]
