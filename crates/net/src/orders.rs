@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, str};
 
 use fullpipe_cc::StackSpec;
@@ -110,16 +110,36 @@ fn is_ours(client: &UnixStream) -> bool {
 }
 
 fn answer(mut client: &UnixStream, live: &Live, flows: &mut [Ordered]) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
     client.set_write_timeout(Some(PATIENCE))?;
+    let within = Within {
+        client,
+        deadline: Instant::now() + PATIENCE,
+    };
     let mut line = Vec::new();
-    BufReader::new(client.take(LONGEST)).read_until(b'\n', &mut line)?;
+    BufReader::new(within.take(LONGEST)).read_until(b'\n', &mut line)?;
     let line = str::from_utf8(&line).unwrap_or_default();
     let text = match obey(line.trim(), live, flows) {
         Ok(()) => shown(live, flows),
         Err(refusal) => refusal,
     };
     client.write_all(text.as_bytes())
+}
+
+/// Reads until a deadline: a timeout of each read would begin anew with every byte.
+struct Within<'c> {
+    client: &'c UnixStream,
+    deadline: Instant,
+}
+
+impl Read for Within<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.client.set_read_timeout(Some(left))?;
+        self.client.read(into)
+    }
 }
 
 /// Does what a request says, or says why not.
@@ -282,6 +302,27 @@ mod tests {
                 .to_string()
                 .contains("4096")
         );
+    }
+
+    #[test]
+    fn a_client_that_drips_is_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control");
+        let orders = Orders::listen(&path).unwrap();
+        let (live, over) = (Live::default(), AtomicBool::new(false));
+        let mut flows = [flow(0, "main")];
+        std::thread::scope(|scope| {
+            scope.spawn(|| orders.serve(&live, &mut flows, &over));
+            let mut slow = UnixStream::connect(&path).unwrap();
+            // Each byte comes well within the time, a hundred do not.
+            let refused = (0..100).any(|_| {
+                std::thread::sleep(PATIENCE / 10);
+                slow.write_all(b"s").is_err()
+            });
+            drop(slow);
+            orders.end(&over);
+            assert!(refused);
+        });
     }
 
     #[test]
