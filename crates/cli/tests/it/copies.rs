@@ -259,6 +259,22 @@ fn two_copies_to_one_name_follow_each_other() {
     assert_eq!(unfinished(pair.there.path()), [""; 0]);
 }
 
+/// Programs get the summary of a single file, too.
+#[test]
+fn the_only_file_that_fails_is_in_the_json() {
+    let pair = Pair::new(&[]);
+    fs::write(pair.here.path().join("a"), "new").unwrap();
+    fs::write(pair.there.path().join("a"), "old").unwrap();
+    let ended = pair.send(&["a", &pair.at("a"), "--json"]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let result = json(&ended);
+    crate::schema::holds("copy", &result);
+    assert_eq!(result["failed"], 1);
+    let why = result["files"][0]["error"].as_str().unwrap();
+    assert!(why.contains("another file of this name exists"), "{why}");
+    assert_eq!(pair.send(&["a", &pair.at("a")]).stdout, "");
+}
+
 /// What a file is called is no reason why it is not copied.
 #[test]
 fn a_name_that_reads_like_a_reason_is_none() {

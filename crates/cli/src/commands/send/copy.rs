@@ -92,6 +92,10 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
             Err(failure)
         }
         Ok(()) if failed.len() == 1 && summary.listed().count() == 1 => {
+            // People are told by the error.
+            if args.format() != Format::Table {
+                summary.show(args.format())?;
+            }
             Err(of_copy(&CopyError::Here(failed[0].clone())))
         }
         Ok(()) => {
