@@ -275,6 +275,20 @@ fn the_only_file_that_fails_is_in_the_json() {
     assert_eq!(pair.send(&["a", &pair.at("a")]).stdout, "");
 }
 
+/// Linux says that files of /proc have no bytes.
+#[test]
+fn a_file_without_a_size_is_not_copied_as_an_empty_one() {
+    let pair = Pair::new(&[]);
+    fs::write(pair.here.path().join("empty"), "").unwrap();
+    let ended = pair.send(&["/proc/version", "empty", &pair.at("")]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let why = "version: its size is said to be 0, and it has content";
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    let names = fs::read_dir(pair.there.path()).unwrap().flatten();
+    let names: Vec<_> = names.map(|e| e.file_name()).collect();
+    assert_eq!(names, ["empty"]);
+}
+
 /// What a file is called is no reason why it is not copied.
 #[test]
 fn a_name_that_reads_like_a_reason_is_none() {

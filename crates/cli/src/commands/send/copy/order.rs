@@ -1,6 +1,6 @@
 //! What is copied where: from command-line arguments to lists of files.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -144,6 +144,14 @@ pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
     let mut found = Found::default();
     let cancel = Cancel::default();
     let mut reach = Reach::new(None, &cancel);
+    let add = |found: &mut Found, item: Item, at: Where| match has_hidden_content(&item, &at) {
+        false => found.files.push((item, at)),
+        true => found.left_out.push(LeftOut {
+            name: item.name,
+            why: "its size is said to be 0, and it has content: copy what it says".to_owned(),
+            is_missed: true,
+        }),
+    };
     for (path, name) in files {
         let here = |e: io::Error| match e.kind() {
             ErrorKind::NotFound => {
@@ -163,7 +171,7 @@ pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
             for item in listing.items {
                 let inside = item.name.get(name.len() + 1..).unwrap_or_default();
                 let at = Where::Path(path.join(inside));
-                found.files.push((item, at));
+                add(&mut found, item, at);
             }
             found.left_out.extend(listing.left_out);
         } else if metadata.is_file() {
@@ -172,13 +180,23 @@ pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
                 source: Some(Identity::of(&metadata)),
                 mode: permissions(&metadata),
             };
-            found.files.push((item, Where::Path(path.clone())));
+            add(&mut found, item, Where::Path(path.clone()));
         } else {
             let what = "only regular files and directories can be sent";
             return Err(usage(format!("{}: {what}", path.display())));
         }
     }
     Ok(found)
+}
+
+/// A file that is made as it is read, as those of `/proc` are: it would be copied as an empty one.
+fn has_hidden_content(item: &Item, at: &Where) -> bool {
+    let is_empty = item.source.is_some_and(|source| source.size == 0);
+    // One that cannot be read is told of when it is sent.
+    is_empty
+        && at
+            .open()
+            .is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|n| n > 0))
 }
 
 /// Names of the server that go to one place in one session, and the place.
