@@ -137,7 +137,7 @@ pub enum EndpointError {
     #[error(transparent)]
     Violation(#[from] Violation),
     /// The system does not take packets of this length.
-    #[error("packets of {bytes} bytes do not fit the way to {peer}{}", remedy(*mtu))]
+    #[error("packets of {bytes} bytes do not fit the way to {peer}{}", remedy(*mtu, *of_probes))]
     Longer {
         /// Of the longest packet, with its headers.
         bytes: usize,
@@ -145,6 +145,8 @@ pub enum EndpointError {
         peer: SocketAddr,
         /// MTU towards the destination, bytes, if known.
         mtu: Option<u32>,
+        /// There is nothing else than probes, which have a size of their own.
+        of_probes: bool,
     },
     /// A filter of this host.
     #[error("this host forbids datagrams to {0}: look at the rules of its firewall")]
@@ -179,6 +181,9 @@ impl EndpointError {
                 bytes: headers::longest(&plan.spec) + if ip.is_ipv4() { 28 } else { 48 },
                 peer,
                 mtu: mtu(peer).ok(),
+                of_probes: plan.spec.flows.is_empty()
+                    && plan.spec.arrivals.is_empty()
+                    && plan.spec.cross.iter().all(|cross| cross.answered),
             },
             Some(rustix::io::Errno::PERM) => Self::Forbidden(peer),
             _ => self,
@@ -200,9 +205,11 @@ fn mtu(peer: SocketAddr) -> io::Result<u32> {
     })
 }
 
-fn remedy(mtu: Option<u32>) -> String {
-    match mtu {
-        Some(mtu) => format!(", which takes {mtu}: say `--set path.mtu={mtu}`"),
-        None => ": say `--set path.mtu=...` with less".to_owned(),
+fn remedy(mtu: Option<u32>, of_probes: bool) -> String {
+    let takes = mtu.map_or(String::new(), |mtu| format!(", which takes {mtu}"));
+    match (mtu, of_probes) {
+        (_, true) => format!("{takes}: say `--size` with less"),
+        (Some(mtu), false) => format!("{takes}: say `--set path.mtu={mtu}`"),
+        (None, false) => ": say `--set path.mtu=...` with less".to_owned(),
     }
 }

@@ -2,6 +2,9 @@
 
 mod refusing;
 
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,7 +17,9 @@ use fullpipe_run::{
 use fullpipe_units::{Rate, Span, Time};
 
 use super::numbers::MOST_CLASSES;
+use super::{EndpointError, Plan, Side};
 use crate::ground::{GroundError, Options, run_local};
+use crate::wire::SessionId;
 
 fn flow(name: &str, segments: u64) -> FlowSpec {
     FlowSpec::new(
@@ -458,4 +463,33 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     );
     let told = refused(&short_flows(5000, 1.0));
     assert!(told.contains("5000 classes"), "{told}");
+}
+
+#[test]
+fn who_sends_probes_alone_is_told_of_their_size() {
+    let told = |spec: RunSpec| {
+        let plan = Plan {
+            spec: Arc::new(spec),
+            side: Side::Near,
+            session: SessionId(1),
+            peer: SocketAddr::from(([127, 0, 0, 1], 9)),
+            shared_clock: true,
+        };
+        let refused = io::Error::from_raw_os_error(nix::libc::EMSGSIZE);
+        EndpointError::from(refused).explained(&plan).to_string()
+    };
+    let mut probes = spec(vec![]);
+    probes.cross = vec![CrossSpec::probes(
+        "ping",
+        3000,
+        Span::from_millis(20),
+        vec![],
+        vec![],
+    )];
+    let (ping, flow) = (told(probes), told(spec(vec![flow("main", 10)])));
+    assert!(
+        ping.contains("`--size`") && !ping.contains("path.mtu"),
+        "{ping}"
+    );
+    assert!(flow.contains("`--set path.mtu="), "{flow}");
 }
