@@ -80,7 +80,7 @@ pub struct ReceiverCounts {
     pub delivered: u64,
     /// Of these, not the first copy.
     pub duplicates: u64,
-    /// First transmissions that arrived below the highest number seen.
+    /// Of `delivered`, first transmissions that arrived below the highest number seen.
     pub out_of_order: u64,
     /// ACKs sent.
     pub acks: u64,
@@ -302,9 +302,7 @@ impl Receiver {
     /// Takes what it needs, so that a caller need not have every segment in memory.
     #[cold]
     fn irregular(&mut self, now: Time, seq: u64, stamp: Time, again: bool) -> Option<Ack> {
-        if seq < self.highest && !again {
-            self.counts.out_of_order += 1;
-        }
+        let (is_late, delivered) = (seq < self.highest && !again, self.counts.delivered);
         self.highest = self.highest.max(seq);
         let alone = Range::one(seq);
         let mut overdue = None;
@@ -363,6 +361,10 @@ impl Receiver {
                     false => self.recent.recall(alone, self.next),
                 }
             }
+        }
+        // A copy of what has arrived is no reordering: first arrivals count (RFC 4737).
+        if is_late && self.counts.delivered > delivered {
+            self.counts.out_of_order += 1;
         }
         // Without SACK each is a duplicate that counts (`__tcp_ack_snd_check`).
         if let Some(rule) = self.cfg.acks.compression
@@ -677,6 +679,14 @@ mod tests {
         assert!(ack.dsack);
         assert_eq!(blocks(&ack), [(0, 1)]);
         assert_eq!(r.counts().duplicates, 1);
+        // Above a hole, too: neither is late, they are there already.
+        r.handle_segment(Time::ZERO, &data(5));
+        r.handle_segment(Time::ZERO, &data(3));
+        for seq in [3, 5, 1] {
+            r.handle_segment(Time::ZERO, &data(seq));
+        }
+        let counts = r.counts();
+        assert_eq!((counts.duplicates, counts.out_of_order), (4, 1));
     }
 
     #[test]

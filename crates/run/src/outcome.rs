@@ -117,7 +117,7 @@ pub struct FlowTotals {
     pub arrived_measured: u64,
     /// Segments that reached the receiver a second time.
     pub duplicates: u64,
-    /// Arrivals below the highest sequence seen that are no retransmissions.
+    /// First arrivals below the highest sequence seen that are no retransmissions.
     pub out_of_order: u64,
     /// Data packets dropped on the path (random, exact or buffer).
     pub dropped: u64,

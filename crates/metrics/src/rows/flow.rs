@@ -263,7 +263,7 @@ pub const FLOW: &[Metric] = &[
     })
     .means(
         "Part of the segments sent that arrive below the highest sequence seen without being \
-             retransmissions",
+             retransmissions or copies of what is there",
         "`out of order / sent`",
         SLAC,
     )
