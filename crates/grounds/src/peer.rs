@@ -217,6 +217,19 @@ impl<'a> Peer<'a> {
                 ));
             }
         }
+        let bleached = done.near.bleached.iter().map(|flow| *flow as usize);
+        let bleached: Vec<_> = bleached.filter_map(|i| spec.flows.get(i)).collect();
+        if let Some(first) = bleached.first() {
+            let more = match bleached.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            self.note(format!(
+                "{}{more}: ECN is on, and nothing arrived ECN-capable: something on the way clears \
+                 the field, and no queue behind it can mark",
+                first.name
+            ));
+        }
         if done.cut.is_none() && !matches!(done.why, EndReason::Over | EndReason::Stopped) {
             let ended = done.near.ended.saturating_since(Time::ZERO);
             let (lasted, why) = (ended.as_secs_f64(), done.why.text());

@@ -94,6 +94,7 @@ fn join(
         counts: near.counts.plus(far.counts),
         ended,
         lateness: near.lateness,
+        bleached: near.bleached,
     })
 }
 

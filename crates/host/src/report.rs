@@ -28,6 +28,10 @@ pub struct HostOutcome {
     pub ended: Time,
     /// How late its loop was.
     pub lateness: HostLateness,
+    /// Indices of the flows with ECN none of whose segments arrived ECN-capable. It stays at its
+    /// host.
+    #[serde(skip)]
+    pub bleached: Vec<u32>,
 }
 
 /// A flow at its sender.

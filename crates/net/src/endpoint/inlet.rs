@@ -123,6 +123,12 @@ impl Inlet {
     }
 }
 
+/// Data of a flow of the specification has come, and nothing of it ECN-capable.
+pub fn is_bleached(receiving: &Receiving) -> bool {
+    let inlet = &receiving.inlet;
+    inlet.incarnation.is_none() && inlet.ect == 0 && receiving.receiver().counts().delivered > 0
+}
+
 /// A datagram has brought `segment`, which gets its marks here.
 #[inline]
 pub fn take(

@@ -30,6 +30,8 @@ pub struct Outlet {
     pub inside: u32,
     /// What ACKs have to prove.
     proofs: Proofs,
+    /// Segments that have arrived ECN-capable, as ACKs say.
+    ect: u32,
     /// Segments delivered, timeouts, and whether the host refused segments, at the last look.
     pub watched: (u64, u64, bool),
 }
@@ -54,6 +56,7 @@ impl Outlet {
             lengths: f.sender.lengths(),
             interface,
             proofs: Proofs::default(),
+            ect: 0,
             watched: (0, 0, false),
         }
     }
@@ -120,6 +123,7 @@ pub fn handle_ack(
     if !sending.outlet.proofs.admits(&ack, datagram.proof) {
         return None;
     }
+    sending.outlet.ect = datagram.ect;
     if farthest > nxt {
         forget_unsent(&mut ack, nxt);
     }
@@ -129,6 +133,12 @@ pub fn handle_ack(
     }
     sending.handle_ack(now, &ack, classes);
     Some(ack)
+}
+
+/// Data of a flow of the specification was delivered, and nothing of it ECN-capable.
+pub fn is_bleached(sending: &Sending) -> bool {
+    let outlet = &sending.outlet;
+    outlet.incarnation.is_none() && outlet.ect == 0 && sending.sender().delivered() > 0
 }
 
 /// The blocks of what was sent are left.

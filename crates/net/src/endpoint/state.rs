@@ -310,6 +310,7 @@ impl<'p, 'h> State<'p, 'h> {
         for cross in &mut self.host.cross {
             cross.dropped = cross.dropped.max(cross.missing());
         }
+        let bleached = self.bleached();
         let interfaces = self.wires.interfaces.map(Interfaces::finish).transpose()?;
         self.counts.unnumbered = self.wires.unnumbered;
         Ok(HostOutcome {
@@ -317,8 +318,21 @@ impl<'p, 'h> State<'p, 'h> {
             capture: self.capture.finish(),
             lateness: self.lateness.finish(&self.counts, has_stamps),
             counts: self.counts,
+            bleached,
             ..self.host.finish(ended)
         })
+    }
+
+    /// Flows that use ECN in vain: something on the way clears the field, and no queue can mark.
+    fn bleached(&self) -> Vec<u32> {
+        let senders = self.host.senders.iter().filter(|s| outlet::is_bleached(s));
+        let receivers = self.host.receivers.iter().filter(|r| inlet::is_bleached(r));
+        let flows = senders.map(|s| s.flow()).chain(receivers.map(|r| r.flow()));
+        let uses_ecn = |flow: &u32| {
+            let flow = self.plan.spec.flows.get(*flow as usize);
+            flow.is_some_and(|f| f.sender.ecn && f.receiver.ecn)
+        };
+        flows.filter(uses_ecn).collect()
     }
 }
 

@@ -95,3 +95,34 @@ fn copies_outlast_other_ports_and_narrower_paths() {
         }
     }
 }
+
+/// A translator in user space sends plain datagrams, whatever came.
+#[test]
+fn ecn_that_is_cleared_on_the_way_is_noticed() {
+    let never = AtomicBool::new(false);
+    let mut flows = vec![
+        flow("up", Some(500), false),
+        flow("plain", Some(500), false),
+        flow("down", Some(500), true),
+    ];
+    for i in [0, 2] {
+        flows[i].sender.ecn = true;
+    }
+    let spec = spec(20_000, flows);
+    let request = Request {
+        spec: spec.clone(),
+        options: until_complete(),
+    };
+    let (local, spec) = (ground::Options::default(), Arc::new(spec));
+    let server = Running::start(key("k"), slow());
+    let nat = Nat::start(server.address, Trick::Narrow(65_536));
+    for (address, bleached) in [(server.address, &[][..]), (nat.address, &[0, 2])] {
+        let peer = Peer::new(address, key("k"));
+        let mut client = Client::connect(&peer, &request, &local, &never).unwrap();
+        let done = client.run(&spec, &local, Hooks::default(), &never).unwrap();
+        client.close();
+        assert_eq!(done.near.bleached, bleached);
+    }
+    nat.end();
+    server.end();
+}
