@@ -127,6 +127,17 @@ fn htcp_keeps_the_most_where_the_rtt_is_constant() {
     );
 }
 
+/// RFC 6817 with GAIN 1 and no queue: a segment per round trip, half of the window for a loss. Its
+/// cap on what is in flight stops nothing as long as the window is the limit.
+#[test]
+fn ledbat_without_a_queue_is_reno() {
+    for window in [100.0, 1000.0] {
+        let (ledbat, reno) = (at("ledbat", window), at("reno", window));
+        near(ledbat.rounds, window / 2.0, 0.05);
+        near(ledbat.segments, reno.segments, 0.05);
+    }
+}
+
 #[test]
 fn what_has_no_cycle_says_why() {
     let rtt = Span::from_millis(50);
