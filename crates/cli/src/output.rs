@@ -91,7 +91,8 @@ fn shown(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match is_obeyed(c) {
-            true => out.extend(c.escape_default()),
+            // As JSON has them, which this may be.
+            true => out.extend(format!("\\u{:04x}", u32::from(c)).chars()),
             false => out.push(c),
         }
     }
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(shown("a\tb µ\nc\r\n"), "a\tb µ\nc\r\n");
         assert_eq!(
             shown("a\u{1b}[2J\u{9b}1m\u{8}"),
-            "a\\u{1b}[2J\\u{9b}1m\\u{8}"
+            "a\\u001b[2J\\u009b1m\\u0008"
         );
     }
 }

@@ -52,10 +52,10 @@ pub fn ends_at(spec: &RunSpec, near: &HostOutcome, heard: Time) -> Time {
         let rows = &sender.record.series.rows;
         if let Some(row) = rows.iter().find(|row| row.delivered == acked) {
             last = last.max(row.time);
-        } else if !rows.is_empty() {
-            // The last of it came behind the last row: this host was stopped, and took in at its
-            // end what had waited meanwhile.
-            last = near.ended;
+        } else if let Some(round) = sender.record.rounds.last() {
+            // Rows are samples. A host that was stopped took in at its end what had waited
+            // meanwhile, which began a round.
+            last = last.max(round.start);
         }
     }
     for receiver in &near.receivers {
@@ -251,14 +251,17 @@ mod tests {
             ended: seconds(15),
             ..HostOutcome::default()
         };
-        let mut end = |rows: &[TraceRow]| {
-            near.senders[0].record.series.rows = rows.to_vec();
+        let mut end = |rows: &[TraceRow], round: u64| {
+            let record = &mut near.senders[0].record;
+            record.series.rows = rows.to_vec();
+            record.rounds[1].start = seconds(round);
             ends_at(&spec(false), &near, seconds(2))
         };
         let rows = [row(1, 100), row(2, 250), row(3, 400), row(4, 400)];
-        assert_eq!(end(&rows), seconds(3));
-        assert_eq!(end(&rows[..2]), seconds(15));
-        assert_eq!(end(&[]), seconds(2));
+        assert_eq!(end(&rows, 3), seconds(3));
+        assert_eq!(end(&rows[..2], 14), seconds(14));
+        // A flow that was over long before, and whose last ACK is in no row, has no dead time.
+        assert_eq!(end(&rows[..1], 1), seconds(2));
     }
 
     #[test]

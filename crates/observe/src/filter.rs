@@ -108,7 +108,7 @@ mod tests {
         assert!(!holds("0.0.0.0/0", "2001:db8::1"));
         assert!(holds("2001:db8::/32", "2001:db8:ffff::1"));
         for (bad, what) in [
-            ("host", "no IP address"),
+            ("host", "not an IP address"),
             ("10.0.0.0/33", "0 to 32"),
             ("::/x", "128"),
         ] {

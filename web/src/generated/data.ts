@@ -54,7 +54,7 @@ export interface Case {
   seeds: number;
   /** Virtual time, seconds. */
   simulated_s: number;
-  /** Time at the begin that means do not count, seconds. */
+  /** Time at the start that means do not count, seconds. */
   warmup_s?: number;
 }
 
@@ -196,7 +196,7 @@ export interface Rank {
   beside: (number | null)[];
   /** Cases in which it has a value, of `Ranking::of_cases`. */
   cases: number;
-  /** Half the 95 % interval of that mean, from the means of the seeds; `null` with one seed, and where all seeds have the same. */
+  /** Half the 95 % interval of that mean, from the means of the seeds; `null` where fewer than two seeds have a value in all of them. */
   half: number | null;
   /** Smallest of the cases. */
   least: number | null;
@@ -270,7 +270,7 @@ export interface Scenario {
   unsure?: string;
   /** What is to be said where a real path or its hosts were not what they claim. */
   untrue?: string;
-  /** What the means leave out at the begin of the runs. */
+  /** What the means leave out at the start of the runs. */
   warmup?: string;
 }
 

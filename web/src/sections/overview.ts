@@ -146,8 +146,8 @@ export function notes(ranked: Headed, paired: boolean): string[] {
       ? `${counted(ranked.cases, one)} each${paired ? ", as first and as second of every pair" : ""}`
       : `${ranked.cases} of ${counted(ranked.of_cases, one)}, where every ranked one has a value`;
   if (ranked.of_cases > 1) all.push(`Means over ${over}${ranked.cases > 1 ? "; the thin line spans them" : ""}.`);
-  if (ranked.rows.some((r) => r.mean === null)) all.push(`Without a rank: too few ${one}s with a value.`);
-  all.push(ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}; without it: the same with every seed, or to a millionth.` : "One seed: there is no interval.");
+  if (ranked.rows.some((r) => r.mean === null)) all.push(`Without a rank: too few ${one}s with a value, or none in common with the others.`);
+  all.push(ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}; without it: the same with every seed to a millionth, or too few seeds with a value.` : "One seed: there is no interval.");
   return all;
 }
 

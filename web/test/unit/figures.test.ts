@@ -90,7 +90,7 @@ test("the ranking says what its means are over and who has no rank", () => {
   assert.equal(notes({ ...r, cases: 4 }, false)[1], "Means over 4 cases each; the thin line spans them.");
   assert.equal(notes({ ...r, of_cases: 1, cases: 1 }, false).length, 2);
   const rows = [r.rows[0]!, { ...r.rows[1]!, mean: null, half: null, least: null, most: null, cases: 1 }];
-  assert.equal(notes({ ...r, rows }, false)[2], "Without a rank: too few cases with a value.");
+  assert.equal(notes({ ...r, rows }, false)[2], "Without a rank: too few cases with a value, or none in common with the others.");
   assert.deepEqual(words(rows[1]!, r), ["–", "a value in 1 of 4"]);
   assert.deepEqual(words(rows[0]!, r), ["11.50", "± 0.10"]);
 });

@@ -477,7 +477,7 @@ fn a_message_shows_control_characters() {
         let refused = fullpipe(dir.path(), &args);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         let is_obeyed = refused.stderr.contains("\u{1b}[2J");
-        let is_shown = refused.stderr.contains("a\\u{1b}[2Jb.toml");
+        let is_shown = refused.stderr.contains("a\\u001b[2Jb.toml");
         assert!(is_shown && !is_obeyed, "{:?}", refused.stderr);
     }
 }

@@ -275,6 +275,17 @@ fn the_only_file_that_fails_is_in_the_json() {
     assert_eq!(pair.send(&["a", &pair.at("a")]).stdout, "");
 }
 
+/// What a scenario may not be called a file may.
+#[test]
+fn a_path_with_a_control_character_is_sent_under_another_name() {
+    let pair = Pair::new(&[]);
+    fs::write(pair.here.path().join("Icon\r"), "bits").unwrap();
+    let ended = pair.send(&["Icon\r", &pair.at("icon.txt")]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let there = fs::read(pair.there.path().join("icon.txt"));
+    assert_eq!(there.unwrap(), b"bits");
+}
+
 /// Linux says that files of /proc have no bytes.
 #[test]
 fn a_file_without_a_size_is_not_copied_as_an_empty_one() {

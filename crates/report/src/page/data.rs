@@ -211,8 +211,8 @@ pub struct Rank {
     pub cases: usize,
     /// Mean over the cases; `null` without a rank.
     pub mean: Option<f64>,
-    /// Half the 95 % interval of that mean, from the means of the seeds; `null` with one seed, and
-    /// where all seeds have the same.
+    /// Half the 95 % interval of that mean, from the means of the seeds; `null` where fewer
+    /// than two seeds have a value in all of them.
     pub half: Option<f64>,
     /// Smallest of the cases.
     pub least: Option<f64>,

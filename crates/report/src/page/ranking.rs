@@ -38,7 +38,7 @@ pub(super) fn ranking(
     let beside: Vec<&str> = BESIDE
         .into_iter()
         .filter(|m| *m != metric && (*m != "asymmetry" || field.pair.is_some()))
-        .filter(|m| field.has(m, None))
+        .filter(|m| field.has(m, own))
         .collect();
     let all: Vec<BTreeMap<Spot, Place<'_>>> =
         (0..field.names()).map(|at| field.places(at, own)).collect();

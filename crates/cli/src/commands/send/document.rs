@@ -28,7 +28,8 @@ impl Document {
             ..Self::default()
         };
         document.text("name", name, "");
-        document.text("about", about, "");
+        // A path may have characters in its name that no text of a scenario has.
+        document.text("about", &about.replace(char::is_control, "\u{fffd}"), "");
         document
     }
 
