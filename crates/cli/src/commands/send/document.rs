@@ -29,7 +29,8 @@ impl Document {
         };
         document.text("name", name, "");
         // A path may have characters in its name that no text of a scenario has.
-        document.text("about", &about.replace(char::is_control, "\u{fffd}"), "");
+        let is_none = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        document.text("about", &about.replace(is_none, "\u{fffd}"), "");
         document
     }
 
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     fn small() -> Document {
-        let mut d = Document::new("send", "to \"there\" \\ and\nback");
+        let mut d = Document::new("send", "to \"there\" \\ and\nback\r");
         d.text("duration", "60s", "--time");
         d.table("[path]");
         d.text("rate", "10Mbit/s", "");
@@ -203,7 +204,7 @@ mod tests {
     fn the_text_is_a_scenario() {
         let scenario = small().scenario(Some(7)).unwrap();
         assert_eq!(scenario.name, "send");
-        assert_eq!(scenario.about, "to \"there\" \\ and\nback");
+        assert_eq!(scenario.about, "to \"there\" \\ and\nback\u{fffd}");
         assert_eq!((scenario.seeds, scenario.cases.len()), (vec![7], 1));
     }
 
