@@ -52,7 +52,7 @@ def test_every_result_has_its_type(tmp_path: Path) -> None:
         result.plot.matrix("goodput_mbps", x="path.rtt", y="stack")
 
 
-def test_help_says_what_the_stubs_say():
+def test_help_says_what_the_stubs_say() -> None:
     stub = ast.parse(Path(fp.__file__).with_name("_native.pyi").read_text())
     events = [c for c in stub.body if isinstance(c, ast.ClassDef) and hasattr(fp.events, c.name)]
     assert len(events) == 6
