@@ -10,10 +10,10 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::Secrets;
 use super::cipher::{Cipher, TAG};
 use super::seal::{CONTROL_NUMBERS, End, MOST_FORGERIES, NUMBER, SEALED};
 use super::seen::Seen;
-use super::{Directions, Secrets};
 use crate::wire::{HEADER, Header, Kind, SessionId};
 
 /// How far behind the highest a number may come and still count.
@@ -39,15 +39,11 @@ impl Channel {
     /// This end of the session. There must be one of them only, as long as the session lasts:
     /// another would use the same numbers.
     pub fn new(secrets: &Secrets, end: End) -> Self {
-        let Directions { up, down } = &secrets.keys;
-        let (out, into) = match end {
-            End::Client => (up, down),
-            End::Server => (down, up),
-        };
+        let (out, into) = secrets.keys.ciphers(end);
         Self {
             session: secrets.session,
-            out: Cipher::new(out),
-            into: Cipher::new(into),
+            out,
+            into,
             next: CONTROL_NUMBERS,
             seen: Seen::default(),
             forgeries: 0,
@@ -135,6 +131,7 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Directions;
     use super::*;
     use proptest::prelude::*;
 

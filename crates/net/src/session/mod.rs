@@ -67,6 +67,8 @@ mod simple;
 mod tests;
 
 use crate::wire::SessionId;
+use cipher::Cipher;
+use seal::End;
 
 pub use gate::{Gate, GateOutput, Opened};
 pub use handshake::{Handshake, HandshakeError};
@@ -101,6 +103,17 @@ pub struct Directions {
     pub up: [u8; 32],
     /// Key of what the server sends.
     pub down: [u8; 32],
+}
+
+impl Directions {
+    /// Ciphers of what `end` sends and of what it receives.
+    fn ciphers(&self, end: End) -> (Cipher, Cipher) {
+        let (up, down) = (Cipher::new(&self.up), Cipher::new(&self.down));
+        match end {
+            End::Client => (up, down),
+            End::Server => (down, up),
+        }
+    }
 }
 
 /// Keys never reach a log.

@@ -11,9 +11,9 @@
 //! fast, but one key is good for 2^23 packets of it only (RFC 9001 section B.1), and there is no
 //! exchange of keys within a session.
 
+use super::Secrets;
 use super::cipher::{Cipher, TAG};
 use super::seen::Seen;
-use super::{Directions, Secrets};
 use crate::wire::{HEADER, Header, Kind, SessionId};
 
 /// Bytes that encryption adds to a datagram.
@@ -59,16 +59,12 @@ pub struct Seal {
 impl Seal {
     /// This end of the session.
     pub fn new(secrets: &Secrets, end: End) -> Self {
-        let Directions { up, down } = &secrets.keys;
-        let (out, into) = match end {
-            End::Client => (up, down),
-            End::Server => (down, up),
-        };
+        let (out, into) = secrets.keys.ciphers(end);
         Self {
             session: secrets.session,
-            out: Cipher::new(out),
+            out,
             next: 0,
-            into: Cipher::new(into),
+            into,
             seen: Box::default(),
             forgeries: 0,
         }
@@ -137,6 +133,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::Directions;
     use super::*;
     use crate::wire::VERSION;
 

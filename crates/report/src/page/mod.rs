@@ -216,9 +216,11 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
             completions,
         });
     }
-    let runs = Runs::of(dir)?;
+    let expressions = file.expressions(result);
+    let asked = ranking::metrics(&axes, &file.report).into_iter();
+    let runs = Runs::of_metrics(dir, asked.chain(expressions.iter().map(String::as_str)))?;
     let mut tables = values::tables(result);
-    values::add_expressions(&mut tables, &file.expressions(result), &runs);
+    values::add_expressions(&mut tables, &expressions, &runs);
     let ranking = ranking::ranking(result, &runs, &axes, &cases, &file.report);
     Ok(ScenarioPart {
         name: result.scenario.clone(),

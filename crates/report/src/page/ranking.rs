@@ -20,6 +20,27 @@ const BESIDE: [&str; 5] = [
     "loss_events",
 ];
 
+/// Every metric that [`ranking`] may ask for.
+pub(super) fn metrics<'a>(axes: &[Axis], figures: &'a [Figure]) -> Vec<&'a str> {
+    if competing(axes).is_none() {
+        return Vec::new();
+    }
+    let times = figures.iter().filter_map(time_of);
+    times.chain(BESIDE).chain([TIMES]).chain(GOODPUT).collect()
+}
+
+/// The axis whose values compete.
+fn competing(axes: &[Axis]) -> Option<usize> {
+    let axis = axes.iter().position(|a| a.competes)?;
+    (axes[axis].values.len() >= 2).then_some(axis)
+}
+
+/// The time that a figure asks for.
+fn time_of(figure: &Figure) -> Option<&str> {
+    let is_time = |y: &&str| figure.figure == "metric" && y.contains("_time_s");
+    figure.y.as_deref().filter(is_time)
+}
+
 /// The competitors in order; `None` where nothing competes.
 pub(super) fn ranking(
     result: &RunResult,
@@ -155,10 +176,7 @@ impl<'a> Field<'a> {
         axes: &'a [Axis],
         cases: &'a [CasePart],
     ) -> Option<Field<'a>> {
-        let axis = axes.iter().position(|a| a.competes)?;
-        if axes[axis].values.len() < 2 {
-            return None;
-        }
+        let axis = competing(axes)?;
         let mut flows: Vec<&str> = Vec::new();
         for flow in result.cases.iter().flat_map(|c| &c.flows) {
             if !flows.contains(&flow.name.as_str()) {
@@ -190,15 +208,9 @@ impl<'a> Field<'a> {
     /// What the ranking is by: a time that a figure asks for, completion times where short flows
     /// compete, goodput otherwise; and of whom, if not of the flow that competes.
     fn judged_by(&self, figures: &[Figure]) -> Option<(String, Option<String>)> {
-        let time = |f: &&Figure| {
-            let y = f.y.as_deref().unwrap_or_default();
-            f.figure == "metric" && y.contains("_time_s") && self.has(y, f.flow.as_deref())
-        };
-        if let Some(Figure {
-            y: Some(y), flow, ..
-        }) = figures.iter().find(time)
-        {
-            return Some((y.clone(), flow.clone()));
+        let times = figures.iter().filter_map(|f| Some((time_of(f)?, &f.flow)));
+        if let Some((y, flow)) = { times }.find(|(y, flow)| self.has(y, flow.as_deref())) {
+            return Some((y.to_owned(), flow.clone()));
         }
         let of_axis = &self.axes[self.axis].traffic;
         let classes = self.result.cases.iter().flat_map(|c| &c.traffic);
@@ -216,8 +228,7 @@ impl<'a> Field<'a> {
         // Where only one flow competes it is judged by its own goodput, otherwise by what all
         // flows get together.
         let alone = self.flows.len() == 1 || self.pair.is_some() || self.own.is_some();
-        let goodput = ["goodput_mbps", "aggregate_goodput_mbps"].into_iter();
-        let mut goodput = goodput.skip(usize::from(!alone));
+        let mut goodput = GOODPUT.into_iter().skip(usize::from(!alone));
         let metric = goodput.find(|m| self.has(m, None))?;
         Some((metric.to_owned(), None))
     }
@@ -304,6 +315,9 @@ impl<'a> Field<'a> {
 }
 
 const TIMES: &str = "completion_time_s.mean";
+
+/// Of one flow, and of all together.
+const GOODPUT: [&str; 2] = ["goodput_mbps", "aggregate_goodput_mbps"];
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

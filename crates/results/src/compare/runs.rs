@@ -1,6 +1,6 @@
 //! Values of single runs, from the tables of a stored result, and their pairs by seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::store::{ResultDir, StoreError, Table};
 use fullpipe_metrics as metrics;
@@ -12,6 +12,8 @@ pub struct Runs {
     links: Table,
     /// Rows of each case and name: of flows and traffic, and of links.
     rows: [BTreeMap<(i64, String), Vec<usize>>; 2],
+    /// The metrics that were read, if not all.
+    only: Option<BTreeSet<String>>,
 }
 
 impl Runs {
@@ -20,7 +22,31 @@ impl Runs {
     /// # Errors
     /// If a table is missing or damaged.
     pub fn of(dir: &ResultDir) -> Result<Runs, StoreError> {
-        let (flows, links) = (dir.runs()?, dir.links()?);
+        Ok(Runs::indexed(dir.runs_and_links(&|_| true)?, None))
+    }
+
+    /// Reads these metrics and expressions alone, or nothing if there are none. Nobody may ask for
+    /// others.
+    ///
+    /// # Errors
+    /// Like [`Runs::of`].
+    pub fn of_metrics<'a>(
+        dir: &ResultDir,
+        asked: impl Iterator<Item = &'a str>,
+    ) -> Result<Runs, StoreError> {
+        let parsed: Vec<Expression> = asked.filter_map(|a| Expression::parse(a).ok()).collect();
+        let metrics = parsed.iter().flat_map(Expression::metrics);
+        let metrics: BTreeSet<String> = metrics.map(str::to_owned).collect();
+        let tables = match metrics.is_empty() {
+            true => <[Table; 2]>::default(),
+            false => dir.runs_and_links(&|name| {
+                ["case", "seed", "flow", "link"].contains(&name) || metrics.contains(name)
+            })?,
+        };
+        Ok(Runs::indexed(tables, Some(metrics)))
+    }
+
+    fn indexed([flows, links]: [Table; 2], only: Option<BTreeSet<String>>) -> Runs {
         let index = |table: &Table, name: &str| {
             let mut rows: BTreeMap<(i64, String), Vec<usize>> = BTreeMap::new();
             let cases = table.int("case").unwrap_or_default();
@@ -31,7 +57,12 @@ impl Runs {
             rows
         };
         let rows = [index(&flows, "flow"), index(&links, "link")];
-        Ok(Runs { flows, links, rows })
+        Runs {
+            flows,
+            links,
+            rows,
+            only,
+        }
     }
 
     /// An expression over metrics: those of links of the link of this name, otherwise of the
@@ -82,6 +113,8 @@ impl Runs {
         if metrics::scope_of(metric).is_none() {
             return self.computed(case, scope, name, metric);
         }
+        let was_read = |only: &BTreeSet<String>| only.contains(metric);
+        debug_assert!(self.only.as_ref().is_none_or(was_read), "{metric}");
         let (table, index) = match scope {
             Scope::Link => (&self.links, &self.rows[1]),
             _ => (&self.flows, &self.rows[0]),

@@ -125,10 +125,20 @@ impl Table {
     /// # Errors
     /// If the bytes are no such file.
     pub fn from_parquet(bytes: Vec<u8>) -> Result<Table> {
+        Table::some_from_parquet(bytes, &|_| true)
+    }
+
+    /// The same, of columns of these names only.
+    pub(super) fn some_from_parquet(
+        bytes: Vec<u8>,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Table> {
         let reader = SerializedFileReader::new(Bytes::from(bytes))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let mut table = Table::default();
-        for column in schema.columns() {
+        let wanted = schema.columns().iter().enumerate();
+        let wanted: Vec<_> = wanted.filter(|(_, c)| is_wanted(c.name())).collect();
+        for (_, column) in &wanted {
             let empty = match column.physical_type() {
                 Physical::BYTE_ARRAY => Column::Text(Vec::new()),
                 Physical::INT64 if column.max_def_level() > 0 => Column::Float(Vec::new()),
@@ -141,12 +151,12 @@ impl Table {
         for g in 0..reader.num_row_groups() {
             let group = reader.get_row_group(g)?;
             let rows = group.metadata().num_rows() as usize;
-            for (i, (_, column)) in table.columns.iter_mut().enumerate() {
-                let decimals = match schema.column(i).logical_type_ref() {
+            for ((i, stored), (_, column)) in wanted.iter().zip(&mut table.columns) {
+                let decimals = match stored.logical_type_ref() {
                     Some(LogicalType::Decimal(d)) => d.scale,
                     _ => 0,
                 };
-                append(column, group.get_column_reader(i)?, rows, decimals)?;
+                append(column, group.get_column_reader(*i)?, rows, decimals)?;
             }
         }
         Ok(table)
