@@ -139,6 +139,9 @@ impl Setup {
 /// What a document about slow start defines.
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait StartUp: Clone {
+    /// What the endpoint fixes, before everything else.
+    fn set_up(&mut self, _setup: &Setup) {}
+
     /// Every ACK while in start-up, grown or not: RTT rounds and exit tests. Leaving means lowering
     /// `win.ssth`.
     fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
@@ -184,6 +187,13 @@ pub trait WindowLaw: Clone {
     /// Congestion avoidance for `n` effective segments (already limited to the window): raise
     /// `win.w`.
     fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent);
+
+    /// True if at window `w` the law grows by the segments that an ACK covers, even where
+    /// [`Setup::count`] counts ACKs: one that is defined per round trip, or that divides by the
+    /// segments per ACK.
+    fn counts_segments(&self, _w: f64) -> bool {
+        false
+    }
 
     /// True while the law forbids any growth, that of a start-up included (TCP-LP's inference
     /// time).
@@ -267,6 +277,9 @@ impl<S: StartUp> Frame<S> {
         }
         if n > 0.0 {
             self.after_rto = false;
+            if self.setup.count == Count::Acks && law.counts_segments(self.win.w) {
+                n *= ev.delivered_now() as f64 / Count::Acks.of(ev);
+            }
             // As `min`, which would ask whether these are numbers.
             let n = if self.win.w < n { self.win.w } else { n };
             law.increase(&mut self.win, n, ev);
@@ -311,8 +324,9 @@ struct Saved<S, W> {
 
 impl<S: StartUp, W: WindowLaw> Classic<S, W> {
     /// A controller at the start of a connection. `ecn_keep` is ABE's kept fraction, if wanted.
-    pub fn new(start: S, mut law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
+    pub fn new(mut start: S, mut law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
         setup.assert_valid();
+        start.set_up(&setup);
         law.set_up(&setup);
         let ssth = if law.has_slow_start() {
             f64::INFINITY

@@ -2,8 +2,9 @@
 //! where they are far apart.
 //!
 //! Documents: Linux `tcp_bic.c` (2.6.22 and recent); the paper's constants (`bic-paper`) are from
-//! secondary texts. What differs: the window is real-valued and every acknowledged segment counts,
-//! so Linux's delayed-ACK ratio is not needed; `rule=linux` rounds the increase as the kernel does.
+//! secondary texts. What differs: the window is real-valued, and above `low_window` every
+//! acknowledged segment counts even where the endpoint counts ACKs, in place of Linux's average of
+//! segments per ACK; `rule=linux` rounds the increase as the kernel does.
 //! Fast convergence is `w (1+beta)/2`, not the `beta w` of ns-3.
 //!
 //! First ACK in avoidance and loss in start-up: nothing special; before any loss the window grows
@@ -148,6 +149,11 @@ impl Bic {
 }
 
 impl WindowLaw for Bic {
+    #[inline]
+    fn counts_segments(&self, w: f64) -> bool {
+        w > self.params.low_window
+    }
+
     #[inline]
     fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
         win.w += if self.params.integer {

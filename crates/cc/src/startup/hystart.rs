@@ -3,12 +3,12 @@
 //!
 //! From 16 segments on two detectors run; either ends slow start with `ssth = w`. ACK train: ACKs
 //! less than 2 ms apart since the round's start span more than half of the smallest RTT plus up to
-//! 1 ms of ACK delay (with `paced=on` all of it). Delay: after 8 samples of a round its minimum
-//! exceeds the flow's by more than `clamp(min/8, 4 ms, 16 ms)`.
+//! 1 ms of ACK delay, or all of it on a paced connection. Delay: after 8 samples of a round its
+//! minimum exceeds the flow's by more than `clamp(min/8, 4 ms, 16 ms)`.
 
 use fullpipe_units::{Span, Time};
 
-use crate::classic::{StartUp, Window};
+use crate::classic::{Setup, StartUp, Window};
 use crate::controller::AckEvent;
 use crate::entry::Entry;
 
@@ -25,8 +25,8 @@ pub struct HyStartParams {
     pub train: bool,
     /// Run the delay detector.
     pub delay: bool,
-    /// The connection is paced: the train must span the whole RTT.
-    pub paced: bool,
+    /// The connection is paced: the train must span the whole RTT. `None`: as the endpoint says.
+    pub paced: Option<bool>,
     /// Smallest window that may leave, segments.
     pub low_window: f64,
     /// Allowance for delayed ACKs in the train.
@@ -75,7 +75,8 @@ impl HyStart {
         }
         self.last_ack = now;
         let whole = self.min_rtt + self.params.ack_delay;
-        let threshold = if self.params.paced { whole } else { whole / 2 };
+        let is_paced = self.params.paced == Some(true);
+        let threshold = if is_paced { whole } else { whole / 2 };
         now.saturating_since(self.round_start) > threshold
     }
 
@@ -90,6 +91,10 @@ impl HyStart {
 }
 
 impl StartUp for HyStart {
+    fn set_up(&mut self, setup: &Setup) {
+        self.params.paced.get_or_insert(setup.paced);
+    }
+
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
         let Some(rtt) = ev.rtt else { return };
         self.min_rtt = self.min_rtt.min(rtt);
@@ -141,8 +146,9 @@ pub const HYSTART: Entry<HyStart> = Entry {
             "detectors that run", "Linux 6.8 tcp_cubic.c"),
         param!(low_window: number = 16.0, 1.0..=1e6, "segments",
             "smallest window that may leave", "Linux 6.8 tcp_cubic.c"),
-        param!(paced: flag = false,
-            "the train must span the whole RTT, as on a paced connection", "Linux 6.8 tcp_cubic.c"),
+        param!(paced: choice = &["auto", "on", "off"],
+            "the train must span the whole RTT; `auto`: where the sender paces",
+            "Linux 6.8 tcp_cubic.c"),
         param!(ack_delay: time = Span::from_millis(1), Span::ZERO..=Span::from_millis(100),
             "allowance for delayed ACKs in the train", "Linux 6.8 tcp_cubic.c, upper end"),
     ],
@@ -151,7 +157,10 @@ pub const HYSTART: Entry<HyStart> = Entry {
         Ok(HyStart::new(HyStartParams {
             train: detect != "delay",
             delay: detect != "train",
-            paced: p.flag("paced"),
+            paced: match p.word("paced") {
+                "auto" => None,
+                word => Some(word == "on"),
+            },
             low_window: p.number("low_window"),
             ack_delay: p.time("ack_delay"),
         }))
@@ -167,7 +176,7 @@ mod tests {
         HyStartParams {
             train: true,
             delay: true,
-            paced: false,
+            paced: None,
             low_window: 16.0,
             ack_delay: Span::from_millis(1),
         }
@@ -204,7 +213,7 @@ mod tests {
         assert_eq!(
             train(
                 HyStartParams {
-                    paced: true,
+                    paced: Some(true),
                     ..linux()
                 },
                 100,

@@ -12,7 +12,7 @@ pub use crate::classic::StartUp;
 
 #[cfg(feature = "registry")]
 use crate::{
-    classic::{Window, ambassador_impl_StartUp},
+    classic::{Setup, Window, ambassador_impl_StartUp},
     controller::{AckEvent, IdleEvent},
 };
 

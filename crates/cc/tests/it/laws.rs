@@ -6,7 +6,7 @@ use fullpipe_units::Span;
 use proptest::prelude::*;
 
 use crate::model::{Flow, Op, kind, op, spellings};
-use crate::rounds::{changed, rto};
+use crate::rounds::{Rounds, changed, rto};
 
 fn history() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op(), 0..60)
@@ -189,6 +189,47 @@ proptest! {
             };
             prop_assert!(window(Count::Acks) <= window(Count::Segments), "{law}");
         }
+    }
+}
+
+/// What a receiver that acknowledges every second segment leaves of the growth, where ACKs are
+/// counted: all of it under a law that is defined per round trip (FAST), that divides
+/// by the segments per ACK (BIC above `low_window`, Linux `tcp_bic.c`) or counts what is
+/// acknowledged (YeAH in the fast mode, Linux `tcp_yeah.c`; LEDBAT, RFC 6817); half elsewhere.
+#[test]
+fn what_delayed_acks_leave_of_the_growth() {
+    let grown = |law: &str, w: f64, count| {
+        let setup = Setup {
+            initial_window: w,
+            count,
+            ..Setup::default()
+        };
+        let mut flow = Rounds::with(law, Span::from_millis(100), setup);
+        flow.per_ack = 2;
+        flow.stack.exit_start_up(flow.now);
+        for _ in 0..4 {
+            flow.round();
+        }
+        flow.w() - w
+    };
+    for (law, w, left) in [
+        ("bic", 500.0, 1.0),
+        ("bic(rule=linux)", 500.0, 1.0),
+        ("bic-paper", 500.0, 1.0),
+        ("fast", 500.0, 1.0),
+        ("yeah", 500.0, 1.0),
+        ("ledbat", 500.0, 1.0),
+        ("bic", 8.0, 0.5),
+        ("reno", 500.0, 0.5),
+        ("highspeed", 500.0, 0.5),
+        ("scalable", 500.0, 0.5),
+        ("hybla", 500.0, 0.5),
+        ("veno", 500.0, 0.5),
+        ("illinois", 500.0, 0.5),
+        ("westwood", 500.0, 0.5),
+    ] {
+        let ratio = grown(law, w, Count::Acks) / grown(law, w, Count::Segments);
+        assert!((ratio - left).abs() < 0.05, "{law} at {w}: {ratio}");
     }
 }
 

@@ -100,6 +100,11 @@ impl Fast {
 }
 
 impl WindowLaw for Fast {
+    #[inline]
+    fn counts_segments(&self, _w: f64) -> bool {
+        !self.multiplies()
+    }
+
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
         if let Some(rtt) = ev.rtt {
             self.sample(win.w, rtt, ev.now);

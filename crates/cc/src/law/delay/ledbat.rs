@@ -75,6 +75,12 @@ impl WindowLaw for Ledbat {
         true
     }
 
+    /// Bytes are counted (RFC 6817 section 2.4.2).
+    #[inline]
+    fn counts_segments(&self, _w: f64) -> bool {
+        true
+    }
+
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
         // Whatever set a threshold (a timeout, window validation): LEDBAT has no slow start to go
         // back to.

@@ -133,6 +133,12 @@ impl Yeah {
 }
 
 impl WindowLaw for Yeah {
+    /// In the fast mode (Linux `pkts_acked`).
+    #[inline]
+    fn counts_segments(&self, _w: f64) -> bool {
+        self.slow_rounds == 0
+    }
+
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
         let end = self.round.on_ack(ev);
         if matches!(ev.phase, Phase::Recovery | Phase::Cwr | Phase::Loss) {

@@ -68,15 +68,19 @@ fn hystart_acts_from_sixteen_segments_on() {
     }
 }
 
-/// ACKs every 10 us; the train may be (100 ms + 1 ms of ACK delay)/2 long, all of it when paced.
+/// ACKs every 10 us; the train may be (100 ms + 1 ms of ACK delay)/2 long, all of it when paced,
+/// which the endpoint says unless the spelling does.
 #[test]
 fn hystart_train_lengths() {
-    for (spelling, longest) in [
-        ("reno+hystart", 50_500),
-        ("reno+hystart(paced=on)", 101_000),
+    for (spelling, paced, longest) in [
+        ("reno+hystart", false, 50_500),
+        ("reno+hystart", true, 101_000),
+        ("reno+hystart(paced=on)", false, 101_000),
+        ("reno+hystart(paced=off)", true, 50_500),
     ] {
         let setup = Setup {
             initial_window: 100.0,
+            paced,
             ..Setup::default()
         };
         let mut stack = StackSpec::parse(spelling).unwrap().controller(setup);
