@@ -22,6 +22,9 @@ pub enum InitialSending {
 }
 
 impl InitialSending {
+    /// Timer resolution where none is given.
+    pub const JIFFY: Span = Span::from_millis(1);
+
     /// Gap between the segments of an initial window of `iw` segments on a path whose handshake
     /// took `rtt`.
     ///
@@ -62,7 +65,7 @@ const IW: ParamSpec = param!(iw: number = 10.0, 1.0..=64.0, "segments",
     "initial window; the flow's `initial_window` applies when not given",
     "RFC 6928");
 const JIFFY: ParamSpec = param!(jiffy: time =
-    Span::from_millis(1), Span::from_micros(1)..=Span::from_millis(100),
+    InitialSending::JIFFY, Span::from_micros(1)..=Span::from_millis(100),
     "timer resolution: below one jiffy per segment nothing is spread",
     "Initial Spreading 2014");
 const SOURCE: &str = "Initial Spreading 2014; RFC 6928";

@@ -109,7 +109,7 @@ keys! {
         segments: whole(1, 1000, "segments"), 24, "its size";
         spread: span(1, 10_000_000_000), "4ms",
             "largest gap between two of its segments; the gap is RTT/segments where that is \
-             shorter, and needs `rtt`";
+             shorter, none below 1 ms, and needs `rtt`";
         via: word(Via) [= Via::Auto], "beyond-ten", "mechanism that spreads";
     }
 }

@@ -526,33 +526,28 @@ impl Work {
         if let Some(iw) = iw {
             self.params.initial_window = segments(iw);
         }
-        if let Some(InitialSending::Spread { t_max, .. }) = stack.sending() {
+        let sending = stack.sending();
+        let spreads = |s: &InitialSending| matches!(s, InitialSending::Spread { .. });
+        if let Some(sending) = sending.filter(spreads) {
             let iw = iw.unwrap_or(DEFAULT_IW);
             self.params.initial_window = segments(iw);
-            self.spread(t_max, iw as u32, facts);
-        }
-    }
-
-    fn spread(&mut self, most: Option<Span>, iw: u32, facts: &Facts) {
-        match spread_us(facts.rtt, most, iw) {
-            Some(us) => self.params.spread_us = us,
-            None => self.refuse(
-                "spreading over the first round trip needs its length",
-                "give the path's `rtt`",
-            ),
+            match facts.rtt {
+                Some(rtt) => self.params.spread_us = spread_us(sending, rtt, iw as u32),
+                None => self.refuse(
+                    "spreading over the first round trip needs its length",
+                    "give the path's `rtt`",
+                ),
+            }
         }
     }
 }
 
-/// The initial window leaves over this time, in microseconds: its segments times the gap
-/// `min(RTT/iw, most)` (Initial Spreading 2014).
-pub fn spread_us(rtt: Option<Span>, most: Option<Span>, iw: u32) -> Option<u32> {
-    let gap = match (rtt.map(|rtt| rtt / u64::from(iw.max(1))), most) {
-        (Some(gap), Some(most)) => gap.min(most),
-        (Some(gap), None) => gap,
-        (None, _) => return None,
-    };
-    u32::try_from(gap.as_nanos() * u64::from(iw) / 1000).ok()
+/// The initial window leaves over this time, in microseconds: its segments times the gap between
+/// them; 0: at once.
+pub fn spread_us(sending: InitialSending, rtt: Span, iw: u32) -> u32 {
+    let iw = u64::from(iw);
+    let us = (sending.spacing(rtt, iw) * iw).as_nanos() / 1000;
+    u32::try_from(us).unwrap_or(u32::MAX)
 }
 
 /// Linux, `include/net/tcp.h`: `TCP_INIT_CWND`, RFC 6928.

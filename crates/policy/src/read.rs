@@ -1,6 +1,6 @@
 //! From the text of the files to a [`Policy`], every fault collected on the way.
 
-use fullpipe_cc::StackSpec;
+use fullpipe_cc::{InitialSending, StackSpec};
 use fullpipe_scenario::document::{Place, Sources};
 use fullpipe_scenario::faults::{whole_file, written_out};
 use fullpipe_scenario::value::{At, Findings, Key, Reader, Record, Sub, Table, member_path};
@@ -380,8 +380,10 @@ impl Draft<'_> {
                 "spreading over the first round trip needs its length",
                 "give the path's `rtt`",
             ),
-            (spread, rtt) => {
-                params.spread_us = laws::spread_us(rtt, spread, segments).unwrap_or(u32::MAX);
+            (t_max, Some(rtt)) => {
+                let jiffy = InitialSending::JIFFY;
+                let sending = InitialSending::Spread { t_max, jiffy };
+                params.spread_us = laws::spread_us(sending, rtt, segments);
             }
         }
     }

@@ -119,7 +119,16 @@ fn the_initial_window_is_set_once_and_spread_over_its_gaps() {
         of("stack = \"reno+spread(iw=20)\"\nrtt = \"40ms\""),
         (20, 40_000)
     );
+    // Less than a jiffy apart: at once.
+    assert_eq!(of("stack = \"reno+spread\"\nrtt = \"9ms\""), (10, 0));
+    assert_eq!(of("stack = \"reno+spread\"\nrtt = \"10ms\""), (10, 10_000));
+    let coarse = "stack = \"reno+spread(jiffy=10ms)\"\nrtt = \"90ms\"";
+    assert_eq!(of(coarse), (10, 0));
     let table = "initial_window = { segments = 24, spread = \"4ms\" }";
+    assert_eq!(
+        of(&format!("stack = \"reno\"\nrtt = \"20ms\"\n{table}")),
+        (24, 0)
+    );
     assert_eq!(
         of(&format!("stack = \"reno\"\nrtt = \"170ms\"\n{table}")),
         (24, 96_000)
