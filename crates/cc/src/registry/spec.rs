@@ -113,10 +113,23 @@ impl StackSpec {
             });
         }
         if parts.is_empty() {
-            Err(StackError::Empty)
-        } else {
-            Ok(Self { parts })
+            return Err(StackError::Empty);
         }
+        let spec = Self { parts };
+        let mut sets = spec.initial_windows();
+        if let (Some(first), Some(other)) = (sets.next(), sets.next())
+            && first.1 != other.1
+        {
+            return Err(StackError::Contradiction {
+                component: other.0,
+                why: format!(
+                    "an initial window of {}, and `{}` sets {}",
+                    other.1, first.0, first.1
+                ),
+            });
+        }
+        drop(sets);
+        Ok(spec)
     }
 
     /// A fresh controller.
@@ -183,12 +196,15 @@ impl StackSpec {
 
     /// Initial window, segments, if the spelling sets one.
     pub fn initial_window(&self) -> Option<f64> {
-        self.parts
-            .iter()
-            .find(|p| {
-                matches!(p.entry.kind, Kind::Sending | Kind::Pacing) && p.params.is_given("iw")
-            })
-            .map(|p| p.params.number("iw"))
+        self.initial_windows().next().map(|(_, iw)| iw)
+    }
+
+    /// Components that set it, and what to.
+    fn initial_windows(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let sends = |p: &&Part| matches!(p.entry.kind, Kind::Sending | Kind::Pacing);
+        let given = |p: &Part| (p.params.is_given("iw")).then(|| p.params.number("iw"));
+        let parts = self.parts.iter().filter(sends);
+        parts.filter_map(move |p| Some((p.entry.name, given(p)?)))
     }
 
     /// The window law's registry name.
@@ -353,6 +369,19 @@ mod tests {
     }
 
     /// Also where the nearest is another name (`bbr3`) of one that is listed.
+    #[test]
+    fn two_initial_windows_contradict() {
+        let said = StackSpec::parse("reno+paced(iw=20)+spread(iw=10)").unwrap_err();
+        assert_eq!(
+            said.to_string(),
+            "`spread`: an initial window of 10, and `paced` sets 20"
+        );
+        for same in ["reno+paced(iw=20)+spread(iw=20)", "reno+paced+spread(iw=9)"] {
+            let iw = StackSpec::parse(same).unwrap().initial_window();
+            assert!(matches!(iw, Some(20.0 | 9.0)), "{same}: {iw:?}");
+        }
+    }
+
     #[test]
     fn the_name_that_was_meant_is_among_the_known_ones() {
         for (typed, meant) in [("bbr4", "bbr"), ("Cubic", "cubic")] {
