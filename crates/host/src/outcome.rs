@@ -3,7 +3,7 @@
 
 use fullpipe_run::{
     ArrivalOutcome, CaptureEvent, CaptureRow, CrossOutcome, Fidelity, FlowOutcome, FlowSpec,
-    FlowTotals, LinkOutcome, Outcome, RunSpec, Series,
+    FlowTotals, LinkOutcome, Outcome, RunSpec, Series, delivered_packets,
 };
 use fullpipe_units::{Span, Time};
 
@@ -209,15 +209,12 @@ pub fn outcome(spec: &RunSpec, hosts: HostOutcome, path: PathReport) -> Result<O
         Ok(cross)
     });
     let cross = cross.collect::<Result<_, String>>()?;
-    let arrived = |t: &FlowTotals| t.delivered.saturating_add(t.duplicates);
-    let totals = flows.iter().map(|f| &f.totals);
-    let totals = totals.chain(arrivals.iter().map(|a| &a.totals));
     Ok(Outcome {
         // Shorter if it was stopped because all was done.
         duration: spec.duration.min(hosts.ended.saturating_since(Time::ZERO)),
         measure_from: spec.measure_from,
         interval: spec.interval,
-        delivered_packets: totals.map(arrived).fold(0, u64::saturating_add),
+        delivered_packets: delivered_packets(&flows, &arrivals),
         flows,
         links: links.into_iter().map(|(_, link)| link).collect(),
         arrivals,

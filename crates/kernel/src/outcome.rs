@@ -4,7 +4,7 @@ use fullpipe_emulate::emulation::LoopOutcome;
 use fullpipe_emulate::tap::Passed;
 use fullpipe_run::{
     ArrivalOutcome, Check, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome,
-    Round, RunSpec, SenderRecord, Series,
+    Round, RunSpec, SenderRecord, Series, delivered_packets,
 };
 use fullpipe_units::Time;
 
@@ -32,20 +32,20 @@ pub fn outcome(
         checks,
         ..Fidelity::default()
     };
-    let delivered_packets = path.left;
     let flows = spec.flows.iter().zip(path.passed).zip(seen);
     let flows = flows.map(|((f, passed), seen)| flow(f, passed, seen, spec));
+    let flows: Vec<FlowOutcome> = flows.collect();
     Outcome {
         duration: spec.duration,
         measure_from: spec.measure_from,
         interval: spec.interval,
-        flows: flows.collect(),
+        delivered_packets: delivered_packets(&flows, &arrivals),
+        flows,
         links: links(spec, path.links),
         arrivals,
         cross: path.cross,
         capture: Vec::new(),
         events: path.reads + path.writes,
-        delivered_packets,
         fidelity: Some(fidelity),
         partial: None,
     }

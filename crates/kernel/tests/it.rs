@@ -119,6 +119,9 @@ fn reno_fills_a_path_with_a_buffer_of_one_bdp() {
     assert!(totals.acks * 2 + 2 >= totals.delivered, "{totals:?}");
     let intervals: u64 = flow.delivered_per_interval.iter().sum();
     assert_eq!(intervals, totals.delivered);
+    // Neither ACKs nor what is on its way.
+    let delivered = totals.delivered + totals.duplicates;
+    assert_eq!(outcome.delivered_packets, delivered);
     assert!(!flow.series.rows.is_empty());
 }
 
@@ -365,6 +368,7 @@ fn short_flows_come_when_they_are_due_and_take_two_round_trips() {
         (totals.delivered, totals.sent, totals.loss_events),
         (80, 80, 0)
     );
+    assert_eq!(outcome.delivered_packets, 80);
     assert_eq!(class.delivered_per_interval.iter().sum::<u64>(), 80);
 }
 

@@ -30,7 +30,7 @@ pub struct Outcome {
     pub capture: Vec<CaptureRow>,
     /// Events taken from the queue.
     pub events: u64,
-    /// Data packets that reached a receiver, duplicates included.
+    /// Data packets that reached a receiver, duplicates included: of lasting and of short flows.
     pub delivered_packets: u64,
     /// How true a real path was to its specification; `None` in the simulator, which is exact.
     pub fidelity: Option<Fidelity>,
@@ -48,6 +48,13 @@ impl Outcome {
     pub fn answered(&self) -> impl Iterator<Item = &CrossOutcome> {
         self.cross.iter().filter(|c| c.answered)
     }
+}
+
+/// [`Outcome::delivered_packets`] of these flows and classes of short flows.
+pub fn delivered_packets(flows: &[FlowOutcome], arrivals: &[ArrivalOutcome]) -> u64 {
+    let totals = flows.iter().map(|f| &f.totals);
+    let totals = totals.chain(arrivals.iter().map(|a| &a.totals));
+    totals.fold(0, |sum, t| sum.saturating_add(t.arrived()))
 }
 
 /// How true a path in real time was to its specification, and how prompt the hosts at its ends
@@ -142,6 +149,11 @@ pub struct FlowTotals {
 }
 
 impl FlowTotals {
+    /// Data segments that the receiver took, duplicates included, from the start.
+    pub fn arrived(&self) -> u64 {
+        self.delivered.saturating_add(self.duplicates)
+    }
+
     /// The sum with another flow, or with the other end of this one: each end leaves at zero what
     /// the other one counts.
     #[must_use]
