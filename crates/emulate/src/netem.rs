@@ -163,7 +163,25 @@ fn ours(what: String) -> Refused {
 
 /// Refuses what is more than a rate, a buffer, a delay and a loss.
 fn plain(link: &LinkSpec) -> Result<(), Refused> {
-    let queue = match link.discipline {
+    // Every field, so that a new one is not forgotten.
+    let LinkSpec {
+        name,
+        rate,
+        delay: _,
+        delay_spread: _,
+        buffer: _,
+        discipline,
+        loss: _,
+        loss_of_acks: _,
+        jitter,
+        reorder,
+        policer,
+        schedule,
+        trace,
+        watched: _,
+        is_interface: _,
+    } = link;
+    let queue = match discipline {
         Discipline::DropTail => None,
         Discipline::Red(_) => Some("queue discipline RED"),
         Discipline::Pie(_) => Some("queue discipline PIE"),
@@ -171,22 +189,19 @@ fn plain(link: &LinkSpec) -> Result<(), Refused> {
         Discipline::FqCodel(_) => Some("queue discipline FQ-CoDel"),
     };
     let others = [
-        (link.trace.is_some(), "a trace of delivery opportunities"),
-        (!link.schedule.is_empty(), "changes over time"),
-        (link.jitter > Span::ZERO, "jitter that keeps the order"),
-        (link.reorder.is_some(), "packets that are overtaken"),
-        (link.policer.is_some(), "a policer"),
-        (
-            link.rate.is_some_and(|r| r.as_bits_per_sec() < 8),
-            "an outage",
-        ),
+        (trace.is_some(), "a trace of delivery opportunities"),
+        (!schedule.is_empty(), "changes over time"),
+        (*jitter > Span::ZERO, "jitter that keeps the order"),
+        (reorder.is_some(), "packets that are overtaken"),
+        (policer.is_some(), "a policer"),
+        (rate.is_some_and(|r| r.as_bits_per_sec() < 8), "an outage"),
     ];
     let other = others
         .iter()
         .find(|(is_so, _)| *is_so)
         .map(|(_, what)| what);
     match queue.or(other.copied()) {
-        Some(what) => Err(ours(format!("{what} at link `{}`", link.name))),
+        Some(what) => Err(ours(format!("{what} at link `{name}`"))),
         None => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 
 pub use fullpipe_run::Check;
-use fullpipe_run::{Buffer, Discipline, Lateness, Loss, RunSpec};
+use fullpipe_run::{Buffer, Discipline, Lateness, LinkSpec, Loss, RunSpec};
 use fullpipe_units::Span;
 
 use crate::emulation::{EmulationError, LoopConfig, LoopOutcome};
@@ -335,13 +335,31 @@ fn plain(spec: &RunSpec) -> RunSpec {
     // However short the run: links end with it, and the measurement does not.
     spec.duration = spec.duration.max(Span::from_secs(3600));
     for link in &mut spec.links {
-        link.loss = Loss::None;
-        link.loss_of_acks = false;
-        link.jitter = Span::ZERO;
-        link.reorder = None;
-        link.policer = None;
-        link.schedule.clear();
-        link.discipline = Discipline::DropTail;
+        // Every field, so that a new one is not forgotten.
+        let LinkSpec {
+            name: _,
+            rate: _,
+            delay: _,
+            delay_spread: _,
+            buffer: _,
+            discipline,
+            loss,
+            loss_of_acks,
+            jitter,
+            reorder,
+            policer,
+            schedule,
+            trace: _,
+            watched: _,
+            is_interface: _,
+        } = link;
+        *discipline = Discipline::DropTail;
+        *loss = Loss::None;
+        *loss_of_acks = false;
+        *jitter = Span::ZERO;
+        *reorder = None;
+        *policer = None;
+        schedule.clear();
     }
     spec
 }
