@@ -281,28 +281,11 @@ fn the_standard() -> StackSpec {
 }
 
 pub(crate) fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
-    // Ticks of the running kernel are not known to programs.
     let kernel = Kernel {
-        hz: 0,
+        hz: None,
         module: None,
     };
-    let s = switches::of(f, kernel).map_err(|error| match error {
-        LinuxError::Unable { key, what, .. } if key.ends_with(".hz") => {
-            let _ = what;
-            let what = "the ticks of the running kernel are what they are".to_owned();
-            unable(Some(key), what, "leave out `hz`, or use --ground linux")
-        }
-        LinuxError::Unable { key, what, hint } => GroundError::Unable {
-            key: Some(key),
-            what,
-            hint: hint
-                .split(", or bring one")
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        },
-        other => other.into(),
-    })?;
+    let s = switches::of(f, kernel).map_err(LinuxError::of_running_kernel)?;
     let refuse = |key: &str, what: &str| {
         let hint = format!("leave out `{key}`, or use --ground linux");
         Err(unable(
@@ -503,4 +486,47 @@ fn receive_buffers(switches: &[Switches]) -> String {
 pub(crate) fn unable(key: Option<String>, what: String, hint: &str) -> GroundError {
     let hint = hint.to_owned();
     GroundError::Unable { key, what, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+
+    use super::*;
+
+    /// What would be done to a kernel of one's own, on the ground that has one.
+    #[test]
+    fn nobody_is_advised_what_the_running_kernel_does_not_take() {
+        let refusal = |stack: &str, change: fn(&mut FlowSpec)| {
+            let mut flow = FlowSpec::new(
+                "main",
+                StackSpec::parse(stack).unwrap(),
+                SenderConfig::preset(Preset::Linux, 1500),
+                ReceiverConfig::preset(Preset::Linux),
+                Vec::new(),
+                Vec::new(),
+            );
+            change(&mut flow);
+            match switches_of(&flow) {
+                Err(GroundError::Unable { key, what, hint }) => (key.unwrap(), what, hint),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (key, what, hint) = refusal("fast", |_| ());
+        assert_eq!(key, "main.stack");
+        assert_eq!(what, "the kernel has no module for `fast`");
+        let near = "`vegas` is the nearest: write `vegas` in place of `fast`, or \
+                    `--set flow.main.stack=vegas` if all are to have it";
+        let own =
+            "with --ground linux bring one: `--kernel-module FILE` with the stack `own-linux`";
+        assert_eq!(hint, format!("{near}; or {own}"));
+        let (_, _, hint) = refusal("own-linux", |_| ());
+        let own = "with --ground linux name its file: `--kernel-module FILE`";
+        assert_eq!(hint, own);
+        let (key, what, hint) = refusal("reno-linux", |f| f.sender.timers.hz = 100);
+        assert_eq!(key, "main.hz");
+        assert_eq!(what, "the ticks of the running kernel are what they are");
+        let own = "leave out `hz`; or with --ground linux build one with ";
+        assert!(hint.starts_with(own), "{hint}");
+    }
 }

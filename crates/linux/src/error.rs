@@ -75,7 +75,9 @@ pub enum LinuxError {
         /// The value or the combination that it has no means for.
         what: String,
         /// A scenario that it can run.
-        hint: String,
+        hint: Option<String>,
+        /// What the user can do where the kernel is the user's own to build, as on this ground.
+        own_kernel: Option<String>,
     },
     /// The guest ended without a result.
     #[error("the kernel ended without a result: {0}")]
@@ -126,8 +128,31 @@ impl LinuxError {
         Self::Unable {
             key: key.into(),
             what: what.into(),
-            hint: hint.into(),
+            hint: Some(hint.into()),
+            own_kernel: None,
         }
+    }
+
+    /// The same with what the user can do to this ground's kernel.
+    pub(crate) fn or_with_own_kernel(mut self, how: impl Into<String>) -> Self {
+        if let Self::Unable { own_kernel, .. } = &mut self {
+            *own_kernel = Some(how.into());
+        }
+        self
+    }
+
+    /// The same to the running kernel, which is what it is: what can be done to a kernel of the
+    /// user's own is done on ground linux.
+    #[must_use]
+    pub fn of_running_kernel(mut self) -> Self {
+        if let Self::Unable {
+            own_kernel: Some(how),
+            ..
+        } = &mut self
+        {
+            *how = format!("with --ground linux {how}");
+        }
+        self
     }
 
     /// What the user can do about it.
@@ -149,7 +174,12 @@ impl LinuxError {
                  directory that has it"
                 .to_owned(),
             Self::Patch { .. } => "known to work: Linux 6.1 and 6.12".to_owned(),
-            Self::Unable { hint, .. } => hint.clone(),
+            Self::Unable {
+                hint, own_kernel, ..
+            } => {
+                let both: Vec<&str> = hint.iter().chain(own_kernel).map(String::as_str).collect();
+                both.join("; or ")
+            }
             Self::Module { .. } => {
                 "a module is a C file as in the kernel's net/ipv4/, with a struct \
                 tcp_congestion_ops and its `.name`; functions of a module that the kernel has too \
@@ -188,7 +218,7 @@ impl From<LinuxError> for GroundError {
     fn from(error: LinuxError) -> Self {
         let hint = error.hint();
         match error {
-            LinuxError::Unable { key, what, hint } => Self::Unable {
+            LinuxError::Unable { key, what, .. } => Self::Unable {
                 key: Some(key),
                 what,
                 hint,

@@ -52,7 +52,7 @@ impl Linux {
 
     fn kernel(&self) -> Kernel<'_> {
         Kernel {
-            hz: self.product.hz,
+            hz: Some(self.product.hz),
             module: self.product.module.as_deref(),
         }
     }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     const KERNEL: Kernel<'static> = Kernel {
-        hz: 250,
+        hz: Some(250),
         module: None,
     };
 
@@ -195,10 +195,12 @@ mod tests {
             spec.flows[0].stack = StackSpec::parse(entry.name).unwrap();
             match plan::plan(&spec, &Traffic::of(&spec), KERNEL) {
                 Ok(_) => {}
-                Err(LinuxError::Unable { hint, .. }) => {
+                Err(error @ LinuxError::Unable { .. }) => {
+                    let hint = error.hint();
                     assert!(hint.contains("is the nearest"), "{} {hint}", entry.name);
                     let module = hint.split('`').nth(1).unwrap();
                     StackSpec::parse(module).expect("a stack that can be written");
+                    assert!(hint.contains("; or bring one: `--kernel-module"), "{hint}");
                 }
                 Err(other) => panic!("{other:?}"),
             }

@@ -16,10 +16,20 @@ use crate::error::LinuxError;
 /// What a plan has to know of the kernel that it is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'a> {
-    /// Ticks per second.
-    pub hz: u32,
+    /// Ticks per second; `None`: the running kernel's, which programs are not told.
+    pub hz: Option<u32>,
     /// The user's own congestion module.
     pub module: Option<&'a str>,
+}
+
+impl Kernel<'_> {
+    /// Its ticks, as a sentence.
+    pub(crate) fn ticks(&self) -> String {
+        match self.hz {
+            Some(hz) => format!("the kernel has {hz} ticks a second"),
+            None => "the ticks of the running kernel are what they are".to_owned(),
+        }
+    }
 }
 
 /// A flow's endpoint, as far as the kernel is told.
@@ -93,14 +103,14 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
             "set `ack_every = 2`",
         ));
     }
-    if set("sender.timers.hz") && sender.timers.hz != kernel.hz {
-        let what = format!("the kernel has {} ticks a second", kernel.hz);
-        let hint = format!(
+    if set("sender.timers.hz") && Some(sender.timers.hz) != kernel.hz {
+        let how = format!(
             "build one with `fullpipe linux build --hz {0} --name 6.1-hz{0}` and run it with \
              `--kernel 6.1-hz{0}`",
             sender.timers.hz
         );
-        return Err(LinuxError::unable(f, "hz", what, hint));
+        let error = LinuxError::unable(f, "hz", kernel.ticks(), "leave out `hz`");
+        return Err(error.or_with_own_kernel(how));
     }
     if sender.host.local_drop == LocalDrop::ExitSlowStart {
         let what = "the kernel reduces the window, or waits: it leaves no slow start for this";
@@ -292,35 +302,32 @@ fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     if MODULES.contains(&name) {
         return Ok(name.to_owned());
     }
+    let unable = |what: String, hint: Option<String>| LinuxError::Unable {
+        key: format!("{}.stack", f.name),
+        what,
+        hint,
+        own_kernel: None,
+    };
     if stack == "own-linux" {
         return own.map(str::to_owned).ok_or_else(|| {
-            let what = "`own-linux` is your own congestion module";
-            LinuxError::unable(f, "stack", what, "name its file: `--kernel-module FILE`")
+            let what = "`own-linux` is your own congestion module".to_owned();
+            unable(what, None).or_with_own_kernel("name its file: `--kernel-module FILE`")
         });
     }
     let plain = stack.split(['+', '(']).next().unwrap_or_default();
     let plain = plain.strip_suffix("-linux").unwrap_or(plain);
-    let own = "`--kernel-module FILE` with the stack `own-linux`";
-    let (what, hint) = match MODULES.contains(&plain) {
-        true => (
-            format!("`{stack}` is no congestion module of the kernel"),
-            instead(f, &stack, plain),
-        ),
-        false => {
-            let near = NEAR.iter().find(|(law, _)| *law == plain);
-            let near = near.map_or(String::new(), |(_, module)| {
-                format!(
-                    "`{module}` is the nearest: {}; or ",
-                    instead(f, &stack, module)
-                )
-            });
-            (
-                format!("the kernel has no module for `{plain}`"),
-                format!("{near}bring one: {own}"),
-            )
-        }
-    };
-    Err(LinuxError::unable(f, "stack", what, hint))
+    if MODULES.contains(&plain) {
+        let what = format!("`{stack}` is no congestion module of the kernel");
+        return Err(unable(what, Some(instead(f, &stack, plain))));
+    }
+    let near = NEAR.iter().find(|(law, _)| *law == plain);
+    let near = near.map(|(_, module)| {
+        let instead = instead(f, &stack, module);
+        format!("`{module}` is the nearest: {instead}")
+    });
+    let error = unable(format!("the kernel has no module for `{plain}`"), near);
+    let own = "bring one: `--kernel-module FILE` with the stack `own-linux`";
+    Err(error.or_with_own_kernel(own))
 }
 
 /// Laws that the kernel has no module for, and which of its modules is of their kind.
@@ -423,7 +430,7 @@ mod tests {
             let scenario = Scenario::parse(&text, "a.toml", &Overrides::default()).unwrap();
             let spec = scenario.cases[0].run_spec(1);
             let kernel = Kernel {
-                hz: 250,
+                hz: Some(250),
                 module: None,
             };
             of(&spec.flows[0], kernel).unwrap().tlp

@@ -464,7 +464,7 @@ fn result(text: &str, origin: &str) -> (Result<String, String>, Vec<String>) {
     };
     let spec = scenario.cases[0].run_spec(1);
     let kernel = Kernel {
-        hz: 250,
+        hz: Some(250),
         module: None,
     };
     let notes = super::notes(&spec);

@@ -118,13 +118,12 @@ fn ticks(link: &LinkSpec, kernel: Kernel<'_>) -> Result<(), LinuxError> {
     let Discipline::Pie(Pie { hz, .. }) = link.discipline else {
         return Ok(());
     };
-    if hz == kernel.hz || hz == Pie::default().hz {
+    if Some(hz) == kernel.hz || hz == Pie::default().hz {
         return Ok(());
     }
-    let what = format!("the kernel has {} ticks a second", kernel.hz);
     let hint = format!("leave out `hz`, or name a kernel of {hz} ticks: `--kernel 6.1-hz{hz}`");
     let key = format!("{}.queue.hz", link.name);
-    Err(LinuxError::unable_to(key, what, hint))
+    Err(LinuxError::unable_to(key, kernel.ticks(), hint))
 }
 
 /// What is not as the scenario says, though the run is made.
