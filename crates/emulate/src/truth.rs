@@ -369,21 +369,22 @@ fn plain(spec: &RunSpec) -> RunSpec {
 pub struct Watched {
     /// Packets that the two devices lost.
     pub device_drops: u64,
-    /// How late an ordinary thread of this machine woke up.
-    pub wake_ups: Lateness,
+    /// How late an ordinary thread of this machine woke up; `None`: that says nothing of the run.
+    pub wake_ups: Option<Lateness>,
 }
 
 /// Judges a run over the kernel's queues, of which nobody sees how late they are; `rtt` is that of
 /// its path.
 pub fn during_in_kernel(outcome: &KernelOutcome, watched: &Watched, rtt: Span) -> Vec<Check> {
-    vec![
-        wake_ups(watched, bound(rtt)),
+    let others = [
         none("lost by devices", watched.device_drops),
         none(
             "without room where they are delayed",
             outcome.ways.iter().map(|way| way.refused).sum(),
         ),
-    ]
+    ];
+    let wake_ups = watched.wake_ups.map(|late| wake_ups(late, bound(rtt)));
+    wake_ups.into_iter().chain(others).collect()
 }
 
 /// What a packet may be late by on a round trip of `rtt`, milliseconds.
@@ -401,12 +402,12 @@ fn none(name: &str, n: u64) -> Check {
     }
 }
 
-fn wake_ups(watched: &Watched, bound: f64) -> Check {
+fn wake_ups(late: Lateness, bound: f64) -> Check {
     Check {
         name: "late wake-ups of programs, p99".to_owned(),
         unit: "ms".to_owned(),
         specified: None,
-        measured: watched.wake_ups.p99.as_secs_f64() * 1e3,
+        measured: late.p99.as_secs_f64() * 1e3,
         // An end host that is late adds to the round trip as the path does; programs are not the
         // path, so the bound is wider.
         bound: (0.0, 5.0 * bound.max(1.0)),
@@ -417,15 +418,14 @@ fn wake_ups(watched: &Watched, bound: f64) -> Check {
 pub fn during(outcome: &LoopOutcome, watched: &Watched, rtt: Span) -> Vec<Check> {
     let late = Lateness::of(&outcome.lateness);
     let bound = bound(rtt);
-    vec![
-        Check {
-            name: "late departures, p99".to_owned(),
-            unit: "ms".to_owned(),
-            specified: None,
-            measured: late.p99.as_secs_f64() * 1e3,
-            bound: (0.0, bound),
-        },
-        wake_ups(watched, bound),
+    let late = Check {
+        name: "late departures, p99".to_owned(),
+        unit: "ms".to_owned(),
+        specified: None,
+        measured: late.p99.as_secs_f64() * 1e3,
+        bound: (0.0, bound),
+    };
+    let others = [
         none("lost by devices", watched.device_drops),
         none("refused by devices", outcome.refused),
         none("without room in memory", outcome.overflow),
@@ -436,7 +436,10 @@ pub fn during(outcome: &LoopOutcome, watched: &Watched, rtt: Span) -> Vec<Check>
             measured: outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64().max(1e-9),
             bound: (0.0, CORE),
         },
-    ]
+    ];
+    let wake_ups = watched.wake_ups.map(|late| wake_ups(late, bound));
+    let all = [late].into_iter().chain(wake_ups).chain(others);
+    all.collect()
 }
 
 /// All that was measured of a run.

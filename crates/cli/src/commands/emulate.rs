@@ -87,7 +87,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     };
     let carried = carried.map_err(|e| failed(&e))?;
     let watched = Watched {
-        wake_ups: witness.end(),
+        wake_ups: Some(witness.end()),
         device_drops: stage.device_drops().map_err(counters)? - drops,
     };
     let verdict = Verdict {

@@ -18,7 +18,6 @@ use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::queues::try_drain;
 use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
-use fullpipe_emulate::witness::Witness;
 use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{ArrivalOutcome, Ground, GroundError, Outcome, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
@@ -223,12 +222,13 @@ impl RunningKernel {
             }
             None => sampler,
         };
-        let witness = Witness::begin().map_err(|e| lacks("a thread", &e))?;
         let carrying = hosts.run(spec, config).map_err(environment)?;
         let seen = self.live(spec, &plan, connected, sampler, &carrying, &hosts);
         let path = carrying.stop().map_err(environment)?;
         let watched = Watched {
-            wake_ups: witness.end(),
+            // They bind nothing here: the hosts' TCP runs in the kernel, and a sender that wrote
+            // too late shows in what it was limited by.
+            wake_ups: None,
             device_drops: hosts.device_drops().map_err(|e| lacks("counters", &e))? - drops,
         };
         let stalled = sent_back(&hosts, &plan)?.into_iter().zip(refused);
@@ -248,14 +248,7 @@ impl RunningKernel {
                 return Err(GroundError::Fault(what));
             }
         }
-        // Wake-ups of programs bind nothing here: the hosts' TCP runs in the kernel, and a sender
-        // that wrote too late shows in what it was limited by.
-        let during = truth::during(&path, &watched, hosts.rtt());
-        checks.extend(
-            during
-                .into_iter()
-                .filter(|c| !c.name.starts_with("late wake-ups")),
-        );
+        checks.extend(truth::during(&path, &watched, hosts.rtt()));
         let latest = path.lateness.max().unwrap_or_default();
         checks.extend(bunched(&hosted, latest));
         checks.extend(starved(spec, &seen));
