@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 
-use crate::Finding;
+use crate::{Finding, ROOT, Remedy};
 
 /// Looks at all of it.
 pub fn examine() -> Vec<Finding> {
@@ -27,8 +27,8 @@ fn capabilities() -> Finding {
 pub struct Lack {
     /// Which, in words.
     pub names: String,
-    /// The command that grants them.
-    pub remedy: String,
+    /// Grants them together with those that are there.
+    pub remedy: Remedy,
 }
 
 /// What of the three capabilities this process lacks; `None`: nothing.
@@ -66,15 +66,14 @@ pub fn helpful() -> Vec<Finding> {
     each.collect()
 }
 
-fn lack(absent: &[&str]) -> Option<Lack> {
+fn lack(absent: &[&'static str]) -> Option<Lack> {
     // The command replaces what the file had: it names the three, too.
     let three = WANTED.map(|(name, _)| name);
     let more = absent.iter().filter(|name| !three.contains(name));
-    let all: Vec<&str> = three.iter().chain(more).copied().collect();
-    let all = all.join(",");
+    let names = three.iter().chain(more).copied().collect();
     (!absent.is_empty()).then(|| Lack {
         names: format!("not {}", absent.join(",")),
-        remedy: format!("sudo setcap {all}+ep \"$(command -v fullpipe)\", or run as root"),
+        remedy: Remedy::Capabilities { names, or: ROOT },
     })
 }
 

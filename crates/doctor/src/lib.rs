@@ -13,6 +13,8 @@
 
 #![allow(clippy::disallowed_methods)]
 
+use std::fmt;
+
 pub mod bpf;
 pub mod hosts;
 pub mod queues;
@@ -30,7 +32,52 @@ pub struct Finding {
     /// What the trial showed, in a few words.
     pub found: String,
     /// What mends it; `None` where nothing is lacking, or nothing mends it.
-    pub remedy: Option<String>,
+    pub remedy: Option<Remedy>,
+}
+
+/// What mends a finding. Its text is a command, or what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// This.
+    Words(String),
+    /// Capabilities of the program's file. The command replaces what the file had: two of these
+    /// undo each other.
+    Capabilities {
+        /// Their names (capabilities(7)).
+        names: Vec<&'static str>,
+        /// What would do in their place.
+        or: &'static str,
+    },
+}
+
+/// Stands in for any capability.
+pub const ROOT: &str = "run as root";
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Capabilities { names, or } => {
+                let names = names.join(",");
+                write!(
+                    f,
+                    "sudo setcap {names}+ep \"$(command -v fullpipe)\", or {or}"
+                )
+            }
+        }
+    }
+}
+
+impl From<String> for Remedy {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<&str> for Remedy {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
 }
 
 /// How much of a capability works for this user.
@@ -138,7 +185,7 @@ impl Finding {
     }
 
     /// With what mends it.
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }

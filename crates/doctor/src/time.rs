@@ -10,7 +10,7 @@ use fullpipe_emulate::witness::Witness;
 use fullpipe_realtime::priority::Priority;
 use fullpipe_units::{Span, Time};
 
-use crate::Finding;
+use crate::{Finding, Remedy};
 
 /// Tries all of it.
 pub fn examine() -> Vec<Finding> {
@@ -33,8 +33,10 @@ fn priority() -> Finding {
     match raised.join() {
         Ok(true) => Finding::yes(NAME, "granted"),
         _ => Finding::limited(NAME, "refused: a busy machine flags more runs").remedy(
-            "sudo setcap cap_sys_nice+ep \"$(command -v fullpipe)\", or `ulimit -r 10` by \
-             limits.conf(5): `USER - rtprio 10`",
+            Remedy::Capabilities {
+                names: vec!["cap_sys_nice"],
+                or: "`ulimit -r 10` by limits.conf(5): `USER - rtprio 10`",
+            },
         ),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
 use fullpipe_doctor::tcp::LongPath;
-use fullpipe_doctor::{Area, Finding, State};
+use fullpipe_doctor::{Area, Finding, ROOT, Remedy, State};
 use fullpipe_grounds::{Far, GROUNDS};
 use serde_json::{Value, json};
 
@@ -188,8 +188,8 @@ fn judge(ground: &str, exit: Option<i32>, said: &str) -> Finding {
         state,
         found: found.unwrap_or_else(|| format!("ended with {exit:?}")),
         remedy: match state {
-            State::Limited => Some("what is wrong with `time` is wrong here".to_owned()),
-            _ => line("hint:"),
+            State::Limited => Some("what is wrong with `time` is wrong here".into()),
+            _ => line("hint:").map(Remedy::from),
         },
     }
 }
@@ -255,42 +255,34 @@ fn table(parts: &[Part], most: usize) -> String {
     text + &format!("{whole} there, {limited} limited, {no} lacking\n")
 }
 
-/// How a remedy begins that gives the program capabilities, and how these end. The command replaces
-/// what the file had: two of them would undo each other.
-const GRANT: (&str, &str) = ("sudo setcap ", "+ep ");
-
 /// Capabilities that findings ask for, all together.
-fn capabilities(parts: &[Part]) -> Vec<&str> {
+fn capabilities(parts: &[Part]) -> Vec<&'static str> {
     let findings = parts.iter().flat_map(|p| &p.findings);
-    let granted = findings.filter_map(|f| granted(f.remedy.as_deref()?));
+    let granted = findings.filter_map(|f| match f.remedy.as_ref()? {
+        Remedy::Capabilities { names, .. } => Some(names),
+        Remedy::Words(_) => None,
+    });
     let mut all: Vec<&str> = Vec::new();
-    for name in granted.flat_map(|(names, _)| names.split(',')) {
-        if !all.contains(&name) {
+    for name in granted.flatten() {
+        if !all.contains(name) {
             all.push(name);
         }
     }
     all
 }
 
-/// The capabilities of such a remedy, and what follows them.
-fn granted(remedy: &str) -> Option<(&str, &str)> {
-    remedy.strip_prefix(GRANT.0)?.split_once(GRANT.1)
-}
-
 /// What mends a finding; of capabilities, with all that others lack.
-fn remedy(finding: &Finding, capabilities: &[&str]) -> Option<String> {
-    let remedy = finding.remedy.as_deref()?;
-    let Some((own, rest)) = granted(remedy) else {
-        return Some(remedy.to_owned());
+fn remedy(finding: &Finding, capabilities: &[&'static str]) -> Option<String> {
+    let remedy = finding.remedy.as_ref()?;
+    let Remedy::Capabilities { names, or } = remedy else {
+        return Some(remedy.to_string());
     };
-    let all = capabilities.join(",");
-    // What else would do is that for all of them: to be root.
-    let (program, other) = rest.split_once(", or ").unwrap_or((rest, ""));
-    let other = match own.split(',').count() == capabilities.len() && !other.is_empty() {
-        true => format!(", or {other}"),
-        false => ", or run as root".to_owned(),
+    let are_all = names.len() == capabilities.len();
+    let all = Remedy::Capabilities {
+        names: capabilities.to_vec(),
+        or: if are_all { or } else { ROOT },
     };
-    Some(format!("{}{all}{}{program}{other}", GRANT.0, GRANT.1))
+    Some(all.to_string())
 }
 
 fn json(parts: &[Part]) -> String {
@@ -320,9 +312,11 @@ mod tests {
     /// Each command alone would take away what the other gave.
     #[test]
     fn capabilities_are_granted_by_one_command() {
-        let no = |name: &str, remedy: &str| Finding::no(name, "refused").remedy(remedy);
-        let three = "sudo setcap cap_net_admin,cap_perfmon,cap_bpf+ep \"$(command -v fullpipe)\", \
-                     or run as root";
+        let lacks = |name: &str, names: &[&'static str], or| {
+            let names = names.to_vec();
+            Finding::no(name, "refused").remedy(Remedy::Capabilities { names, or })
+        };
+        let three = ["cap_net_admin", "cap_perfmon", "cap_bpf"];
         let part = |word, findings| Part {
             word,
             purpose: word,
@@ -331,13 +325,23 @@ mod tests {
         let parts = [
             part(
                 "time",
-                vec![no(
+                vec![lacks(
                     "real-time priority",
-                    "sudo setcap cap_sys_nice+ep \"$(command -v fullpipe)\", or `ulimit -r 10`",
+                    &["cap_sys_nice"],
+                    "`ulimit -r 10`",
                 )],
             ),
-            part("bpf", vec![no("maps", three), no("algorithms", three)]),
-            part("hosts", vec![no("tun", "sudo modprobe tun")]),
+            part(
+                "bpf",
+                vec![
+                    lacks("maps", &three, ROOT),
+                    lacks("algorithms", &three, ROOT),
+                ],
+            ),
+            part(
+                "hosts",
+                vec![Finding::no("tun", "refused").remedy("sudo modprobe tun")],
+            ),
         ];
         let text = table(&parts, MOST);
         let remedies: Vec<&str> = text.lines().filter(|l| l.contains("sudo ")).collect();
@@ -361,7 +365,7 @@ mod tests {
         let finding = judge("linux", Some(3), lacking);
         assert_eq!(finding.state, State::No);
         assert_eq!(finding.found, "no kernel has been built");
-        assert_eq!(finding.remedy.as_deref(), Some("fullpipe linux build"));
+        assert_eq!(finding.remedy, Some("fullpipe linux build".into()));
         let late = "NOT VALID doctor: 1 of 1 cases do not count; worst: late by 9 ms; do this\n";
         assert_eq!(judge("udp", Some(5), late).found, "late by 9 ms");
         let brackets =

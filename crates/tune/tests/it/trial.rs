@@ -15,7 +15,7 @@ fn trial_process() {
         return;
     };
     for f in trial::examine(Path::new(&state)) {
-        let remedy = f.remedy.unwrap_or_default();
+        let remedy = f.remedy.map_or_else(String::new, |r| r.to_string());
         println!("finding|{}|{}|{}|{remedy}", f.name, f.state.word(), f.found);
     }
 }
