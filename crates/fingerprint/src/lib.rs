@@ -3,7 +3,9 @@
 //! A finished run may be taken over only by a program that would make the same one. Two programs
 //! of one version can differ in their sources, so a ground tells its runs apart by a fingerprint of
 //! the sources that decide what it returns: those of its own crate and of the crates of the same
-//! workspace below it. Crates from a registry are known by their version and left out.
+//! workspace below it. Crates from a registry that these need, and what those need, are known by
+//! name and version, as `Cargo.lock` has them; where no such file is found (`cargo install`, which
+//! writes none) they are left out.
 //!
 //! A `build.rs` with [`Sources`]:
 //!
@@ -15,15 +17,23 @@
 //!
 //! makes `env!("MY_GROUND")` 16 hexadecimal digits, anew whenever one of the sources changes.
 
+mod lock;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use lock::Lock;
 
 /// Sources that are fingerprinted together. Folders are relative to the crate that is being built.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Folders with `.rs` files, by the name under which they are hashed.
     folders: BTreeMap<String, PathBuf>,
+    /// Crates from a registry, as `name version`.
+    registry: BTreeSet<String>,
+    /// Manifests, and the file that says the versions.
     manifests: BTreeSet<PathBuf>,
 }
 
@@ -34,17 +44,24 @@ impl Sources {
         let folder = Path::new(folder);
         let own = folder.join("Cargo.toml");
         let beside = folder.join("..");
+        let lock = Lock::of(&name(&own), &places(folder));
         let mut waiting = vec![(name(&own), folder.to_owned())];
+        let siblings = crates(&beside);
         while let Some((name, folder)) = waiting.pop() {
             let manifest = folder.join("Cargo.toml");
-            let wanted = dependencies(&fs::read_to_string(&manifest).unwrap_or_default());
+            let mut wanted = dependencies(&fs::read_to_string(&manifest).unwrap_or_default());
             self.manifests.insert(manifest);
-            if self.folders.insert(name, folder.join("src")).is_some() {
+            if self.folders.contains_key(&name) {
                 continue; // with all that it depends on
             }
-            let siblings = crates(&beside).into_iter();
-            waiting.extend(siblings.filter(|(name, _)| wanted.contains(name)));
+            let below = siblings.iter().filter(|(name, _)| wanted.remove(*name));
+            waiting.extend(below.map(|(name, folder)| (name.clone(), folder.clone())));
+            if let Some(lock) = &lock {
+                self.registry.extend(lock.below(&name, &wanted));
+            }
+            self.folders.insert(name, folder.join("src"));
         }
+        self.manifests.extend(lock.map(|lock| lock.file));
         self
     }
 
@@ -52,6 +69,12 @@ impl Sources {
     pub fn with_folder(mut self, folder: &str) -> Self {
         self.folders.insert(folder.to_owned(), folder.into());
         self
+    }
+
+    /// Crates from a registry as `name version`, in alphabetical order; none where nobody says the
+    /// versions.
+    pub fn registry(&self) -> impl Iterator<Item = &str> {
+        self.registry.iter().map(String::as_str)
     }
 
     /// Names of the crates, and folders, in alphabetical order.
@@ -72,6 +95,9 @@ impl Sources {
                 hash = add(hash, &bytes);
             }
         }
+        for known in &self.registry {
+            hash = add(hash, known.as_bytes());
+        }
         format!("{hash:016x}")
     }
 
@@ -83,6 +109,14 @@ impl Sources {
         }
         println!("cargo::rustc-env={variable}={}", self.fingerprint());
     }
+}
+
+/// Where the versions of this build may be: above its output, then, if that is elsewhere, above the
+/// crate, which may be a dependency with a `Cargo.lock` of its own.
+fn places(folder: &Path) -> Vec<PathBuf> {
+    let output = env::var_os("OUT_DIR").map(PathBuf::from);
+    let crate_ = fs::canonicalize(folder).ok();
+    output.into_iter().chain(crate_).collect()
 }
 
 /// The crates in the folders of `parent`, by name.

@@ -91,6 +91,16 @@ fn fingerprints_cover_the_crates_that_decide() {
         .with_crate("../sim")
         .with_crate("../trace");
     assert_eq!(Sim.fingerprint(), built.fingerprint());
+    let of_registry = |name: &str| {
+        let mut known = built.registry();
+        known.any(|crate_| crate_.split(' ').next() == Some(name))
+    };
+    for decides in ["libm", "rand_xoshiro", "rand_core"] {
+        assert!(of_registry(decides), "{decides}");
+    }
+    for decides_not in ["clap", "proptest", "schemars"] {
+        assert!(!of_registry(decides_not), "{decides_not}");
+    }
 }
 
 /// A path that is twice as long as the scenario says: a ground in somebody else's crate, all of it.

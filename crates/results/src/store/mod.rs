@@ -21,10 +21,11 @@
 //! ```
 //!
 //! A run is known by its key: the hash of the resolved case, the seed and the engine (version and
-//! fingerprint of its sources; over sockets the endpoint's are among them). Resuming repeats no run
-//! whose file is there and whole. Every file but `timing.json` and the lock is a pure function of
-//! scenario, seeds, program and machine description: the same bytes for any number of threads, and
-//! after any number of kills. Wall times are kept apart for that reason.
+//! fingerprint of its sources, over sockets the endpoint's among them, and of the versions of the
+//! crates that these need). Resuming repeats no run whose file is there and whole. Every file but
+//! `timing.json` and the lock is a pure function of scenario, seeds, program and machine
+//! description: the same bytes for any number of threads, and after any number of kills. Wall times
+//! are kept apart for that reason.
 //!
 //! `manifest.json` and the files under `runs/` carry their own SHA-256; the manifest carries that
 //! of every other file. What does not match is never read as a result.
