@@ -8,4 +8,8 @@ fn main() {
     simulator.with_crate("../trace").emit("FULLPIPE_SIM");
     let sockets = Sources::default().with_crate("../net").with_folder("src");
     sockets.with_crate("../trace").emit("FULLPIPE_UDP");
+    // What is changed in a specification before a ground has it.
+    Sources::default()
+        .with_folder("src")
+        .emit("FULLPIPE_SWITCHES");
 }

@@ -405,7 +405,7 @@ fn switched_sim(
 ) -> Box<dyn Ground> {
     boxed(SwitchedSim {
         by,
-        fingerprint: format!("{}-{name}", Sim.fingerprint()),
+        fingerprint: crate::switched(&Sim, name),
     })
 }
 

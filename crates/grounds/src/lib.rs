@@ -125,6 +125,12 @@ pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
     GROUNDS.iter().find(|g| g.name == name && g.far == far)
 }
 
+/// The fingerprint of `ground` where a switch of this crate, `as_what`, changes its runs.
+fn switched(ground: &dyn Ground, as_what: &str) -> String {
+    let switches = env!("FULLPIPE_SWITCHES");
+    format!("{}-{switches}-{as_what}", ground.fingerprint())
+}
+
 /// The stack that is the user's own module, in a kernel of ground linux.
 const OWN: &str = "own-linux";
 

@@ -18,7 +18,7 @@ impl StandIn {
     /// `stack` stands for `own-linux` on `ground`.
     pub fn new(ground: Box<dyn Ground>, stack: &StackSpec) -> Self {
         Self {
-            fingerprint: format!("{}-own-is-{stack}", ground.fingerprint()),
+            fingerprint: crate::switched(&*ground, &format!("own-is-{stack}")),
             stack: stack.clone(),
             ground,
         }

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use fullpipe_cc::StackSpec;
 use fullpipe_fingerprint::Sources;
-use fullpipe_grounds::{CAUSES, Far, GROUNDS, Kernel, Running, Settings, Sim, Switched, Udp, find};
+use fullpipe_grounds::{
+    CAUSES, Far, GROUNDS, Kernel, Running, Settings, Sim, StandIn, Switched, Udp, find,
+};
 use fullpipe_net::ground::Options as Sockets;
 use fullpipe_results::agreement::study::{CauseVerdict, StudyOptions, Switch, Turned, agree};
 use fullpipe_results::run::{Options, Ran, run_on};
@@ -101,6 +104,21 @@ fn fingerprints_cover_the_crates_that_decide() {
     for decides_not in ["clap", "proptest", "schemars"] {
         assert!(!of_registry(decides_not), "{decides_not}");
     }
+}
+
+/// What a switch does to a run is written in this crate, beside no ground's own sources.
+#[test]
+fn fingerprints_cover_the_switches() {
+    let own = Sources::default().with_folder("src").fingerprint();
+    let expected = |name: &str| format!("{}-{own}-{name}", Sim.fingerprint());
+    let preset = CAUSES.iter().find(|cause| cause.name == "preset").unwrap();
+    let Switched::Now(preset) = preset.switched(&settings()).unwrap().unwrap() else {
+        panic!("a preset needs no other ground")
+    };
+    assert_eq!(preset.fingerprint(), expected("preset"));
+    let stack = StackSpec::parse("cubic").unwrap();
+    let stand_in = StandIn::new(Box::new(Sim), &stack);
+    assert_eq!(stand_in.fingerprint(), expected("own-is-cubic"));
 }
 
 /// A path that is twice as long as the scenario says: a ground in somebody else's crate, all of it.
