@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_grounds::{Entry, Far, GROUNDS, Kernel, Running, Settings};
+use fullpipe_grounds::{Entry, Far, GROUNDS, Kernel, Running, Setting, Settings, Sim};
 use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
 use fullpipe_realtime::live::Live;
@@ -28,7 +28,14 @@ pub fn find(
     live: &Arc<Live>,
     interrupt: &'static AtomicBool,
 ) -> Result<Box<dyn Ground>, Failure> {
-    about_datagrams(args)?;
+    let entry = match &args.peer {
+        Some(_) => with_peer(&args.ground)?,
+        None => without_peer(args)?,
+    };
+    if let Some(foreign) = Foreign::of(&[entry], &given(args)) {
+        let hint = written(&foreign.grounds) + foreign.more;
+        return Err(Failure::new(Exit::Usage, foreign.message()).hint(hint));
+    }
     let mut settings = Settings {
         sockets: options(&args.flags),
         way: None,
@@ -43,13 +50,11 @@ pub fn find(
         live: Some(Arc::clone(live)),
         interrupt,
     };
-    let entry = match &args.peer {
+    match &args.peer {
         Some(host) => {
-            let entry = with_peer(&args.ground)?;
             let server = Server::parse(host);
             let server = server.map_err(|e| Failure::new(Exit::Usage, format!("--peer: {e}")))?;
             settings.way = Some(peer::way(&server, &args.flags)?);
-            entry
         }
         None => {
             settings.sockets.ipv6 = args.ipv6;
@@ -58,9 +63,8 @@ pub fn find(
             settings.running.merge = !args.no_merge;
             settings.running.look_every = args.tcp_info_every;
             settings.running.at_once = args.jobs.unwrap_or(NonZeroUsize::MIN);
-            without_peer(args)?
         }
-    };
+    }
     (entry.build)(settings).map_err(Failure::from)
 }
 
@@ -69,11 +73,13 @@ pub fn find(
 /// # Errors
 /// It needs another host, or the machine lacks something.
 pub fn named(name: &str, kernel: Option<String>) -> Result<Box<dyn Ground>, Failure> {
-    if name != "linux" && kernel.is_some() {
-        let message = "`--kernel` is about the ground linux";
-        return Err(Failure::new(Exit::Usage, message).hint("write `--ground linux`"));
+    let entry = entry(name)?;
+    let flags = [(&["`--kernel`"][..], kernel.is_some(), Setting::Kernel)];
+    if let Some(foreign) = Foreign::of(&[entry], &flags) {
+        let hint = written(&foreign.grounds);
+        return Err(Failure::new(Exit::Usage, foreign.message()).hint(hint));
     }
-    here(name, settings(kernel, &NEVER))
+    (entry.build)(settings(kernel, &NEVER)).map_err(Failure::from)
 }
 
 /// Settings without another host, flags or modules.
@@ -94,76 +100,131 @@ pub fn settings(kernel: Option<String>, interrupt: &'static AtomicBool) -> Setti
     }
 }
 
-/// The ground of this name on this machine.
+/// The entry of a ground on this machine.
 ///
 /// # Errors
-/// There is none, or the machine lacks something.
-pub fn here(name: &str, settings: Settings) -> Result<Box<dyn Ground>, Failure> {
-    let entry = fullpipe_grounds::find(name, Far::Here).ok_or_else(|| {
+/// There is none of this name.
+pub fn entry(name: &str) -> Result<&'static Entry, Failure> {
+    fullpipe_grounds::find(name, Far::Here).ok_or_else(|| {
         let known = GROUNDS.iter().filter(|g| g.far == Far::Here);
         let known: Vec<&str> = known.map(|g| g.name).collect();
         let message = format!("there is no ground `{name}` without another host");
         Failure::new(Exit::Usage, message).hint(format!("known: {}", known.join(", ")))
-    })?;
-    (entry.build)(settings).map_err(Failure::from)
-}
-
-/// Refuses what is about fullpipe's own sockets where the kernel sends, or nobody.
-fn about_datagrams(args: &Run) -> Result<(), Failure> {
-    let flags = &args.flags;
-    let given = [
-        ("`--mode`", flags.mode != Mode::Packet),
-        ("`--spin`", flags.spin),
-        ("`--pin`", flags.pin.is_some()),
-    ];
-    let given = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name);
-    let given: Vec<&str> = given.collect();
-    // `--peer` alone asks for sockets.
-    let has_sockets = match args.ground.as_str() {
-        "udp" => true,
-        "sim" => args.peer.is_some(),
-        _ => false,
-    };
-    if has_sockets || given.is_empty() {
-        return Ok(());
-    }
-    let are = if given.len() == 1 { "is" } else { "are" };
-    let message = format!(
-        "{} {are} about the datagrams of the ground udp",
-        given.join(", ")
-    );
-    Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"))
-}
-
-/// `--peer` alone asks for sockets too: the simulator has no other host.
-fn with_peer(name: &str) -> Result<&'static Entry, Failure> {
-    let name = if name == "sim" { "udp" } else { name };
-    fullpipe_grounds::find(name, Far::Peer).ok_or_else(|| {
-        let message = "`--peer` is for the grounds udp and kernel";
-        Failure::new(Exit::Usage, message).hint("write `--ground udp` or `--ground kernel`")
     })
 }
 
+/// Flags of the command line that are named together, whether one of them is given, and what of the
+/// settings they are about.
+pub type Flags = (&'static [&'static str], bool, Setting);
+
+/// Flags of a setting that none of the chosen grounds takes.
+pub struct Foreign {
+    flags: Vec<&'static [&'static str]>,
+    /// What they are about, up to the name of the ground.
+    of: &'static str,
+    /// The grounds that take it.
+    pub grounds: Vec<&'static str>,
+    /// What else there is to say behind the names of those grounds.
+    pub more: &'static str,
+}
+
+impl Foreign {
+    /// Those of the first such setting.
+    pub fn of(chosen: &[&Entry], flags: &[Flags]) -> Option<Self> {
+        let mut given = flags.iter().filter(|(_, is_given, _)| *is_given);
+        let (_, _, setting) = *given.find(|(.., s)| !chosen.iter().any(|g| g.takes(*s)))?;
+        let flags = flags.iter().filter(|(_, given, s)| *given && *s == setting);
+        let mut grounds: Vec<&str> = Vec::new();
+        for ground in GROUNDS.iter().filter(|g| g.takes(setting)) {
+            if !grounds.contains(&ground.name) {
+                grounds.push(ground.name);
+            }
+        }
+        let (of, more) = match setting {
+            Setting::Datagrams => ("the datagrams of ", ""),
+            Setting::Ipv6 => ("the sockets of ", ""),
+            Setting::Card => (
+                "the hosts of ",
+                "; in a scenario `tso` is the simulator's offload",
+            ),
+            Setting::Looks => (
+                "the senders of ",
+                "; `[measure] trace` says how often rows are kept",
+            ),
+            Setting::Kernel => ("", ""),
+        };
+        Some(Self {
+            flags: flags.map(|(names, ..)| *names).collect(),
+            of,
+            grounds,
+            more,
+        })
+    }
+
+    /// Which flags are about which grounds, as a sentence.
+    pub fn message(&self) -> String {
+        let named: Vec<String> = self.flags.iter().map(|names| names.join(" and ")).collect();
+        let flags = self.flags.concat();
+        format!(
+            "{} {} about {}the ground{} {}",
+            named.join(", "),
+            if flags.len() == 1 { "is" } else { "are" },
+            self.of,
+            if self.grounds.len() == 1 { "" } else { "s" },
+            self.grounds.join(" and "),
+        )
+    }
+}
+
+/// Flags of `run` that not every ground takes.
+fn given(args: &Run) -> [Flags; 7] {
+    let flags = &args.flags;
+    [
+        (
+            &["`--mode`"],
+            flags.mode != Mode::Packet,
+            Setting::Datagrams,
+        ),
+        (&["`--spin`"], flags.spin, Setting::Datagrams),
+        (&["`--pin`"], flags.pin.is_some(), Setting::Datagrams),
+        (&["`--ipv6`"], args.ipv6, Setting::Ipv6),
+        (
+            &["`--no-offload`", "`--no-merge`"],
+            args.no_offload || args.no_merge,
+            Setting::Card,
+        ),
+        (
+            &["`--tcp-info-every`"],
+            args.tcp_info_every.is_some(),
+            Setting::Looks,
+        ),
+        (
+            &["`--kernel`", "`--kernel-module`"],
+            args.kernel.is_some() || args.kernel_module.is_some(),
+            Setting::Kernel,
+        ),
+    ]
+}
+
+/// `--peer` alone asks for the first that there is: the simulator has no other host.
+fn with_peer(name: &str) -> Result<&'static Entry, Failure> {
+    let all = || GROUNDS.iter().filter(|g| g.far == Far::Peer);
+    let found = all().find(|g| g.name == name || name == Sim.name());
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all().map(|g| g.name).collect();
+        let message = format!("`--peer` is for the grounds {}", names.join(" and "));
+        Failure::new(Exit::Usage, message).hint(written(&names))
+    })
+}
+
+/// What to write for one of these grounds.
+fn written(grounds: &[&str]) -> String {
+    let flags = grounds.iter().map(|g| format!("`--ground {g}`"));
+    let flags: Vec<String> = flags.collect();
+    format!("write {}", flags.join(" or "))
+}
+
 fn without_peer(args: &Run) -> Result<&'static Entry, Failure> {
-    if args.ipv6 && !["udp", "kernel"].contains(&args.ground.as_str()) {
-        let message = "`--ipv6` is about the sockets of the grounds udp and kernel";
-        let hint = "write `--ground udp` or `--ground kernel`";
-        return Err(Failure::new(Exit::Usage, message).hint(hint));
-    }
-    if args.ground != "kernel" && (args.no_offload || args.no_merge) {
-        let message = "`--no-offload` and `--no-merge` are about the hosts of the ground kernel";
-        let hint = "write `--ground kernel`; in a scenario `tso` is the simulator's offload";
-        return Err(Failure::new(Exit::Usage, message).hint(hint));
-    }
-    if args.ground != "kernel" && args.tcp_info_every.is_some() {
-        let message = "`--tcp-info-every` is about the senders of the ground kernel";
-        let hint = "write `--ground kernel`; `[measure] trace` says how often rows are kept";
-        return Err(Failure::new(Exit::Usage, message).hint(hint));
-    }
-    if args.ground != "linux" && (args.kernel.is_some() || args.kernel_module.is_some()) {
-        let message = "`--kernel` and `--kernel-module` are about the ground linux";
-        return Err(Failure::new(Exit::Usage, message).hint("write `--ground linux`"));
-    }
     if args.flags.encrypt || args.flags.key.is_some() {
         let message = "`--encrypt` and `--key` are about another host, and there is none";
         return Err(Failure::new(Exit::Usage, message).hint("name it with `--peer HOST`"));
@@ -204,5 +265,56 @@ pub fn options(flags: &PeerFlags) -> Options {
         pin: flags.pin,
         ipv6: false,
         until_complete: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_for_the_grounds_that_take_it() {
+        let entry = |name| fullpipe_grounds::find(name, Far::Here).unwrap();
+        let flags = |given: &[&str]| {
+            let all: [(&'static [&'static str], Setting); 4] = [
+                (&["--spin"], Setting::Datagrams),
+                (&["--pin"], Setting::Datagrams),
+                (&["--ipv6"], Setting::Ipv6),
+                (&["--kernel", "--module"], Setting::Kernel),
+            ];
+            all.map(|(names, setting)| (names, given.contains(&names[0]), setting))
+        };
+        let said = |chosen: &[&Entry], given: &[&str]| {
+            let foreign = Foreign::of(chosen, &flags(given));
+            foreign.map(|f| (f.message(), f.grounds))
+        };
+        let (sim, udp, linux) = (entry("sim"), entry("udp"), entry("linux"));
+        assert_eq!(said(&[sim], &[]), None);
+        assert_eq!(said(&[sim, udp], &["--spin", "--ipv6"]), None);
+        assert_eq!(
+            said(&[sim, linux], &["--spin", "--pin", "--kernel"]),
+            Some((
+                "--spin, --pin are about the datagrams of the ground udp".to_owned(),
+                vec!["udp"]
+            ))
+        );
+        let (message, grounds) = said(&[linux], &["--ipv6", "--kernel"]).unwrap();
+        assert_eq!(
+            message,
+            "--ipv6 is about the sockets of the grounds udp and kernel"
+        );
+        assert_eq!(
+            written(&grounds),
+            "write `--ground udp` or `--ground kernel`"
+        );
+        // To another host over its TCP no datagrams of ours leave.
+        let kernel = fullpipe_grounds::find("kernel", Far::Peer).unwrap();
+        assert!(said(&[kernel], &["--pin"]).is_some());
+        let (message, _) = said(&[kernel], &["--kernel"]).unwrap();
+        assert_eq!(message, "--kernel and --module are about the ground linux");
+        // Every setting is somebody's, and who else would be named?
+        for (names, _, setting) in flags(&[]) {
+            assert!(GROUNDS.iter().any(|g| g.takes(setting)), "{names:?}");
+        }
     }
 }

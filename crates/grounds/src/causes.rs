@@ -10,7 +10,10 @@ use fullpipe_linux::{DEFAULT_VERSION, Linux, Product};
 use fullpipe_run::{FlowSpec, Ground, GroundError, Outcome, RunSpec};
 use fullpipe_units::Span;
 
-use crate::{Far, Settings, Sim, find};
+use crate::{Settings, Sim, sim, udp};
+
+const SIM: &str = sim::ENTRY.name;
+const UDP: &str = udp::ENTRY.name;
 
 /// A cause that can be switched.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +71,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "module",
         about: "the simulator's flows by the kernel's own modules, such as `cubic-linux` for `cubic`",
-        ground: "sim",
+        ground: SIM,
         concerns: |flow| module(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("module", module)))),
     },
@@ -76,21 +79,21 @@ pub const CAUSES: &[Cause] = &[
         name: "preset",
         about: "the simulator's hosts are Linux's: preset `linux`, but for the keys that the \
                 scenario sets",
-        ground: "sim",
+        ground: SIM,
         concerns: another_host,
         make: Make::Now(|_| Some(Ok(switched_sim("preset", on_linux)))),
     },
     Cause {
         name: "host",
         about: "`module` and `preset` together: the kernel's own modules on Linux's hosts",
-        ground: "sim",
+        ground: SIM,
         concerns: |flow| module(&flow.stack).is_some() || another_host(flow),
         make: Make::Now(|_| Some(Ok(switched_sim("host", linux_host)))),
     },
     Cause {
         name: "hystart",
         about: "the simulator's CUBIC without HyStart: the other side did not leave slow start by it",
-        ground: "sim",
+        ground: SIM,
         concerns: |flow| without_hystart(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("hystart", without_hystart)))),
     },
@@ -98,7 +101,7 @@ pub const CAUSES: &[Cause] = &[
         name: "hystart-gso",
         about: "the simulator's HyStart allows trains of 64 kB, as on a device with segmentation \
                 offload",
-        ground: "sim",
+        ground: SIM,
         concerns: |flow| with_trains(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("hystart-gso", with_trains)))),
     },
@@ -106,7 +109,7 @@ pub const CAUSES: &[Cause] = &[
         name: "ties",
         about: "the simulator's hosts are up to 0.4 us late, as a kernel's are: a packet that \
                 arrives in the instant of a departure does not always find room",
-        ground: "sim",
+        ground: SIM,
         concerns: |_| true,
         make: Make::Now(|_| {
             Some(Ok(switched_sim("ties", |spec| {
@@ -118,14 +121,14 @@ pub const CAUSES: &[Cause] = &[
         name: "trains",
         about: "the simulator's senders hand over trains of up to 64 kB, as over a device with \
                 segmentation offload",
-        ground: "sim",
+        ground: SIM,
         concerns: |_| true,
         make: Make::Now(|_| Some(Ok(switched_sim("trains", in_trains)))),
     },
     Cause {
         name: "late",
         about: "the simulator's path is longer by what the test bed added to a mean round trip",
-        ground: "sim",
+        ground: SIM,
         concerns: |_| true,
         make: Make::Later(|late| switched_sim(&named("late", late), move |s| longer(s, late))),
     },
@@ -133,7 +136,7 @@ pub const CAUSES: &[Cause] = &[
         name: "test-bed",
         about: "`ties`, `trains` and `late` together: hosts that are late now and then, trains, and \
                 a longer path",
-        ground: "sim",
+        ground: SIM,
         concerns: |_| true,
         make: Make::Later(|late| {
             switched_sim(&named("test-bed", late), move |spec| {
@@ -144,7 +147,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "all",
         about: "`host` and `test-bed` together: all that the simulator can imitate",
-        ground: "sim",
+        ground: SIM,
         concerns: |flow| module(&flow.stack).is_some() || another_host(flow),
         make: Make::Later(|late| {
             switched_sim(&named("all", late), move |spec| {
@@ -155,7 +158,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "version",
         about: "another kernel of the cache",
-        ground: "linux",
+        ground: Linux::NAME,
         concerns: |_| true,
         make: Make::Now(|settings| {
             let own = settings.kernel.name.as_deref().unwrap_or(DEFAULT_VERSION);
@@ -170,23 +173,21 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
-        ground: "kernel",
+        ground: RunningKernel::NAME,
         concerns: |_| true,
         make: Make::Now(|settings| Some(kernel(settings, |options| options))),
     },
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
-        ground: "udp",
+        ground: UDP,
         concerns: |_| true,
-        make: Make::Now(|settings| {
-            (find("udp", Far::Here)).map(|entry| (entry.build)(settings.clone()))
-        }),
+        make: Make::Now(|settings| Some((udp::ENTRY.build)(settings.clone()))),
     },
     Cause {
         name: "offload",
         about: "the hosts hand over single segments, not up to 64 kB at once",
-        ground: "kernel",
+        ground: RunningKernel::NAME,
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -198,7 +199,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "merging",
         about: "packets that arrive together are not merged, so ACKs are not either",
-        ground: "kernel",
+        ground: RunningKernel::NAME,
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -210,7 +211,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "autotuning",
         about: "the receiver's buffer grows from 128 kB to 6 MB by itself, as it comes",
-        ground: "kernel",
+        ground: RunningKernel::NAME,
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -222,7 +223,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "metrics-cache",
         about: "the kernel remembers thresholds and RTTs of earlier connections; one went before",
-        ground: "kernel",
+        ground: RunningKernel::NAME,
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -416,7 +417,7 @@ struct SwitchedSim<F> {
 
 impl<F: Fn(&RunSpec) -> RunSpec + Send + Sync> Ground for SwitchedSim<F> {
     fn name(&self) -> &str {
-        "sim"
+        SIM
     }
 
     fn fingerprint(&self) -> &str {

@@ -5,8 +5,9 @@
 //! A *ground* takes a [`RunSpec`](fullpipe_run::RunSpec) and returns an
 //! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate that
 //! depends on `fullpipe-run` and has an `impl Ground` with a fingerprint (`fullpipe-fingerprint`
-//! makes it), and here one line in [`GROUNDS`]: `Entry::here("toy", "Toy", |_| Ok(Box::new(Toy)))`.
-//! From there on `fullpipe run --ground toy`, the results and their comparison know it.
+//! makes it), and here one line in [`GROUNDS`]: `Entry::here("toy", "Toy", |_| Ok(Box::new(Toy)))`,
+//! with the [`Setting`]s that it takes. From there on `fullpipe run --ground toy`, the results and
+//! their comparison know it.
 //!
 //! ```
 //! use fullpipe_grounds::Sim;
@@ -63,6 +64,8 @@ pub struct Entry {
     pub about: &'static str,
     /// Where the far side of a run is.
     pub far: Far,
+    /// Of the settings that are not for every ground those that this one takes.
+    pub takes: &'static [Setting],
     /// Makes it.
     pub build: Build,
 }
@@ -73,24 +76,31 @@ pub type Build = fn(Settings) -> Result<Box<dyn Ground>, GroundError>;
 impl Entry {
     /// A ground with both sides in this program.
     pub const fn here(name: &'static str, about: &'static str, build: Build) -> Self {
-        let far = Far::Here;
         Self {
             name,
             about,
-            far,
+            far: Far::Here,
+            takes: &[],
             build,
         }
     }
 
     /// A ground with the far side at another host.
     pub const fn with_peer(name: &'static str, about: &'static str, build: Build) -> Self {
-        let far = Far::Peer;
         Self {
-            name,
-            about,
-            far,
-            build,
+            far: Far::Peer,
+            ..Self::here(name, about, build)
         }
+    }
+
+    /// The same ground, which takes these settings.
+    pub const fn taking(self, takes: &'static [Setting]) -> Self {
+        Self { takes, ..self }
+    }
+
+    /// Whether this setting changes anything here.
+    pub fn takes(&self, setting: Setting) -> bool {
+        self.takes.contains(&setting)
     }
 }
 
@@ -101,6 +111,21 @@ pub enum Far {
     Here,
     /// The far host is named by [`Settings::way`].
     Peer,
+}
+
+/// A part of [`Settings`] that not every ground takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// How datagrams leave, and how precisely hosts wait: `sockets`, but for its `ipv6`.
+    Datagrams,
+    /// IPv6 between hosts on this machine: `sockets.ipv6`, `running.ipv6`.
+    Ipv6,
+    /// What a network card does: `running.offload`, `running.merge`.
+    Card,
+    /// How often senders are looked at: `running.look_every`.
+    Looks,
+    /// Which kernel, and the user's own module in it: `kernel`.
+    Kernel,
 }
 
 /// What grounds are built from; each takes what it needs.

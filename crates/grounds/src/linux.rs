@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fullpipe_linux::{DEFAULT_VERSION, Linux, with_module};
 
-use crate::Entry;
+use crate::{Entry, Setting};
 
 /// A kernel of the cache, and what is added to it.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Kernel {
 
 /// `linux`.
 pub(crate) const ENTRY: Entry = Entry::here(
-    "linux",
+    Linux::NAME,
     "Linux's own TCP in virtual time, in a user-mode kernel (`fullpipe linux build` makes it)",
     |settings| {
         let kernel = settings.kernel;
@@ -29,4 +29,5 @@ pub(crate) const ENTRY: Entry = Entry::here(
         let product = with_module(name, &module, &|_| {})?;
         Ok(Box::new(Linux::of(product, settings.interrupt)))
     },
-);
+)
+.taking(&[Setting::Kernel]);

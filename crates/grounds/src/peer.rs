@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fullpipe_kernel::RunningTcp;
+use fullpipe_kernel::{RunningKernel, RunningTcp};
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content};
 use fullpipe_net::endpoint::Hooks;
@@ -16,9 +16,9 @@ use fullpipe_run::{FlowOutcome, Ground, GroundError, Network, Outcome, RunSpec, 
 use fullpipe_trace::{Summary, TraceError};
 use fullpipe_units::{Span, Time};
 
-use crate::udp::FINGERPRINT;
+use crate::udp::{self, FINGERPRINT};
 use crate::way::{Way, WayError};
-use crate::{Entry, Settings, trace};
+use crate::{Entry, Setting, Settings, trace};
 
 /// Runs scenarios with a server as the far side; the path is the one to there.
 pub struct Peer<'a> {
@@ -335,8 +335,8 @@ fn fine(spec: &mut RunSpec) {
 impl Ground for Peer<'_> {
     fn name(&self) -> &str {
         match self.kernel {
-            Some(_) => "kernel",
-            None => "udp",
+            Some(_) => KERNEL.name,
+            None => ENTRY.name,
         }
     }
 
@@ -413,7 +413,7 @@ fn named(settings: &Settings) -> Result<Way, GroundError> {
 
 /// `kernel` with another host.
 pub(crate) const KERNEL: Entry = Entry::with_peer(
-    "kernel",
+    RunningKernel::NAME,
     "TCP of the running kernel here and at another host, the network between them",
     |settings| {
         let live = settings.live.clone();
@@ -430,7 +430,7 @@ pub(crate) const KERNEL: Entry = Entry::with_peer(
 
 /// `udp` with another host.
 pub(crate) const ENTRY: Entry = Entry::with_peer(
-    "udp",
+    udp::ENTRY.name,
     "Real UDP sockets here and at another host, the network between them",
     |settings| {
         let live = settings.live.clone();
@@ -438,4 +438,5 @@ pub(crate) const ENTRY: Entry = Entry::with_peer(
         peer.live = live;
         Ok(Box::new(peer))
     },
-);
+)
+.taking(&[Setting::Datagrams]);

@@ -10,7 +10,7 @@ pub struct Sim;
 
 impl Ground for Sim {
     fn name(&self) -> &str {
-        "sim"
+        ENTRY.name
     }
 
     fn fingerprint(&self) -> &str {

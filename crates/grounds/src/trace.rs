@@ -16,7 +16,7 @@ use fullpipe_units::Span;
 pub(crate) fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionError> {
     let meta = Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        ground: "udp".to_owned(),
+        ground: crate::udp::ENTRY.name.to_owned(),
         scenario: TRANSFER.to_owned(),
         case: 0,
         seed: spec.seed,

@@ -8,7 +8,7 @@ use fullpipe_net::ground::{Options, run_watched};
 use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
-use crate::Entry;
+use crate::{Entry, Setting};
 
 /// Both hosts and the path between them on this machine, over UDP on the loopback interface, in
 /// real time.
@@ -24,7 +24,7 @@ pub struct Udp<'a> {
 
 impl Ground for Udp<'_> {
     fn name(&self) -> &str {
-        "udp"
+        ENTRY.name
     }
 
     fn fingerprint(&self) -> &str {
@@ -64,4 +64,5 @@ pub(crate) const ENTRY: Entry = Entry::here(
             interrupt: settings.interrupt,
         }))
     },
-);
+)
+.taking(&[Setting::Datagrams, Setting::Ipv6]);

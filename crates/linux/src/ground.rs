@@ -22,6 +22,9 @@ pub struct Linux {
 }
 
 impl Linux {
+    /// Its name in results (contract).
+    pub const NAME: &'static str = "linux";
+
     /// With the kernel called `name`; `interrupt` ends runs at once.
     ///
     /// # Errors
@@ -71,7 +74,7 @@ impl Linux {
 
 impl Ground for Linux {
     fn name(&self) -> &str {
-        "linux"
+        Self::NAME
     }
 
     fn fingerprint(&self) -> &str {

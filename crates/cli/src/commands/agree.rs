@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use fullpipe_cc::StackSpec;
-use fullpipe_grounds::{CAUSES, Cause, StandIn, Switched};
+use fullpipe_grounds::{CAUSES, Cause, Entry, Setting, StandIn, Switched};
 use fullpipe_net::io::WaitStrategy;
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
@@ -23,6 +23,7 @@ use super::compare;
 use super::run::{INTERRUPT, RUNS_FINISH, listen_for_interrupts, load};
 use crate::args::{Agree, ShortFormat, ShowProgress};
 use crate::exit::{Exit, Failure};
+use crate::ground::{Flags, Foreign};
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 use crate::{ground, output};
@@ -66,12 +67,14 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         settings.sockets.wait = WaitStrategy::Spin;
     }
     settings.sockets.pin = args.pin;
-    about_grounds(args)?;
-    own_module(args, &scenario)?;
+    let entries = args.grounds.iter().map(|name| ground::entry(name));
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    about_grounds(args, &entries)?;
+    own_module(args, &entries, &scenario)?;
     let stands_in = args.own_is.as_ref();
-    let grounds = args.grounds.iter().map(|name| {
-        let ground = ground::here(name, settings.clone())?;
-        Ok::<_, Failure>(match stands_in.filter(|_| name != "linux") {
+    let grounds = entries.iter().map(|entry| {
+        let ground = (entry.build)(settings.clone())?;
+        Ok::<_, Failure>(match stands_in.filter(|_| !entry.takes(Setting::Kernel)) {
             Some(stack) => Box::new(StandIn::new(ground, stack)) as Box<dyn Ground>,
             None => ground,
         })
@@ -191,31 +194,37 @@ fn scenario(args: &Agree) -> Result<Scenario, Failure> {
 }
 
 /// Refuses what is about a ground that is not among these.
-fn about_grounds(args: &Agree) -> Result<(), Failure> {
-    let without = |name: &str| args.grounds.iter().all(|ground| ground != name);
-    let about = |what: &str, name: &str| {
-        let message = format!("{what} about the ground {name}, which is not among these");
-        let hint = format!("write `--grounds sim,{name}`");
-        Err(Failure::new(Exit::Usage, message).hint(hint))
+fn about_grounds(args: &Agree, entries: &[&Entry]) -> Result<(), Failure> {
+    let flags: [Flags; 4] = [
+        (&["`--kernel`"], args.kernel.is_some(), Setting::Kernel),
+        (
+            &["`--kernel-module`"],
+            args.kernel_module.is_some(),
+            Setting::Kernel,
+        ),
+        (&["`--spin`"], args.spin, Setting::Datagrams),
+        (&["`--pin`"], args.pin.is_some(), Setting::Datagrams),
+    ];
+    let Some(foreign) = Foreign::of(entries, &flags) else {
+        return Ok(());
     };
-    if without("linux") && args.kernel.is_some() {
-        return about("`--kernel` is", "linux");
-    }
-    if without("linux") && args.kernel_module.is_some() {
-        return about("`--kernel-module` is", "linux");
-    }
-    if without("udp") && (args.spin || args.pin.is_some()) {
-        return about("`--spin` and `--pin` are", "udp");
-    }
-    Ok(())
+    let message = format!("{}, which is not among these", foreign.message());
+    let hint = format!("write `--grounds sim,{}`", foreign.grounds[0]);
+    Err(Failure::new(Exit::Usage, message).hint(hint))
+}
+
+/// Whether this ground runs a module of the user's own.
+fn has_own_module(ground: &str) -> bool {
+    ground::entry(ground).is_ok_and(|entry| entry.takes(Setting::Kernel))
 }
 
 /// Refuses a module of the user's own on grounds that cannot run it, where nothing stands for it.
-fn own_module(args: &Agree, scenario: &Scenario) -> Result<(), Failure> {
-    let mut others = args.grounds.iter().filter(|ground| *ground != "linux");
+fn own_module(args: &Agree, entries: &[&Entry], scenario: &Scenario) -> Result<(), Failure> {
+    let mut others = entries.iter().filter(|entry| !entry.takes(Setting::Kernel));
     let (Some(other), None) = (others.next(), &args.own_is) else {
         return Ok(());
     };
+    let other = other.name;
     let mut specs = scenario.cases.iter().map(|case| case.run_spec(0));
     let is_own = specs.any(|spec| {
         let templates = spec.arrivals.iter().map(|a| &a.template);
@@ -237,7 +246,7 @@ fn own_module(args: &Agree, scenario: &Scenario) -> Result<(), Failure> {
 
 /// The switched ground with the stack that stands for the user's own module.
 fn standing(switched: Switched, cause: &Cause, stack: Option<&StackSpec>) -> Switched {
-    let Some(stack) = stack.filter(|_| cause.ground != "linux").cloned() else {
+    let Some(stack) = stack.filter(|_| !has_own_module(cause.ground)).cloned() else {
         return switched;
     };
     match switched {
@@ -254,7 +263,7 @@ fn standing(switched: Switched, cause: &Cause, stack: Option<&StackSpec>) -> Swi
 fn concerns(cause: &Cause, scenario: &Scenario, stands_in: Option<&StackSpec>) -> bool {
     let mut specs = scenario.cases.iter().map(|c| c.run_spec(0));
     specs.any(|spec| {
-        let spec = match stands_in.filter(|_| cause.ground != "linux") {
+        let spec = match stands_in.filter(|_| !has_own_module(cause.ground)) {
             Some(stack) => StandIn::in_place(&spec, stack),
             None => spec,
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::process::{command, finished, write};
+use crate::process::{command, finished, fullpipe, write};
 
 /// What `fullpipe agree` judges where a scenario names nothing.
 const JUDGED: [&str; 7] = [
@@ -193,4 +193,16 @@ fn a_stack_stands_in_for_the_own_module() {
         module.stderr
     );
     assert_eq!(module.code, 2);
+    let about = "`--kernel-module` is about the ground linux, which is not among these";
+    assert!(module.stderr.contains(about), "{}", module.stderr);
+    let grounds = ["agree", "own.toml", "--grounds", "sim,linux", "--spin"];
+    let spin = fullpipe(dir, &grounds);
+    let about = "`--spin` is about the datagrams of the ground udp, which is not among these";
+    assert!(spin.stderr.contains(about), "{}", spin.stderr);
+    assert!(
+        spin.stderr.contains("write `--grounds sim,udp`"),
+        "{}",
+        spin.stderr
+    );
+    assert_eq!(spin.code, 2);
 }

@@ -464,6 +464,18 @@ fn flags_of_sockets_are_for_the_ground_that_has_them() {
             );
         }
     }
+    for (flag, words) in [
+        (
+            "--ipv6",
+            "is about the sockets of the grounds udp and kernel",
+        ),
+        ("--no-merge", "are about the hosts of the ground kernel"),
+        ("--kernel=6.1", "are about the ground linux"),
+    ] {
+        let ended = fullpipe(dir.path(), &["run", "small.toml", flag]);
+        assert_eq!(ended.code, 2, "{flag}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{flag}: {}", ended.stderr);
+    }
     let args = ["run", "small.toml", "--mode", "packet", "--quiet"];
     assert_eq!(fullpipe(dir.path(), &args).code, 0);
 }

@@ -106,6 +106,9 @@ pub struct RunningKernel {
 }
 
 impl RunningKernel {
+    /// Its name in results (contract).
+    pub const NAME: &'static str = "kernel";
+
     /// On this machine; `interrupt` ends runs within a tenth of a second.
     ///
     /// # Errors
@@ -403,7 +406,7 @@ impl RunningKernel {
 
 impl Ground for RunningKernel {
     fn name(&self) -> &str {
-        "kernel"
+        Self::NAME
     }
 
     fn fingerprint(&self) -> &str {
