@@ -1,11 +1,14 @@
 //! Ablation: a cell with one switch of the Linux model turned off, to show what that switch
 //! contributes.
 
-use fullpipe_flow::{ReceiverConfig, SenderConfig};
 use fullpipe_run::FlowSpec;
 use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::Value;
 
 use crate::cell::{Cell, Model};
+use crate::docs::settings;
 use crate::reference::Run;
 use crate::simulated::{SimulatedError, reduced, spec};
 
@@ -53,65 +56,33 @@ fn set_back(flow: &mut FlowSpec, rfc: &FlowSpec, switch: &str) -> bool {
         flow.stack = rfc.stack.clone();
         return true;
     }
+    if !settings().iter().any(|s| s.name == switch) {
+        return false;
+    }
     match switch.split_once('.') {
-        Some(("sender", field)) => sender(&mut flow.sender, &rfc.sender, field),
-        Some(("receiver", field)) => receiver(&mut flow.receiver, &rfc.receiver, field),
-        _ => false,
-    }
-}
-
-/// Copies a field by its name, for those that preset `linux` sets; [`crate::docs::settings`] has
-/// the list.
-fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
-    match field {
-        "handshake_ack" => to.handshake_ack = from.handshake_ack,
-        "tcp_options" => to.tcp_options = from.tcp_options,
-        "window.validation" => to.window.validation = from.window.validation,
-        "window.slow_start_limit" => to.window.slow_start_limit = from.window.slow_start_limit,
-        "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,
-        "recovery.reduction" => to.recovery.reduction = from.recovery.reduction,
-        "recovery.reordering_by" => to.recovery.reordering_by = from.recovery.reordering_by,
-        "recovery.frto_by" => to.recovery.frto_by = from.recovery.frto_by,
-        "recovery.steady_newreno" => to.recovery.steady_newreno = from.recovery.steady_newreno,
-        "recovery.undo_by" => to.recovery.undo_by = from.recovery.undo_by,
-        "recovery.loss_window" => to.recovery.loss_window = from.recovery.loss_window,
-        "recovery.reduce_on_lost_retransmission" => {
-            to.recovery.reduce_on_lost_retransmission = from.recovery.reduce_on_lost_retransmission;
-        }
-        "recovery.recover_from_loss" => {
-            to.recovery.recover_from_loss = from.recovery.recover_from_loss;
-        }
-        "recovery.timeout_reduces_in_recovery" => {
-            to.recovery.timeout_reduces_in_recovery = from.recovery.timeout_reduces_in_recovery;
-        }
-        "rto.min" => to.rto.min = from.rto.min,
-        "rto.max" => to.rto.max = from.rto.max,
-        "rto.rule" => to.rto.rule = from.rto.rule,
-        "rto.sample" => to.rto.sample = from.rto.sample,
-        "timers.grain" => to.timers.grain = from.timers.grain,
-        "timers.probe_margin" => to.timers.probe_margin = from.timers.probe_margin,
-        "pacing.rule" => to.pacing.rule = from.pacing.rule,
-        "host.tso_autosize" => to.host.tso_autosize = from.host.tso_autosize,
-        "host.send_buffer" => to.host.send_buffer = from.host.send_buffer,
+        Some(("sender", field)) => flow.sender = with(&flow.sender, &rfc.sender, field),
+        Some(("receiver", field)) => flow.receiver = with(&flow.receiver, &rfc.receiver, field),
         _ => return false,
     }
     true
 }
 
-fn receiver(to: &mut ReceiverConfig, from: &ReceiverConfig, field: &str) -> bool {
-    match field {
-        "acks.quick" => to.acks.quick = from.acks.quick,
-        "acks.compression" => to.acks.compression = from.acks.compression,
-        "paws" => to.paws = from.paws,
-        "sack.whole" => to.sack.whole = from.sack.whole,
-        "acks.hz" => to.acks.hz = from.acks.hz,
-        "window.max" => to.window.max = from.window.max,
-        "window.first" => to.window.first = from.window.first,
-        "window.widest" => to.window.widest = from.window.widest,
-        "window.buffer" => to.window.buffer = from.window.buffer,
-        _ => return false,
+/// `to` with the field of this path as `from` has it; what is `None` is no value. Through TOML,
+/// whose numbers include the infinite window.
+fn with<T: Serialize + DeserializeOwned>(to: &T, from: &T, field: &str) -> T {
+    let value = |of: &T| Value::try_from(of).expect("a configuration is plain data");
+    let (mut to, from) = (value(to), value(from));
+    let (groups, name) = field.rsplit_once('.').unwrap_or(("", field));
+    let groups = || groups.split('.').filter(|group| !group.is_empty());
+    let theirs = groups().fold(&from, |at, group| &at[group]).get(name);
+    let ours = groups().fold(&mut to, |at, group| &mut at[group]);
+    if let Value::Table(ours) = ours {
+        match theirs {
+            Some(value) => ours.insert(name.to_owned(), value.clone()),
+            None => ours.remove(name),
+        };
     }
-    true
+    to.try_into().expect("it is a configuration still")
 }
 
 #[cfg(test)]
