@@ -20,7 +20,7 @@ use crate::wording;
 /// A cause of deviations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Which cells, as `--only` takes them.
+    /// Pattern of cells' names, as of `--only`.
     pub cells: String,
     /// Metrics that this cause may move outside their limits.
     pub metrics: Vec<Metric>,
@@ -52,7 +52,7 @@ pub struct Surprise {
     pub title: String,
     /// What the kernel does, with file and function.
     pub linux: String,
-    /// What the RFC says, with section.
+    /// Behaviour that the RFC asks for, with section.
     pub rfc: String,
     /// The cell that shows it.
     pub cell: String,
@@ -121,7 +121,7 @@ pub enum CausesError {
         entry: usize,
         /// The name.
         metric: String,
-        /// Those that exist.
+        /// Names of metrics, joined with commas.
         known: String,
     },
     /// No such cell.

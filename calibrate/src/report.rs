@@ -16,7 +16,7 @@ use crate::measure::{CURVE_MS, Curve};
 use crate::reference::{FlowResult, Run};
 use crate::wording;
 
-/// What a report is made from.
+/// Everything that a report shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Results<'a> {
     /// The cells, compared or not.

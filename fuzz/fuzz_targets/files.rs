@@ -51,7 +51,7 @@ fn directory() -> &'static Path {
     })
 }
 
-/// What an earlier input left.
+/// Removes what an earlier input left.
 fn tidy() {
     for entry in fs::read_dir(directory()).expect("it is there").flatten() {
         if entry.file_name() != "there" {

@@ -59,7 +59,7 @@ fn served() -> PathBuf {
     root().join("served")
 }
 
-/// As it is before every input.
+/// Lays out the tree that every input begins with.
 fn lay_out() {
     let _ = fs::remove_dir_all(served());
     fs::create_dir_all(served().join("d/sub")).expect("a directory");

@@ -82,7 +82,7 @@ impl Kernel {
         }
     }
 
-    /// That of a cell's name.
+    /// Clock in a cell's name, behind the `@`; without one [`Self::Hz100`].
     pub fn of(id: &str) -> Self {
         let name = id.split_once('@').map_or(Self::Hz100.name(), |(_, n)| n);
         let known = Self::ALL.into_iter().find(|k| k.name() == name);

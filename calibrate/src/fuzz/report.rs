@@ -29,7 +29,7 @@ pub struct Summary {
 pub struct Row {
     /// `None`: of all classes.
     pub class: Option<Class>,
-    /// Those that both grounds ran.
+    /// Trials that both grounds ran.
     pub tried: usize,
     /// Within the bounds.
     pub agree: usize,

@@ -68,7 +68,7 @@ pub struct Seen {
     pub flows: Vec<FlowSeen>,
 }
 
-/// What was seen of a flow.
+/// A flow as one ground has shown it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FlowSeen {
     /// Mbit/s of payload, from the flow's start to its completion or to the end of the run.

@@ -115,7 +115,7 @@ impl Setup {
             && self.hz > 0
     }
 
-    /// What a controller asks of it.
+    /// Panics in debug builds unless [`Self::is_valid`], the bounds that controllers rely on.
     #[track_caller]
     pub(crate) fn assert_valid(&self) {
         debug_assert!(self.is_valid(), "out of range: {self:?}");

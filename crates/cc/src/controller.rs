@@ -176,7 +176,7 @@ pub trait Controller {
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));
 }
 
-/// What [`Controller::on_mss_change`] asks of its argument.
+/// Panics in debug builds unless `ratio` is finite and above zero.
 #[track_caller]
 pub(crate) fn assert_ratio(ratio: f64) {
     debug_assert!(
@@ -565,7 +565,7 @@ impl TakeOver {
 pub struct IdleEvent {
     /// Time of the restart.
     pub now: Time,
-    /// How long nothing was sent.
+    /// Time since the last transmission.
     pub idle: Span,
     /// New window, segments.
     pub window: f64,

@@ -326,7 +326,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As written in a stack's spelling.
+    /// Spelling inside a stack's parentheses, which the parser reads back.
     pub fn text(&self) -> String {
         match self {
             Value::Number(x) => number_text(*x),

@@ -119,7 +119,7 @@ pub fn queued_over_base(w: f64, base: f64, rtt: f64) -> f64 {
     w * (rtt - base) / base
 }
 
-/// Which RTT divides in Vegas' estimate.
+/// Divisor of Vegas' estimate of the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// `w (rtt - base)/rtt`: paper, ns-2, Linux 2.6.

@@ -25,7 +25,7 @@ fn capabilities() -> Finding {
 /// Capabilities that this process lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
-    /// Which, in words.
+    /// Missing capabilities: `not cap_bpf,cap_net_admin`.
     pub names: String,
     /// Grants them together with those that are there.
     pub remedy: Remedy,
@@ -52,7 +52,7 @@ const HELPFUL: [(&str, u32, &str, &str); 2] = [
     ),
 ];
 
-/// What takes more than the three.
+/// Findings about capabilities beyond the three that every program needs.
 pub fn helpful() -> Vec<Finding> {
     let status = status();
     let each = HELPFUL.iter().map(|(capability, bit, name, without)| {
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Its setting is not shown there.
+    /// The sysctl is missing in a namespace of its own.
     #[test]
     fn a_compiler_is_found_in_a_network_namespace_too() {
         let here = compiler();

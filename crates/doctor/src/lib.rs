@@ -27,7 +27,7 @@ pub mod time;
 pub struct Finding {
     /// What it is, in a few words.
     pub name: String,
-    /// How much of it works.
+    /// Works, works in part, or does not.
     pub state: State,
     /// What the trial showed, in a few words.
     pub found: String,
@@ -133,7 +133,7 @@ impl Area {
         }
     }
 
-    /// What it is needed for.
+    /// Commands and grounds that need it.
     pub fn purpose(self) -> &'static str {
         match self {
             Self::Time => "real time: grounds udp and kernel, emulate",

@@ -15,7 +15,7 @@ pub fn examine(path: LongPath) -> Vec<Finding> {
 /// The path that settings are judged for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LongPath {
-    /// Of the bottleneck, headers included.
+    /// Rate of the bottleneck, headers included.
     pub rate: Rate,
     /// Without queues.
     pub rtt: Span,

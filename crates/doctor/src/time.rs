@@ -41,7 +41,7 @@ fn priority() -> Finding {
     }
 }
 
-/// How long wake-ups are watched.
+/// Length of the trial of wake-ups.
 const WATCH: Duration = Duration::from_millis(500);
 /// 99 of 100 wake-ups of an idle machine are earlier.
 const IDLE: Span = Span::from_millis(1);

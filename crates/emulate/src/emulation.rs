@@ -28,7 +28,7 @@ use crate::tap::{Passage, Passed, Tap};
 use crate::vnet::{self, Partial, VnetHeader};
 use crate::ways::Ways;
 
-/// How the loop is to run.
+/// Settings of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopConfig {
     /// Merge what leaves at once; otherwise every packet is written by itself.

@@ -16,7 +16,7 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::netlink::{self, Links};
 
-/// Which of the two hosts.
+/// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The command's: senders, in a scenario.
@@ -50,7 +50,7 @@ pub struct CongestionControl {
     /// Of sockets that do not ask for another. A namespace takes over that of the host, and
     /// `sysctl` inside sets another one of the `allowed`.
     pub default: String,
-    /// What any program may ask for.
+    /// Algorithms that any program may select.
     pub allowed: Vec<String>,
     /// What the kernel has; what is not allowed is for programs with `CAP_NET_ADMIN`.
     pub available: Vec<String>,

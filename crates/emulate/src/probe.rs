@@ -39,7 +39,7 @@ pub struct Probe {
 /// A datagram that came.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Its place among those sent.
+    /// Sequence number, from 0.
     pub number: u32,
     /// From the call that sent it until the kernel had it on the other host.
     pub delay: Span,

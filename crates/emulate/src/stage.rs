@@ -55,7 +55,7 @@ pub struct InKernel {
     begun: Instant,
 }
 
-/// What the kernel's queues did.
+/// Counters of the kernel's queues, both ways.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutcome {
     /// What the near host sends, and what the far one does.

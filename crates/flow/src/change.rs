@@ -54,7 +54,7 @@ pub enum ChangeError {
     Value {
         /// Word.
         name: &'static str,
-        /// What is wrong with its value.
+        /// Fault of the value, in words.
         why: String,
     },
     /// Nothing at all.

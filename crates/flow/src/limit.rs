@@ -39,7 +39,7 @@ impl Limit {
         Self::Application,
     ];
 
-    /// As tables and columns call it.
+    /// Name in tables and columns.
     pub fn word(self) -> &'static str {
         match self {
             Self::Network => "network",
@@ -100,7 +100,7 @@ impl LimitTimes {
         Self(std::array::from_fn(|i| self.0[i] + other.0[i]))
     }
 
-    /// Those since `earlier`, which they contain.
+    /// Times since `earlier`, an older value of the same counters.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self(std::array::from_fn(|i| {

@@ -11,7 +11,7 @@ pub struct Segment {
     /// Segment number; 0 is the first segment of data. Of the handshake, 0 is the SYN and 1 the ACK
     /// that ends it.
     pub seq: u64,
-    /// Of the handshake: no data.
+    /// A SYN: it carries no data.
     pub syn: bool,
     /// Sent before.
     pub retransmission: bool,

@@ -56,7 +56,7 @@ pub struct TraceRow {
     pub mss: u32,
     /// Index of the flow in its run.
     pub flow: u32,
-    /// What happened since the row before.
+    /// Events since the row before.
     pub events: Events,
     /// Recovery state.
     pub phase: Phase,
@@ -237,7 +237,7 @@ impl Events {
         self.0 == 0
     }
 
-    /// As a number: one bit each.
+    /// The set as a number, one bit per event.
     pub const fn bits(self) -> u16 {
         self.0
     }

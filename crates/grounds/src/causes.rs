@@ -271,7 +271,7 @@ fn linux_host(spec: &RunSpec) -> RunSpec {
     on_linux(&with_stacks(spec, module))
 }
 
-/// Its preset is not Linux.
+/// True of a flow whose preset is a host other than Linux.
 fn another_host(flow: &FlowSpec) -> bool {
     flow.preset.is_some_and(|preset| preset != Preset::Linux)
 }

@@ -50,7 +50,7 @@ impl Ground for Udp<'_> {
     }
 }
 
-/// Of everything that runs over sockets.
+/// Fingerprint of the sources of everything that runs over sockets.
 pub(crate) const FINGERPRINT: &str = env!("FULLPIPE_UDP");
 
 /// `udp`.

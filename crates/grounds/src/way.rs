@@ -70,7 +70,7 @@ pub enum WayError {
 }
 
 impl WayError {
-    /// What to do about it.
+    /// Remedy in one sentence; `None` where there is none.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unknown { .. } => Some("give its name or its address"),

@@ -22,7 +22,7 @@ pub struct FlowReceiver<I> {
     /// What the network keeps with this end.
     pub inlet: I,
     drops: Option<Box<DropRules>>,
-    /// Its pending timer entry; [`Time::MAX`]: none.
+    /// Time of the pending timer entry; [`Time::MAX`]: none.
     timer: Time,
     /// Class of a short flow, or [`NO_CLASS`].
     class: u32,

@@ -26,7 +26,7 @@ pub struct HostOutcome {
     pub counts: HostCounts,
     /// When it ended: the end of the run, or earlier if it was stopped.
     pub ended: Time,
-    /// How late its loop was.
+    /// Scheduling lateness of its event loop.
     pub lateness: HostLateness,
     /// Indices of the flows with ECN none of whose segments arrived ECN-capable. It stays at its
     /// host.
@@ -70,7 +70,7 @@ pub struct ReceiverReport {
     pub arrivals: ArrivalRecord,
 }
 
-/// What a host counts of itself.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounts {
     /// Datagrams that arrived.

@@ -23,7 +23,7 @@ pub struct FlowSender<O> {
     acks: u64,
     /// Data packets sent, exact drops included.
     offered: u64,
-    /// Its pending timer entry; [`Time::MAX`]: none.
+    /// Time of the pending timer entry; [`Time::MAX`]: none.
     timer: Time,
     drops: Option<Box<DropRules>>,
     /// It has a last segment.
@@ -55,7 +55,7 @@ struct Changes {
     taken_over: Vec<(Time, String)>,
 }
 
-/// What is recorded of a sender.
+/// Record of a sender: of a lasting flow in full, of a short flow in counters.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,

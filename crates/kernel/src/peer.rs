@@ -89,5 +89,5 @@ fn prescribes(d: &Drops) -> bool {
     listed || d.every.is_some() || d.at_window.is_some() || d.probability > 0.0
 }
 
-/// Of Linux, segments (RFC 6928).
+/// Initial window of Linux, segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;

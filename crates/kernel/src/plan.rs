@@ -73,7 +73,7 @@ const SAVED: Span = Span::from_micros(500);
 /// A class of short flows.
 #[derive(Clone, Debug)]
 pub struct ClassPlan {
-    /// What all of them are like.
+    /// Settings that all flows of the class share.
     pub flow: FlowPlan,
     /// When each starts, and its segments: the simulator's.
     pub flows: Vec<(Time, u64)>,

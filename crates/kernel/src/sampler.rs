@@ -15,7 +15,7 @@ use fullpipe_units::{Span, Time};
 use crate::acks::Record;
 use crate::plan::FlowPlan;
 
-/// What was seen of a sender.
+/// Samples of one sender.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// `TCP_INFO` over time, or every ACK where those are recorded.

@@ -167,7 +167,7 @@ pub struct Departures {
 }
 
 impl Departures {
-    /// Those of a flow.
+    /// Pace and priority that the plan gives to a flow.
     pub fn of(flow: &FlowPlan) -> Self {
         Self {
             pace: flow.pace,

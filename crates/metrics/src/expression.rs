@@ -20,7 +20,7 @@ enum Term {
     Call(&'static str, Vec<Term>),
 }
 
-/// What is wrong with an expression.
+/// A fault of an expression, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionError {
     /// Where, in bytes from its beginning.

@@ -36,7 +36,7 @@ pub struct FlowGroup {
     pub transfer: Option<u64>,
     /// Losses on the path or at the sender are ordered by `drop`.
     pub has_drops: bool,
-    /// Its data takes the way back.
+    /// Data flows from the far host to the near one.
     pub reverse: bool,
     /// The link in `RunSpec.links` that has `capacity`.
     pub bottleneck: usize,
@@ -55,7 +55,7 @@ pub struct TrafficGroup {
     pub index: usize,
     /// Short flows: canonical spelling of the stack.
     pub stack: Option<String>,
-    /// Its data takes the way back.
+    /// Data flows from the far host to the near one.
     pub reverse: bool,
     /// The link in `RunSpec.links` that has `capacity`.
     pub bottleneck: usize,
@@ -74,7 +74,7 @@ pub struct TrafficGroup {
     pub offered: Option<Rate>,
     /// Time at which it starts.
     pub start: Time,
-    /// Its end, if it has one.
+    /// Time at which it stops, if before the end of the run.
     pub stop: Option<Time>,
 }
 

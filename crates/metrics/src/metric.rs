@@ -7,7 +7,7 @@ use fullpipe_run::LinkOutcome;
 use crate::run_metrics::RunMetrics;
 use crate::view::{CaseView, DatagramsView, FlowView, PingView, ShortFlowsView};
 
-/// What a metric is taken of.
+/// Kind of thing that one value of a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// One flow of the scenario; all its streams together.
@@ -56,7 +56,7 @@ pub struct Metric {
     pub count: bool,
     /// Direction.
     pub better: Better,
-    /// What it says, in one line.
+    /// Meaning in one line, without a full stop.
     pub about: &'static str,
     /// Definition in words and symbols, for the reference page.
     pub formula: &'static str,

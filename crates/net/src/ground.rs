@@ -18,12 +18,12 @@ use crate::headers;
 use crate::io::{Clock, Mode, Socket, Stop, WaitStrategy, pin};
 use crate::wire::SessionId;
 
-/// How a run is made.
+/// Settings of a run over the loopback interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// One datagram per packet, or segmentation offload.
     pub mode: Mode,
-    /// How precisely the hosts wait.
+    /// Sleep or spin while waiting.
     pub wait: WaitStrategy,
     /// Keep the near host on this processor and the far one on the next; `None`: where the system
     /// puts them.

@@ -38,7 +38,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// As tables and columns call it.
+    /// Name in tables and columns.
     pub fn word(self) -> &'static str {
         match self {
             Self::Application => "application",

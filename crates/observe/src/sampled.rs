@@ -11,7 +11,7 @@ use crate::tcp_info::{
     TOTAL_RTO, TcpInfo, UNACKED,
 };
 
-/// What was sampled of a flow.
+/// Trace of a flow from samples of its `tcp_info`.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     /// Rows as the specification wants them.

@@ -15,7 +15,7 @@ pub struct Field {
     pub unit: &'static str,
     /// Name in RFC 4898 without `tcpEStats` and the group; empty where there is none.
     pub rfc4898: &'static str,
-    /// How Linux's value becomes RFC 4898's.
+    /// Conversion from Linux's value to RFC 4898's.
     there: There,
 }
 

@@ -55,7 +55,7 @@ impl Compiled {
 pub struct Rule {
     /// The path's name in the file, unique.
     pub name: String,
-    /// Which flows it is for.
+    /// Flows to which the rule applies.
     pub selector: Selector,
     /// A flow whose program chose its algorithm itself is left alone.
     pub respect_app: bool,
@@ -134,7 +134,7 @@ pub enum Action {
     },
     /// The dispatcher of our own.
     Ours {
-        /// What it reads per ACK.
+        /// Parameters that the kernel side reads on every ACK.
         params: Params,
         /// Empty for a law without a(w) and b(w) of its own; at most [`TABLE_ROWS`].
         table: Vec<Row>,

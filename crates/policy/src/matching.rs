@@ -18,7 +18,7 @@ pub struct Flow {
     pub cgroup: Option<String>,
     /// Name of the process.
     pub process: Option<String>,
-    /// Its program chose its algorithm itself.
+    /// The program has set `TCP_CONGESTION` itself.
     pub chose_algorithm: bool,
     /// The kernel's number of the socket.
     pub cookie: u64,

@@ -66,7 +66,7 @@ impl fmt::Display for Measured {
 }
 
 impl Measured {
-    /// As a probe prints it.
+    /// JSON as the file of measured paths has it, and `from_json` reads.
     pub fn to_json(&self) -> Value {
         let (max_rate, max_bytes) = match self.limit {
             Some(ServerLimit::Rate(rate)) => (Some(rate.as_bits_per_sec()), None),

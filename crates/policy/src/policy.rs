@@ -27,11 +27,11 @@ pub struct Policy {
 /// A path that has no rule before it is measured.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// As `name` in its [[path]].
+    /// `name` of its `[[path]]`.
     pub name: String,
-    /// Which flows it will be for.
+    /// Flows to which the rule will apply.
     pub selector: Selector,
-    /// What the file says of it.
+    /// Rate, RTT and the like, from the file.
     pub facts: PathFacts,
 }
 

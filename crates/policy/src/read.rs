@@ -464,7 +464,7 @@ fn needs_a_measurement(path: &At<'_, PathKeys>, facts: &PathFacts) -> bool {
         || stacks.any(waits)
 }
 
-/// What stands beside the law.
+/// Sets window cap, pacing and the response to a full interface.
 fn finish(params: &mut Params, path: &At<'_, PathKeys>, sizes: &Sizes) {
     params.clamp = sizes.window.unwrap_or(0);
     params.pacing = sizes.pacing.unwrap_or(0);

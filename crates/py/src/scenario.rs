@@ -13,7 +13,7 @@ use crate::error;
 pub struct Scenario {
     /// The cases and all else that the file says, with the overrides.
     pub read: fullpipe_scenario::Scenario,
-    /// What was changed in the file.
+    /// Keys that were set in place of the file's.
     pub overrides: Overrides,
 }
 

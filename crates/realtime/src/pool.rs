@@ -72,7 +72,7 @@ impl<N: Copy> Pool<N> {
         (&slots.bytes(token as u32)[..usize::from(len)], note)
     }
 
-    /// Its bytes, to be changed.
+    /// Bytes of the slot, mutable.
     pub fn get_mut(&mut self, token: u64) -> &mut [u8] {
         let slots = if token & LONG == 0 {
             &mut self.short
@@ -83,7 +83,7 @@ impl<N: Copy> Pool<N> {
         &mut slots.bytes_mut(token as u32)[..len]
     }
 
-    /// Its slot is free again.
+    /// Returns the slot to the pool.
     pub fn free(&mut self, token: u64) {
         let slots = if token & LONG == 0 {
             &mut self.short

@@ -15,7 +15,7 @@ use fullpipe_scenario::{Precision, Scenario};
 /// Seeds before a case is judged for the first time.
 pub const FIRST: usize = 3;
 
-/// What came of a batch.
+/// Precision that a batch of seeds has reached, and whether more may help.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement {
     /// For the result.

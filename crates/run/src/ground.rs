@@ -107,7 +107,7 @@ pub enum GroundError {
     Environment {
         /// The missing resource, one sentence.
         what: String,
-        /// What to do about it.
+        /// Remedy, one sentence.
         hint: String,
     },
     /// Stopped from outside: there is no result.

@@ -35,6 +35,6 @@ pub use spec::*;
 pub struct Violation {
     /// Seed of the run.
     pub seed: u64,
-    /// What did not add up.
+    /// The balance that is violated, one sentence.
     pub what: String,
 }

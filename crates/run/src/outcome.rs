@@ -39,12 +39,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of `cross` what nobody answers.
+    /// Datagrams of `cross` that nobody answers.
     pub fn one_way(&self) -> impl Iterator<Item = &CrossOutcome> {
         self.cross.iter().filter(|c| !c.answered)
     }
 
-    /// Of `cross` what is answered.
+    /// Probes of `cross`, which are answered.
     pub fn answered(&self) -> impl Iterator<Item = &CrossOutcome> {
         self.cross.iter().filter(|c| c.answered)
     }

@@ -11,7 +11,7 @@ use crate::outcome::{Extent, Round, Series};
 use crate::rows::{Between, Stream};
 use crate::spec::Trace;
 
-/// What a flow's sender leaves behind.
+/// Record of a flow at its sender.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct SenderRecord {
     /// RTT samples of the measured part.

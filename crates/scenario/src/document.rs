@@ -246,7 +246,7 @@ impl Sources {
 }
 
 impl Node {
-    /// What it is, with its article.
+    /// Type of the value with its article, for messages.
     pub fn what(&self) -> &'static str {
         match self.data {
             Data::Text(_) => "a string",

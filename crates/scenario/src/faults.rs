@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostics;
 use crate::document::{Fault, Sources};
 
-/// Of the file as a whole.
+/// A fault of the file as a whole, without a line.
 pub fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostics {
     let fault = Fault {
         at: sources.top(file),
@@ -15,7 +15,7 @@ pub fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostic
     Diagnostics(vec![sources.diagnostic(fault)])
 }
 
-/// What is wrong, by line.
+/// Diagnostics of these faults, by line, without repetitions.
 pub fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
     faults.sort_by_key(|fault| fault.at);
     faults.dedup();

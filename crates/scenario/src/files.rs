@@ -11,7 +11,7 @@ use fullpipe_units::{Rate, Segments, Span};
 
 use super::document::shorten;
 
-/// What is wrong, and a hint.
+/// Message and hint.
 pub(super) type Wrong = (String, String);
 
 type Known<T> = RefCell<BTreeMap<PathBuf, Result<Arc<T>, Wrong>>>;

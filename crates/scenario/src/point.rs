@@ -14,7 +14,7 @@ pub struct Point {
 #[derive(Clone, Debug)]
 struct AxisTexts {
     key: String,
-    /// As written, and as JSON.
+    /// Values in their order, each as written and as JSON.
     values: Vec<(String, serde_json::Value)>,
 }
 

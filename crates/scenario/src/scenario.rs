@@ -28,7 +28,7 @@ pub struct Scenario {
     pub seeds: Vec<u64>,
     /// The points of the matrix; later keys of `[matrix]` vary fastest.
     pub cases: Vec<Case>,
-    /// What the results are held against.
+    /// Bounds on the results.
     pub expectations: Vec<Expectation>,
     /// Lines of the `[[expect]]` that are not among them: `--set` or `--quick` has left no case of
     /// theirs, or their `quick` says that they are judged at other times.
@@ -121,9 +121,9 @@ pub struct Expectation {
     pub cases: Vec<usize>,
     /// Each of these cases with its peer; empty: none is asked for.
     pub pairs: Vec<(usize, usize)>,
-    /// What a case is held against.
+    /// The bound itself, or a peer: its value or the ratio to it.
     pub against: Against,
-    /// What must lie in the bound.
+    /// Statistic of the seeds that must lie in the bound.
     pub holds_for: HoldsFor,
     /// Why no world is known in which it fails.
     pub toothless: Option<String>,
@@ -216,7 +216,7 @@ pub enum Against {
 /// A wrong world that the file names: `[[negative]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Negative {
-    /// What is wrong with it.
+    /// Description: the change that makes it wrong.
     pub about: String,
     /// Dotted keys and their values as TOML.
     pub set: Vec<(String, String)>,
@@ -232,7 +232,7 @@ pub struct Negative {
 pub struct Inapplicable {
     /// Line of its `[[expect]]`.
     pub line: usize,
-    /// What is wrong with it there.
+    /// Message, without file and line.
     pub why: String,
 }
 

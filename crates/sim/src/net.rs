@@ -16,7 +16,7 @@ pub struct Net {
     pub links: Vec<Link>,
     /// Packets that queues dropped after they had taken them in, and that nobody was told of yet.
     pub dropped: Vec<Packet>,
-    /// Of the ACKs in flight.
+    /// SACK blocks and the like of the ACKs in flight.
     pub options: OptionStore,
     /// Numbers of what events wake.
     pub layout: Layout,

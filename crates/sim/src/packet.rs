@@ -103,7 +103,7 @@ struct Options {
 }
 
 impl Options {
-    /// Those of a plain ACK.
+    /// Options of an ACK without SACK blocks.
     const NONE: Self = Self {
         sacks: SackBlocks::NONE,
         window_end: u64::MAX,

@@ -180,7 +180,7 @@ pub(crate) struct Room {
 pub(crate) enum Dictionary {
     /// Names of the flows, by index.
     Flows(Vec<Vec<ByteArray>>),
-    /// Of the phases, by index.
+    /// Names of the phases, by index.
     Phases(Vec<Vec<ByteArray>>),
     /// Sets of events that were seen.
     Events(Vec<(u32, Vec<ByteArray>)>),

@@ -18,7 +18,7 @@ use crate::{FlowMeta, Meta, SCHEMA, TraceError};
 /// A trace in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What the file says of itself.
+    /// Metadata of the file.
     pub meta: Meta,
     /// Rows that were missed while it was written.
     pub missed: u64,
@@ -28,7 +28,7 @@ pub struct Trace {
     pub variables: Vec<(String, Vec<f64>)>,
 }
 
-/// What a Parquet file begins with.
+/// First four bytes of every Parquet file.
 const MAGIC: &[u8] = b"PAR1";
 
 impl Trace {

@@ -32,7 +32,7 @@ pub struct Recording {
 /// Stacks that flows turn out to have had, by index: for the writer, when the rows are over.
 type Stacks = Arc<Mutex<Vec<(u32, String)>>>;
 
-/// What became of a recording.
+/// Rows and losses of a finished recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Rows in the file.

@@ -108,7 +108,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// As many as Linux follows.
+/// Longest chain of symbolic links, as in Linux (`MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 /// Where names stand for devices and what processes have open.
 const OPEN: [&str; 2] = ["/dev", "/proc"];

@@ -57,7 +57,7 @@ pub enum Numbers {
 pub struct TraceWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     resolution: Resolution,
-    /// Of [`COLUMNS`], then of variables.
+    /// Buffers of [`COLUMNS`], then of variables.
     cells: Vec<Cells>,
     /// Of [`COLUMNS`]; `None` where there are no words.
     dictionaries: Vec<Option<Dictionary>>,

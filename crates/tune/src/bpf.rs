@@ -24,7 +24,7 @@ use crate::spread::Classifiers;
 /// Compiled by `build.rs`, or from the repository.
 pub(crate) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tune.bpf.o"));
 
-/// How names of algorithms begin.
+/// Prefix of the names of algorithms.
 pub const PREFIX: &str = "fp_";
 
 /// Programs in the kernel. Dropped, the names of the algorithms and the hook for new flows are

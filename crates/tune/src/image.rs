@@ -17,7 +17,7 @@ pub struct Image {
     pub prefixes: BTreeMap<([u8; 16], u8), u64>,
     /// Rules in their order.
     pub matches: Vec<Match>,
-    /// What flows get, by number.
+    /// Parameters and table of each law, by number of the policy.
     pub policies: BTreeMap<u32, (Params, Vec<Row>)>,
     /// Ports that are never touched.
     pub never: Vec<(u16, u16)>,

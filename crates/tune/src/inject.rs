@@ -57,14 +57,14 @@ pub enum Kind {
     Ack = 2,
 }
 
-/// What is lost, of which flows.
+/// Artificial loss: kind, flows, frequency.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fault {
     /// Silently, or with the sender told; [`Kind::Ack`]: of what arrives.
     pub kind: Kind,
     /// Network of the peer: address and bits.
     pub to: Option<(IpAddr, u32)>,
-    /// Of either end; `None`: every one.
+    /// TCP port of either end; `None`: any.
     pub port: Option<u16>,
     /// Each so-many-th.
     pub every: Option<u32>,
@@ -83,7 +83,7 @@ pub struct Losses {
     pub packets: u64,
     /// See [`Losses::packets`].
     pub segments: u64,
-    /// Those that went.
+    /// Packets that were dropped.
     pub lost_packets: u64,
     /// See [`Losses::lost_packets`].
     pub lost_segments: u64,

@@ -74,7 +74,7 @@ impl Before {
         }
     }
 
-    /// As the kernel side remembers it.
+    /// From the kernel side's record of the flow.
     pub fn kept(record: &FlowRecord) -> Self {
         Self {
             algorithm: record.before.clone(),

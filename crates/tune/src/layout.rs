@@ -194,7 +194,7 @@ pub struct Match {
     pub side: u32,
     /// Flows of 65536 that get the policy.
     pub share: u32,
-    /// Of ports, at most [`RANGES`].
+    /// Ranges of ports, both ends included, at most [`RANGES`].
     pub ranges: Vec<(u16, u16)>,
     /// The algorithm's name.
     pub algorithm: String,
@@ -289,7 +289,7 @@ impl Locks {
         }
     }
 
-    /// As the option takes them.
+    /// Value of the socket option, one bit per direction.
     pub fn bits(self) -> u32 {
         u32::from(self.send) | u32::from(self.receive) << 1
     }
@@ -426,7 +426,7 @@ pub struct Listing {
     pub algorithm: String,
     /// Somebody has chosen it for this socket: its program, or this one.
     pub chosen: bool,
-    /// What came of an order.
+    /// Result of an order: 0, or why the kernel refused; `None`: there was none.
     pub done: Option<i32>,
     /// Segments.
     pub cwnd: u32,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::fstat;
 
-/// Which namespaces the tuner looks into.
+/// Network namespaces that the tuner looks into.
 #[derive(Debug, Default)]
 pub enum Scope {
     /// The one that this process is in.

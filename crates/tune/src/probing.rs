@@ -31,7 +31,7 @@ struct Running {
     since: Instant,
 }
 
-/// What has become of a probe.
+/// Outcome of a probe.
 #[derive(Debug)]
 pub enum Probed {
     /// Something is known that was not.

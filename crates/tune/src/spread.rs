@@ -51,7 +51,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// As a policy spells it.
+    /// Word in a policy.
     pub fn word(self) -> &'static str {
         match self {
             Mechanism::Edt => "edt",
@@ -301,7 +301,7 @@ fn classes(links: &mut Links, name: &str, wish: &Wish<'_>) -> io::Result<()> {
 /// Bytes of a packet as sch_htb counts it; a shorter one is followed sooner.
 const PACKET: f64 = 1500.0;
 
-/// What was put on an interface.
+/// A thing of ours on an interface, by which it is found and removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// sch_htb with our handle at the root.

@@ -66,7 +66,7 @@ impl From<JournalError> for DaemonError {
 /// File of the folder: what flows were given and had before.
 pub const JOURNAL: &str = "journal";
 const LOCK: &str = "lock";
-/// What was put on interfaces ([`crate::spread`]).
+/// File that lists the objects put on interfaces ([`crate::spread`]).
 pub(crate) const QUEUES: &str = "queues";
 /// What was measured of paths ([`crate::probing`]), readable by everybody.
 pub const MEASURED: &str = "measured";

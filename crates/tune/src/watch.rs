@@ -93,21 +93,21 @@ pub struct Seen {
     pub ssthresh: u32,
     /// Microseconds.
     pub srtt_us: u32,
-    /// Of what was delivered last, microseconds.
+    /// Latest RTT sample, microseconds.
     pub rtt_us: u32,
     /// Smallest of the last minutes, microseconds.
     pub min_rtt_us: u32,
     /// Segments sent and not acknowledged.
     pub packets_out: u32,
-    /// Of these, acknowledged out of order.
+    /// SACKed segments of `packets_out`.
     pub sacked_out: u32,
-    /// Of these, held to be lost.
+    /// Segments of `packets_out` that are marked lost.
     pub lost_out: u32,
     /// Segments of them that left a second time.
     pub retrans_out: u32,
     /// Segments since the start.
     pub delivered: u32,
-    /// Of these, with a mark.
+    /// Delivered segments with a CE mark.
     pub delivered_ce: u32,
     /// Segments sent again since the start.
     pub retransmitted: u32,

@@ -18,7 +18,7 @@ use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RestartEvent, RtoEvent};
 use crate::entry::Entry;
 
-/// Which filter the rate samples pass.
+/// Filter between rate samples and the bandwidth estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// Two first-order filters of weight 7/8 in a row.

@@ -92,7 +92,7 @@ pub enum StackError {
         name: &'static str,
         /// Kind of the misplaced component.
         kind: Kind,
-        /// What stands in the way.
+        /// Reason in words.
         why: &'static str,
     },
 }

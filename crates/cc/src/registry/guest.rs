@@ -84,7 +84,7 @@ pub struct GuestParam {
     pub range: [f64; 2],
 }
 
-/// How a registered guest is made.
+/// Constructor of a registered guest, and the fingerprint of its code.
 pub(super) struct Maker {
     pub(super) fingerprint: String,
     make: Arc<Make>,

@@ -18,7 +18,7 @@ pub fn delay_threshold(min_rtt: Span) -> Span {
     (min_rtt / RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// What HyStart is set to.
+/// Detectors and thresholds of HyStart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HyStartParams {
     /// Run the ACK-train detector.

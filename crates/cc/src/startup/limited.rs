@@ -14,7 +14,7 @@ use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
 use crate::entry::Entry;
 
-/// How the window grows above `max_ssthresh`.
+/// Growth per acknowledged segment above `max_ssthresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// `1/K` per segment, `K = floor(w / (max_ssthresh/2))`.

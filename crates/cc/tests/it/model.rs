@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use crate::rounds::{ack, changed, loss, rto};
 
-/// What happens to a flow next.
+/// An event of a flow, or a wait.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// An ACK for `n` segments, `gap` after the last event, whose RTT holds `queue` beyond the

@@ -80,7 +80,7 @@ pub struct Rounds {
     pub min_rtt: Span,
     /// Segments per ACK packet of the receiver.
     pub per_ack: u64,
-    /// What held the sender back.
+    /// The window held the sender back, not the application.
     pub cwnd_limited: bool,
     /// Rounds run.
     pub round: u64,

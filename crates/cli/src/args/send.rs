@@ -190,7 +190,7 @@ fn tests() -> PossibleValuesParser {
     PossibleValuesParser::new(builtin::TESTS)
 }
 
-/// How to talk to a server.
+/// Flags of a session with a server: key, identity, encryption, mode.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct PeerFlags {
     /// File with the shared key, readable by its owner only [default: the variable FULLPIPE_KEY, if

@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct Tune {
-    /// What to do with a policy.
+    /// The subcommand.
     #[command(subcommand)]
     pub verb: TuneVerb,
 }
@@ -96,7 +96,7 @@ pub struct Peer {
     pub port: Option<u16>,
 }
 
-/// Which end opened a connection.
+/// The end that opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Opened {
     /// This host connected

@@ -347,7 +347,7 @@ fn start(stage: &Stage, side: Side, mut command: Command) -> Result<Member, Fail
         .map_err(|e| Failure::io(format!("`{}`", program.to_string_lossy()), &e))
 }
 
-/// As a shell has it.
+/// Exit code as a shell reports it: 128 and the number of the signal that killed.
 fn code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
     status.code().unwrap_or(128 + status.signal().unwrap_or(0))

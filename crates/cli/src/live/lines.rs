@@ -82,12 +82,12 @@ fn draw(line: &str) {
     let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
 }
 
-/// Which retransmissions a line counts.
+/// Period over which a line counts retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resent {
     /// All of the run: the line is always the same one.
     SoFar,
-    /// Those since the line before.
+    /// Since the line before.
     Since,
 }
 

@@ -29,7 +29,7 @@ pub use rows::{Columns, Kept, Whose, csv, numbers, runs};
 
 /// A scenario that has no result, not even a part of one.
 pub struct NoResult<'a> {
-    /// As the file calls it.
+    /// `name` of the file.
     pub scenario: &'a str,
     /// A refusal, or an interruption before its first run was over.
     pub why: String,

@@ -47,11 +47,11 @@ impl Whose<'_> {
 /// Rows of a result that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Those of flows.
+    /// A row per flow and case.
     Flows,
-    /// Those of traffic.
+    /// A row per class of short flows, datagrams or probes, and case.
     Traffic,
-    /// Those of links.
+    /// A row per link and case.
     Links,
 }
 
@@ -154,7 +154,7 @@ pub struct Columns {
     kept: Option<Kept>,
 }
 
-/// What a column's metric is of.
+/// Source of a column's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     /// The flow or traffic of the row.
@@ -172,7 +172,7 @@ impl Of {
 }
 
 impl Columns {
-    /// Those of results.
+    /// Columns that hold every parameter and metric of these results.
     fn of(results: &[RunResult]) -> Columns {
         let cases = || results.iter().flat_map(|r| &r.cases);
         let keys = cases().flat_map(|c| c.params.iter()).map(|(key, _)| key);

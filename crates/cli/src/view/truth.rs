@@ -19,13 +19,13 @@ use crate::table::{Align, Table, number};
 pub struct Emulated<'a> {
     /// Root, or a user namespace.
     pub privilege: Privilege,
-    /// That of the near host's TCP.
+    /// Congestion control of the near host's TCP.
     pub congestion_control: &'a CongestionControl,
     /// Who carried the packets, and what was counted.
     pub carried: &'a Carried,
     /// The checks before and during the run.
     pub verdict: &'a Verdict,
-    /// What ran on the far host.
+    /// Programs on the far host.
     pub far: &'a [Far<'a>],
     /// Status of the command as a shell has it; `None`: the run was ended.
     pub exit: Option<i32>,

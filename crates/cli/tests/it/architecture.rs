@@ -32,7 +32,7 @@ struct Member {
     members: BTreeSet<String>,
     /// Its other dependencies, tests left out.
     others: BTreeSet<String>,
-    /// What only its tests depend on.
+    /// Dependencies of its tests alone.
     tests: BTreeSet<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What a finished command left behind.
+/// Exit code and streams of a finished command.
 pub struct Finished {
     pub code: i32,
     pub stdout: String,

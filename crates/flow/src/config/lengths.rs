@@ -1,4 +1,4 @@
-//! How long a flow's packets are.
+//! Lengths of a flow's packets, in bytes.
 
 use crate::segment::{Ack, Segment};
 

@@ -2,7 +2,7 @@
 
 use fullpipe_units::Time;
 
-/// How far the connection is.
+/// State of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,

@@ -16,7 +16,7 @@ use crate::segment::Ack;
 pub(super) struct OneWay {
     /// Receiver's stamp less the sender's, milliseconds modulo 2^32.
     least: Option<u32>,
-    /// As the receiver has measured it.
+    /// Least of the delays that the receiver has measured itself.
     least_measured: Option<Span>,
     /// Arrival by the receiver's clock less departure by the sender's, microseconds modulo
     /// [`WRAP`].

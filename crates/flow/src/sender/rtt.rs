@@ -184,7 +184,7 @@ struct Linux {
     mdev_us: u64,
     /// Largest of it in the present window.
     mdev_max_us: u64,
-    /// What the timeout adds to SRTT.
+    /// Variance term of the timeout, microseconds (Linux `rttvar_us`).
     rttvar_us: u64,
     /// The present window ends when this segment is acknowledged.
     rtt_seq: u64,

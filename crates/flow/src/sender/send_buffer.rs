@@ -37,18 +37,18 @@ pub(super) struct SendBuffer {
     lasts: [u64; WRITES],
     /// One past the last segment written.
     end: u64,
-    /// Its size, bytes of memory.
+    /// Size of the buffer, bytes of memory.
     size: u64,
     /// Memory of a full segment, bytes.
     segment: u64,
-    /// Of which without its payload.
+    /// Memory of a segment without payload, bytes.
     empty: u64,
     /// Memory that a segment of the window is worth, bytes.
     share: u64,
     is_on: bool,
 }
 
-/// What decides about the next write.
+/// State of the sender on which the next write depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     /// First unacknowledged segment.

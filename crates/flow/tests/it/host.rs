@@ -320,7 +320,7 @@ pub fn reduction(prr: bool) -> Reduction {
     }
 }
 
-/// What happened since the last call.
+/// Kinds of the episodes logged since the last call.
 pub fn kinds<C: Controller>(h: &mut Host<C>) -> Vec<EpisodeKind> {
     h.s.drain_log().map(|e| e.kind).collect()
 }

@@ -1,4 +1,4 @@
-//! What the host's own queue refuses.
+//! Segments that the host's own queue refuses.
 
 use fullpipe_cc::{CongestionKind, Phase};
 use fullpipe_flow::{EpisodeKind, LocalDrop, Preset, Segment, Sender, SenderConfig};

@@ -38,7 +38,7 @@ impl Dice {
     }
 }
 
-/// How badly the network behaves.
+/// Probabilities and delays by which the network misbehaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub drop: f64,

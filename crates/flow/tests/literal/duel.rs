@@ -38,7 +38,7 @@ impl fmt::Display for Difference {
 /// Source of the packets' fates.
 pub enum Fates<'a> {
     Drawn(&'a mut Sky),
-    /// Those of the history.
+    /// Replayed from a history.
     Given,
 }
 

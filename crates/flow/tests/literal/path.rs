@@ -24,7 +24,7 @@ pub struct Fates {
     pub acks: BTreeMap<u64, Fate>,
 }
 
-/// Which time stamp an ACK echoes.
+/// Time stamp that an ACK echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
     /// One newer than everything, so that no ACK looks like an original's.

@@ -115,7 +115,7 @@ impl Gaps {
 pub struct Short {
     /// Index of its class.
     pub class: u32,
-    /// Its row among the transfers.
+    /// Index into [`ClassRecord::transfers`].
     pub number: usize,
     rtt_samples: u64,
 }
@@ -161,7 +161,7 @@ pub struct ClassRecord {
 }
 
 impl ClassRecord {
-    /// Of a class of the run.
+    /// An empty record for a class of `spec`.
     pub fn new(a: &ArrivalSpec, spec: &RunSpec) -> Self {
         let f = &a.template;
         Self {

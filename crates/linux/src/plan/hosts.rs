@@ -94,7 +94,7 @@ fn receive_buffers(switches: &[Switches]) -> (u64, u64) {
 }
 
 const PRESET: u64 = 67_108_864;
-/// What a setting holds (`int`).
+/// Largest value of a sysctl, which is an `int`.
 const LARGEST: u64 = 0x7fff_ffff;
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// As the endpoint takes it.
+    /// Sources and sinks of the flows, for the endpoint.
     pub fn hooks(&mut self) -> Hooks<'_> {
         let mut hooks = Hooks::default();
         for (flow, pattern) in &mut self.patterns {

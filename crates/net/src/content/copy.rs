@@ -16,7 +16,7 @@ use crate::file::{
 };
 use crate::payload::Tally;
 
-/// What this host has or wants.
+/// This host's end of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mine {
     /// A file to send.
@@ -348,7 +348,7 @@ impl Proof {
     }
 }
 
-/// What the server has, or takes.
+/// The server's file, and what is stored of it already.
 struct Prepared {
     source: Identity,
     mode: u16,

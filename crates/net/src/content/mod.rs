@@ -210,12 +210,12 @@ pub enum Answer {
     Items {
         /// The next ones.
         items: Vec<Item>,
-        /// How many there are in all.
+        /// Number of items in all.
         all: u32,
         /// How many entries of directories are no part of a copy.
         left_out: u32,
     },
-    /// What is there, some of it.
+    /// Items that exist at the server, a part of them.
     Found {
         /// Index of the item, and what there is of it; the others are not there.
         found: Vec<(u32, Found)>,
@@ -238,7 +238,7 @@ pub enum Answer {
         same: bool,
         /// Of these the name could not be given, and why: the first ones.
         failed: Vec<(u32, String)>,
-        /// How many failed in all.
+        /// Number of failures in all.
         all: u32,
     },
     /// Entries of directories that are no part of the copy: the next ones.
@@ -302,7 +302,7 @@ impl<T: Send + 'static> Work<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Its result; waits for it.
+    /// Waits for the thread and returns its result.
     fn result(mut self) -> Result<T, String> {
         let result = self.thread.take().map(JoinHandle::join);
         match result {

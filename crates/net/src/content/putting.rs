@@ -96,7 +96,7 @@ impl Put {
         })
     }
 
-    /// What may wait for the disk.
+    /// With the bytes that may wait for the disk, if there are bounds.
     pub(super) fn with_buffer(self, buffer: Option<Buffer>) -> Self {
         Self { buffer, ..self }
     }

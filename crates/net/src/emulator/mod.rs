@@ -34,7 +34,7 @@ use crate::wire::SessionId;
 use routes::Routes;
 use run::Running;
 
-/// How an emulator is to run.
+/// Settings of an emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct EmulatorConfig {
     /// Datagrams of other sessions are ignored.
@@ -64,7 +64,7 @@ pub struct EmulatorOutcome {
     /// The links of the emulator by their index in the specification: all but the hosts' own
     /// interfaces.
     pub links: Vec<(usize, LinkOutcome)>,
-    /// How true the emulator was.
+    /// Lateness of the emulator against its bounds, and what it lost itself.
     pub fidelity: Fidelity,
     /// How much later than computed each datagram left.
     pub lateness: Histogram,

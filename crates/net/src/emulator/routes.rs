@@ -19,12 +19,12 @@ pub struct Routes {
     cross_numbers: CrossNumbers,
 }
 
-/// What is known of a datagram.
+/// Route of a datagram and its size on the links.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// Links to cross, in order.
     pub route: Route,
-    /// What it is to them.
+    /// Kind of packet that the links take it for.
     pub kind: PacketKind,
     /// Number of the flow, source or ping that counts a drop.
     pub flow: u32,

@@ -99,7 +99,7 @@ const IDLE: Span = Span::from_millis(50);
 const RETRY: Span = Span::from_micros(50);
 
 impl Running {
-    /// Of `spec`, between two sockets.
+    /// An emulator of the links of `spec` between two sockets.
     pub fn new(
         spec: &RunSpec,
         clock: Clock,

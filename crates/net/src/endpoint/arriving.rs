@@ -1,4 +1,4 @@
-//! What a datagram that arrived means.
+//! Dispatch of a datagram that arrived, by its kind.
 
 use std::net::SocketAddr;
 

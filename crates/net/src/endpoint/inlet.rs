@@ -28,7 +28,7 @@ pub struct Inlet {
     number: u16,
     /// Which of the short flows of this number it is; `None`: a flow of the specification.
     pub incarnation: Option<Incarnation>,
-    /// Of a sink that has bounds.
+    /// Receive window of a sink that has bounds.
     room: Room,
     /// Bytes of a segment's datagram.
     size: usize,

@@ -19,7 +19,7 @@ use crate::wire::DataDatagram;
 #[derive(Debug)]
 pub struct Interfaces {
     path: Path,
-    /// Its pending timer; [`Time::MAX`]: none.
+    /// Time of the pending timer; [`Time::MAX`]: none.
     pub wakes: Time,
     inside: Vec<Leaving>,
     free: Vec<u32>,
@@ -37,9 +37,9 @@ pub struct Interfaces {
 pub struct Leaving {
     /// Slot of the sender.
     pub slot: u32,
-    /// As the sender knows it.
+    /// The segment for the sender, should it come back.
     pub segment: Segment,
-    /// As the wire knows it.
+    /// The same as a datagram of the wire.
     pub datagram: DataDatagram,
     /// Bytes of the datagram with a full payload.
     pub len: usize,

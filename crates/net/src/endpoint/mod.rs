@@ -50,7 +50,7 @@ use crate::headers;
 use crate::io::{IoConfig, Mode, Stop};
 use crate::wire::SessionId;
 
-/// Which host of a run.
+/// One of the two hosts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// It hosts the senders of flows, but for reverse ones, of which it hosts the receivers.
@@ -59,7 +59,7 @@ pub enum Side {
     Far,
 }
 
-/// What one host is to do.
+/// One host's share of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The run; its links are of no interest here.

@@ -28,7 +28,7 @@ pub struct Outlet {
     pub waits: bool,
     /// Segments of the flow that the interface holds, those on its wire included.
     pub inside: u32,
-    /// What ACKs have to prove.
+    /// Sums of the segments' bits, which ACKs have to prove.
     proofs: Proofs,
     /// Segments that have arrived ECN-capable, as ACKs say.
     ect: u32,

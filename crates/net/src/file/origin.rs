@@ -69,7 +69,7 @@ impl Where {
 }
 
 impl Origin {
-    /// Of which nothing has been read.
+    /// A source that has not been read yet.
     pub fn new(at: Where, source: Identity) -> Self {
         Self {
             at,

@@ -19,7 +19,7 @@ use super::plan::Item;
 use super::state::Identity;
 use crate::lender::Lender;
 
-/// What is below a directory.
+/// Entries below a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Directories and regular files, each directory before what is in it.
@@ -242,7 +242,7 @@ fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits())
 }
 
-/// As [`Identity::of`] sees the open file.
+/// An item with the size and time that [`Identity::of`] has of the open file.
 fn item(name: String, stat: &FileStat, is_file: bool) -> Item {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
     let fraction = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);

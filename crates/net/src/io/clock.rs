@@ -36,7 +36,7 @@ impl Clock {
         self.at(Instant::now())
     }
 
-    /// What this clock reads at `instant`.
+    /// Reading at `instant`, whole microseconds; zero before the epoch.
     #[inline]
     pub fn at(&self, instant: Instant) -> Time {
         let since = instant.saturating_duration_since(self.epoch);

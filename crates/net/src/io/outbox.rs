@@ -229,7 +229,7 @@ impl Item {
 
 /// What an outbox needs of a socket.
 trait Port {
-    /// What may leave with offload.
+    /// Which runs of datagrams leave as one call.
     fn offload(&self) -> Offload;
     /// Sends datagrams of the size of `first` (the last may be shorter) as one call.
     fn send_segments(&self, first: &Item, contents: &[u8]) -> io::Result<()>;

@@ -256,7 +256,7 @@ impl Socket {
         self.peer
     }
 
-    /// What it was asked to be.
+    /// Settings that it was opened with.
     pub fn config(&self) -> &IoConfig {
         &self.config
     }

@@ -63,7 +63,7 @@ impl Stop {
         let _ = self.shared.wake.write(1);
     }
 
-    /// Whether it is time to end.
+    /// True once a stop was requested.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.shared.set.load(Ordering::Acquire)
@@ -86,7 +86,7 @@ pub struct Ready {
     pub writable: u8,
     /// The moment was reached.
     pub due: bool,
-    /// It is time to end.
+    /// A stop was requested.
     pub stopped: bool,
 }
 

@@ -77,7 +77,7 @@ impl Board {
 }
 
 impl Post {
-    /// What is shown of the test.
+    /// State of the test on the board.
     pub fn posted(&self) -> &Arc<Posted> {
         &self.posted
     }

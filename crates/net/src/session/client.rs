@@ -41,7 +41,7 @@ pub struct Peer {
     pub key: Key,
     /// The server that is meant; `None`: whoever has the key, or answers.
     pub server: Option<ServerId>,
-    /// How long the handshake may take.
+    /// Timeout of the handshake.
     pub patience: Span,
 }
 

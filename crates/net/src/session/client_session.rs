@@ -161,7 +161,7 @@ impl ClientSession {
         self.progress
     }
 
-    /// How the run ended there.
+    /// End of the run at the server, once the client knows of it.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
@@ -187,7 +187,7 @@ impl ClientSession {
         self.prober.begin(bytes);
     }
 
-    /// How long datagrams may be.
+    /// State of the search for the longest datagram of the path.
     pub fn prober(&self) -> &Prober {
         &self.prober
     }

@@ -19,7 +19,7 @@ pub const MOST_PARTS: u16 = 32;
 pub enum ClientMessage {
     /// Part `at` of the request.
     Part {
-        /// Which, from 0.
+        /// Index of the part, from 0.
         at: u32,
         /// [`PART`] bytes, fewer only in the last.
         bytes: Vec<u8>,
@@ -34,7 +34,7 @@ pub enum ClientMessage {
     Ask {
         /// The first, from 0.
         from: u32,
-        /// How many, at most [`MOST_PARTS`].
+        /// Number of parts, at most [`MOST_PARTS`].
         many: u16,
     },
     /// A question about what the flows carry.

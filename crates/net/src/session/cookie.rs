@@ -14,7 +14,7 @@ use super::message::Nonce;
 /// Bytes of a cookie.
 pub const COOKIE: usize = 36;
 
-/// How long a cookie is good.
+/// Lifetime of a cookie.
 pub const LIFE: Span = Span::from_secs(20);
 
 /// How long a secret makes cookies; it is known for as long again.
@@ -30,7 +30,7 @@ pub const MOST_OF_HOST: u32 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub [u8; COOKIE]);
 
-/// What is wrong with a cookie.
+/// Why a cookie is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CookieError {
     /// Not of this server, for this address and nonce, or too old.

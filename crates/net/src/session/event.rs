@@ -23,7 +23,7 @@ pub enum Event {
         address: SocketAddr,
         /// Of the key; `None`: open to anybody.
         key: Option<String>,
-        /// What clients know the server by.
+        /// Public key of the server, which clients remember.
         identity: String,
         /// Limits in force.
         limits: Limits,

@@ -121,7 +121,7 @@ impl Gate {
         self.identity = identity;
     }
 
-    /// What clients know the server by.
+    /// Public key of the server, which clients remember.
     pub fn identity(&self) -> ServerId {
         self.identity.public()
     }

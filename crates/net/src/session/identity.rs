@@ -82,7 +82,7 @@ impl Identity {
         }
     }
 
-    /// What clients know it by.
+    /// Public key, which clients remember.
     pub fn public(&self) -> ServerId {
         self.public
     }

@@ -48,7 +48,7 @@ pub const SEALED_REFUSE_BYTES: usize = ANSWER_CLEAR + REFUSING;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce(pub [u8; 16]);
 
-/// What is to be tested.
+/// Transport under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TestKind {

@@ -116,7 +116,7 @@ impl Prober {
         self.path.join(0);
     }
 
-    /// What datagrams have to keep to.
+    /// Limits on the length of datagrams, shared with the endpoint.
     pub fn path(&self) -> Arc<PathLimit> {
         Arc::clone(&self.path)
     }

@@ -1,6 +1,6 @@
 //! Reading fixed fields from the front of a datagram, and writing them.
 
-/// What is left of a datagram.
+/// Bytes of a datagram that have not been read.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -8,10 +8,10 @@ use super::control::{EndReason, shown};
 use super::failure::SessionError;
 use crate::tcp;
 
-/// What the server leaves behind.
+/// Result of a run at the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Its side of the run.
+    /// Outcome at the server's host.
     pub outcome: HostOutcome,
     /// Error at the server, one sentence; `None` after a clean run.
     pub error: Option<String>,

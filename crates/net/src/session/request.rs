@@ -92,7 +92,7 @@ impl Options {
         }
     }
 
-    /// How the server's datagrams leave.
+    /// Packet by packet, or merged by segmentation offload.
     pub fn mode(&self) -> Mode {
         match self.bulk {
             true => Mode::Bulk,

@@ -35,7 +35,7 @@ pub(super) const NUMBER: usize = 8;
 /// Forgeries that a key withstands (RFC 9001 section 6.6); nothing is opened after that.
 pub(super) const MOST_FORGERIES: u64 = 1 << 36;
 
-/// Which end of a session.
+/// One end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The session's initiator.

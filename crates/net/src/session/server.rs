@@ -38,7 +38,7 @@ use crate::io::{Clock, Stop, may_be_icmp};
 use crate::tcp::Desk;
 use crate::wire::{Header, Kind, SessionId};
 
-/// What a server is to be.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Address and UDP port to listen on.
@@ -94,7 +94,7 @@ struct Handle {
 
 /// Why a client is turned away.
 struct Refusal {
-    /// As the answer says it.
+    /// Reason that the answer carries.
     reason: Reason,
     /// Of this host, which the client is not told.
     error: Option<io::Error>,

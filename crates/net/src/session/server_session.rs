@@ -171,7 +171,7 @@ impl ServerSession {
         self.prober.begin(bytes);
     }
 
-    /// How long datagrams may be.
+    /// State of the search for the longest datagram of the path.
     pub fn prober(&self) -> &Prober {
         &self.prober
     }

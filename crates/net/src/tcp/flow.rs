@@ -54,7 +54,7 @@ pub(super) struct Flow<'a> {
     counts: ReceiverCounts,
     at_measuring: Option<ReceiverCounts>,
     arrivals: ArrivalRecorder,
-    /// What ended it before its time.
+    /// Error that ended the connection early.
     pub(super) failure: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What every datagram begins with.
+//! Header of every datagram: version, kind, session.
 
 use super::WireError;
 
@@ -40,7 +40,7 @@ pub enum Kind {
     Datagram = 10,
     /// A round-trip probe.
     Ping = 11,
-    /// Its echo, of the same size.
+    /// Answer to [`Self::Ping`], of the same size.
     Pong = 12,
     /// A part of one of kinds 8 to 12 that is too long for its path.
     Piece = 13,

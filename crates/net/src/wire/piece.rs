@@ -11,7 +11,7 @@ pub struct PieceDatagram {
     pub flow: u16,
     /// Of the whole, modulo 2^32: one more for each that leaves in pieces.
     pub number: u32,
-    /// Which of the pieces, below `count`.
+    /// Index of the piece, below `count`.
     pub index: u8,
     /// How many there are, at least 2.
     pub count: u8,

@@ -1,4 +1,4 @@
-//! What a broken policy is told.
+//! Messages about broken policies.
 
 use std::fmt::Write as _;
 

@@ -39,7 +39,7 @@ pub fn ours(lines: &str) -> (Params, Vec<Row>) {
     }
 }
 
-/// What is wrong with one.
+/// Errors of a policy of one path with these lines.
 pub fn errors(lines: &str) -> String {
     match Policy::parse(&sources(&[&text(lines)])) {
         Err(why) => why.to_string(),

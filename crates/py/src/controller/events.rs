@@ -1,4 +1,4 @@
-//! What a controller is told.
+//! Events of a controller, as Python sees them.
 
 use fullpipe_cc::{
     AckEvent, CongestionEvent, CongestionKind, LostSegment, Phase, RestartEvent, RtoEvent,
@@ -165,7 +165,7 @@ pub struct Round {
     /// Time of the run at its end, seconds.
     #[pyo3(get)]
     now: f64,
-    /// How long it lasted, seconds.
+    /// Length of the round, seconds.
     #[pyo3(get)]
     duration: f64,
     /// ACK packets.

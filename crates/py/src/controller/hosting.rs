@@ -25,7 +25,7 @@ pub(super) struct Raised {
 
 /// Why a controller cannot go on.
 pub(super) enum Why {
-    /// What it raised, with its traceback.
+    /// A method raised this exception.
     Exception(PyErr),
     /// It has left what is no window or rate, in words.
     Numbers(String),

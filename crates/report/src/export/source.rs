@@ -272,7 +272,7 @@ const TOLD: usize = 8;
 
 /// What a run has of a flow's packets.
 enum Stored {
-    /// Its events, as they were captured.
+    /// The qlog, as it was captured.
     Log(Vec<u8>),
     /// The packets at senders and receivers.
     Packets(Vec<u8>, Vec<u8>),

@@ -7,7 +7,7 @@ use super::Ranges;
 pub struct Chart {
     /// Headline.
     pub title: String,
-    /// What all panels have in common.
+    /// Line below the headline, on all panels.
     pub subtitle: String,
     /// Panels, side by side where there is room.
     pub panels: Vec<Panel>,

@@ -1,4 +1,4 @@
-//! What stands in a picture.
+//! Contents of a picture, apart from how it is drawn.
 
 use super::Ranges;
 
@@ -116,7 +116,7 @@ impl LevelKind {
     /// Every kind, in the order of the legend.
     pub const ALL: [Self; 3] = [Self::Bdp, Self::WithBuffer, Self::Cap];
 
-    /// What the legend calls it.
+    /// Name in the legend.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bdp => "BDP",

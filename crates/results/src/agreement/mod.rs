@@ -138,7 +138,7 @@ pub fn paired_seeds(cases: [&CaseResult; 2]) -> Vec<[u64; 2]> {
     both.map(|(a, b)| [*a, *b]).collect()
 }
 
-/// What a run left behind.
+/// Stored tables of a run.
 struct Seen {
     series: Option<Named>,
     events: Option<Named>,

@@ -86,7 +86,7 @@ pub struct Tried {
     /// The ground's refusal, where `after` is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// What that says of the cause.
+    /// Whether the cause explains the distance.
     pub verdict: CauseVerdict,
     /// The same case by case; those are missing of which a switched run was flagged.
     pub cases: Vec<TriedCase>,
@@ -192,7 +192,7 @@ pub struct Switch<'a> {
     pub about: &'a str,
     /// Name of the ground that has the switch.
     pub on: &'a str,
-    /// That ground with the switch turned.
+    /// The ground of [`Self::on`] with the switch turned.
     pub turned: Turned<'a>,
 }
 
@@ -206,7 +206,7 @@ pub enum Turned<'a> {
     Later(&'a dyn Fn(Span) -> Box<dyn Ground>),
 }
 
-/// How a study is made.
+/// Settings of a study.
 pub struct StudyOptions<'a> {
     /// Of the runs; `out` is the directory of all, which must be given.
     pub run: Options<'a>,

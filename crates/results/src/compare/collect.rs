@@ -11,7 +11,7 @@ use crate::result::{CaseResult, Estimate, Estimates, LinkResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 
-/// What has been compared so far.
+/// Rows of a comparison, collected case by case.
 pub(super) struct Collector<'a> {
     pub(super) options: &'a Options,
     pub(super) runs: Option<&'a [Runs; 2]>,

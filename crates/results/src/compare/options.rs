@@ -1,4 +1,4 @@
-//! What a comparison looks at.
+//! Options of a comparison: metrics, thresholds, view.
 
 use std::collections::BTreeMap;
 

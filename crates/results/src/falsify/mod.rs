@@ -44,7 +44,7 @@ pub struct NoWorld {
     pub file: String,
     /// Line of the `[[negative]]`.
     pub line: usize,
-    /// What is wrong with the world.
+    /// Description of the world, from the file.
     pub about: String,
     /// The error that reading the scenario with its `set` ends with.
     pub why: String,
@@ -235,7 +235,7 @@ fn left_out(scenario: &Scenario, other: &Scenario) -> Vec<LeftOut> {
     scenario.expectations.iter().filter_map(of).collect()
 }
 
-/// How far an expectation is followed.
+/// Number of worlds in which an expectation is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
     /// Into every world.

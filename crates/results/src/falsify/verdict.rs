@@ -36,7 +36,7 @@ pub struct Falsification {
     pub reused: usize,
     /// In the order of the file.
     pub expectations: Vec<ExpectationTeeth>,
-    /// Those of the file first.
+    /// Worlds of the file, then those made by the program.
     pub worlds: Vec<WorldResult>,
     /// Lines of the expectations that `--quick` or `--set` leaves out; absent if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +128,7 @@ pub struct ExpectationTeeth {
 /// A value of an expectation in a wrong world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Nearest {
-    /// What is wrong with the world.
+    /// Description of the world.
     pub world: String,
     /// The value there.
     pub value: f64,
@@ -142,7 +142,7 @@ pub struct Tighter {
     /// Between these it holds as it is, and fails in a world: in all of `worlds` next to the value
     /// as it is.
     pub between: [f64; 2],
-    /// Those that fail first come first.
+    /// Worlds that it leaves out, the first to fail first.
     pub worlds: Vec<String>,
 }
 
@@ -150,7 +150,7 @@ pub struct Tighter {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "World")]
 pub struct WorldResult {
-    /// What is wrong with it.
+    /// Description: the change that makes it wrong.
     pub about: String,
     /// Line of its `[[negative]]`; absent: made by the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use fullpipe_scenario::{Case, Overrides, Scenario, WorldKey};
 /// A world in which something differs from the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
-    /// What is wrong with it.
+    /// Description: the change that makes it wrong.
     pub about: String,
     /// Line of its `[[negative]]`; `None`: made here.
     pub line: Option<usize>,
@@ -364,7 +364,7 @@ const OF_A_FLOW: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// What a link is without.
+/// Impairments taken away from a link: key, neutral value, name of the world.
 const OF_A_LINK: [(&str, &str, &str); 7] = [
     ("loss", "0", "no random loss"),
     ("buffer", "\"10000000 packets\"", "room for any queue"),

@@ -26,7 +26,7 @@ use crate::store::{ResultDir, StoreError};
 pub use crate::moment::Moment;
 pub use judge::{Judged, SMALL, Verdict};
 
-/// What a directory holds of runs.
+/// Runs of a directory, by kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     /// Kinds of runs, in the order in which they first appear.

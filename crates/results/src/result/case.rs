@@ -101,7 +101,7 @@ pub struct FlowResult {
     pub metrics: Estimates,
 }
 
-/// Which host sends a flow.
+/// Host that sends a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {

@@ -21,7 +21,7 @@ enum Source {
 }
 
 impl Params {
-    /// Those of a case.
+    /// Parameters of a case: its point of the matrix.
     pub fn of(case: &Case) -> Params {
         Params(Source::Matrix(case.point().clone()))
     }

@@ -96,7 +96,7 @@ type Placed = ((usize, usize), ExpectationResult);
 pub(super) struct Stage<'a> {
     /// Seeds of each case.
     pub(super) counts: &'a [usize],
-    /// What `[measure] precision` came to.
+    /// Judgement of `[measure] precision`, by case.
     pub(super) judged: &'a [Option<Judgement>],
     /// No case gets further seeds.
     pub(super) last: bool,

@@ -437,7 +437,7 @@ impl Store {
     }
 }
 
-/// What was written of runs, bytes.
+/// Runs and bytes written, with and without time series.
 #[derive(Debug, Default)]
 struct Written {
     runs: u64,

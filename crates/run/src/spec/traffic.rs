@@ -248,10 +248,10 @@ fn rounded(bits_per_sec: f64) -> Rate {
     Rate::from_bits_per_sec(bits_per_sec.round().min(1e18) as u64)
 }
 
-/// How datagrams follow one another.
+/// Distribution of the gaps between datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
-    /// As even as the rate allows.
+    /// Equal gaps.
     Even,
     /// Exponential gaps with the mean that the rate asks for.
     Poisson,

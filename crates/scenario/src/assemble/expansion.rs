@@ -16,7 +16,7 @@ use crate::world::Changed;
 pub(super) struct Expansion<'a> {
     pub draft: &'a Draft<'a>,
     pub files: &'a Files,
-    /// What differs in this world.
+    /// Keys that this world changes.
     pub world: &'a [Changed],
     /// Keys that a kind of path stands for.
     pub presets: &'a [(PathPreset, Record)],

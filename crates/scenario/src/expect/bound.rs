@@ -5,7 +5,7 @@ use crate::keys::Expect;
 use crate::scenario::Against;
 use crate::value::{Bounds, Key, Reader, Tolerance};
 
-/// What the bound is about.
+/// Reads whether the bound is of the value, or of its relation to a peer.
 pub(super) fn against(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Against {
     match (
         table.is_given(&Expect::agrees_with),

@@ -22,7 +22,7 @@ tables! {
 }
 
 keys! {
-    /// Of the path as a whole.
+    /// Keys of the path as a whole.
     PathKeys {
         preset: off(word(PathPreset)) [off], "geo",
             "a kind of path: what is measured of it stands for the keys that are not given";
@@ -71,7 +71,7 @@ impl PathPreset {
 }
 
 keys! {
-    /// Of a link with a name.
+    /// Keys of a link with a name.
     LinkKeys {
         @fixed name: name [!], "first-hop", "unique name";
         rate: rate [or "the mean of `trace`"], "100Mbit/s",
@@ -167,7 +167,7 @@ keys! {
 }
 
 keys! {
-    /// What may change on any link.
+    /// Changes that any link takes.
     Change {
         at: time [!], "10s", "time of the run";
         rate: rate, "50Mbit/s", "capacity from then on";
@@ -177,7 +177,7 @@ keys! {
 }
 
 keys! {
-    /// What may change on the path.
+    /// Changes that only the path takes.
     RttChange {
         rtt: span(1, HOUR), "120ms",
             "`path.rtt` from then on; the RTT of every flow changes by as much";
@@ -185,7 +185,7 @@ keys! {
 }
 
 keys! {
-    /// What may change on a link.
+    /// Changes that only a link with a name takes.
     DelayChange {
         delay: time, "60ms", "propagation delay of the link from then on";
     }

@@ -143,7 +143,7 @@ fn red_min() -> String {
     )
 }
 
-/// Of RED; that of every buffer.
+/// Default weight of RED, the same for every buffer.
 fn classic_weight() -> f64 {
     Red::classic(0).weight
 }

@@ -5,7 +5,7 @@ use crate::document::shorten;
 use crate::keys::{Measures, Path, Top};
 use crate::value::{Field, Key, Kind, Record, Table, Value, meant, nearest, nested, other_words};
 
-/// What a dotted key names.
+/// A dotted key, resolved: tables, members and keys that it names.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
     pub(super) scope: Scope,
@@ -119,7 +119,7 @@ impl Address {
         Ok(Address { scope, chain, key })
     }
 
-    /// How this address lies to another.
+    /// Whether one address contains the other.
     pub(super) fn relation(&self, other: &Address) -> Relation {
         let same_members = match (&self.scope, &other.scope) {
             (Scope::Members(s, a), Scope::Members(t, b)) if s == t => {

@@ -88,7 +88,7 @@ impl Section {
 }
 
 impl Names {
-    /// Those of one list.
+    /// Names of the tables of one section.
     pub fn of(&self, section: Section) -> &[String] {
         match section {
             Section::Flow => &self.flows,

@@ -17,7 +17,7 @@ pub(super) struct Changes<'a> {
     pub tables: &'a [Sub<ChangeTable>],
     /// First and last time of new data.
     pub sends: (Time, Time),
-    /// Its stack at the start.
+    /// Stack before the first change.
     pub stack: &'a StackSpec,
 }
 

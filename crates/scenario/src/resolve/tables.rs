@@ -23,7 +23,7 @@ pub(super) struct Named<'a, T> {
     pub at: At<'a, T>,
 }
 
-/// What a case is resolved from.
+/// Everything that a case is resolved from.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
     pub tables: &'a Tables<'a>,

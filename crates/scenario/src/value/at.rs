@@ -23,7 +23,7 @@ pub struct At<'a, T> {
     pub path: String,
 }
 
-/// What was found wrong, or strange.
+/// Faults and warnings so far.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub faults: Vec<Fault>,

@@ -20,7 +20,7 @@ pub struct Key {
     pub varies: bool,
 }
 
-/// What holds without a key.
+/// Value of a key that is not given.
 #[derive(Clone, Copy, Debug)]
 pub enum Default {
     /// Nothing.

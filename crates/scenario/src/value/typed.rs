@@ -21,7 +21,7 @@ pub trait Written {
 
 /// A type with a spelling of its own: a network, a range of ports.
 pub trait Parsed: Sized {
-    /// What is expected, with its article.
+    /// Name with its article, for messages: `a network`.
     const WHAT: &'static str;
 
     /// # Errors
@@ -80,7 +80,7 @@ pub struct Bounds(pub f64, pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
     By(f64),
-    /// As a part of the value.
+    /// Relative: a part of the value.
     ByPart(f64),
 }
 

@@ -40,7 +40,7 @@ struct PieLaw {
     /// Change of the probability per tick of delay.
     alpha: u64,
     beta: u64,
-    /// Of the packet that left last.
+    /// Sojourn time of the packet that left last.
     delay: u64,
     delay_old: u64,
     burst: u64,

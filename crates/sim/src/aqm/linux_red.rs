@@ -60,7 +60,7 @@ struct Damping {
     shifts: [u8; 256],
 }
 
-/// What becomes of an arriving packet.
+/// Decision about an arriving packet (`red_action`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Admit,

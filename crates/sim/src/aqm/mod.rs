@@ -49,7 +49,7 @@ pub struct Backlog {
     pub idle_since: Option<Time>,
 }
 
-/// What happens to an arriving packet.
+/// Decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Enqueue the packet.

@@ -25,7 +25,7 @@ pub struct Elements {
     meter: Meter,
 }
 
-/// What stands before the delay.
+/// Transmitter and queue before the delay.
 #[derive(Debug)]
 enum Queue {
     /// No transmitter.

@@ -38,7 +38,7 @@ pub struct Link {
     entry: Entry,
 }
 
-/// What stands before the way.
+/// Queue and transmitter of a link, before its delay.
 #[derive(Debug)]
 enum Entry {
     /// Nothing: a pure delay.

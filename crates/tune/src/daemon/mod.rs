@@ -44,7 +44,7 @@ pub struct Config {
     pub cgroup: Option<PathBuf>,
     /// Network namespaces of running flows.
     pub scope: Scope,
-    /// How names of algorithms begin.
+    /// Prefix of the names of algorithms.
     pub prefix: String,
     /// Starts the process that gives flows back where no program of the kernel side can
     /// ([`crate::guard`]); `None`: there is none.
@@ -180,7 +180,7 @@ struct Daemon {
     since: Instant,
     /// The policy's `change` count from here.
     applied: Instant,
-    /// Those up to here are made.
+    /// Time after `applied` up to which changes have been made.
     made: Duration,
     /// Paths whose parameters were set since, and what was set.
     sets: Vec<(String, Vec<(String, String)>)>,
@@ -251,7 +251,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What is done again and again.
+    /// One turn of the daemon's loop.
     fn turn(
         &mut self,
         wait: Duration,

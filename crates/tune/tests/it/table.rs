@@ -55,7 +55,7 @@ struct Measured {
     window: f64,
     cut: f64,
     cut_due: f64,
-    /// Of the growth that is due.
+    /// Growth, as a part of what the law asks for.
     growth: f64,
     segments: f64,
 }

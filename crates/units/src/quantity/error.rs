@@ -16,7 +16,7 @@ pub struct ParseQuantityError {
     pub expected: &'static str,
     /// The text that was read.
     pub text: String,
-    /// What is wrong with it.
+    /// Kind of mistake.
     pub kind: QuantityErrorKind,
     /// The units that are accepted here.
     pub accepted: &'static [&'static str],

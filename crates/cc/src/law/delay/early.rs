@@ -23,7 +23,7 @@ use crate::classic::Window;
 use crate::controller::{AckEvent, Phase};
 use crate::params::{ParamSpec, Params};
 
-/// Which delay the early test reads.
+/// Delay that the test for early congestion compares with its threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// One-way delay, or the RTT if there is none.

@@ -136,7 +136,7 @@ pub(super) struct ExtraAcked {
     delivered: f64,
 }
 
-/// What an ACK is compared with.
+/// Estimates of the path that an ACK's delivery is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     /// BBR.bw, segments/s.

@@ -1,4 +1,4 @@
-//! How an increase law is applied.
+//! Application of an increase law: segment by segment, and of stretch ACKs.
 
 use super::near;
 use super::stepped::avoiding;

@@ -464,7 +464,7 @@ const SINGLE: &str = "thresholds alone, of goodput, round trips and completion t
                       on each side in real time nobody knows what chance does; several (`--repeat \
                       5`) give intervals, `--metric` and `--threshold` judge others";
 
-/// How the differences were judged.
+/// A sentence on the method: paired by seed, intervals, or thresholds.
 fn method(comparison: &Comparison) -> String {
     let of = |method| comparison.rows.iter().filter(move |r| r.method == method);
     let mut parts = Vec::new();

@@ -9,7 +9,7 @@ use crate::args::Run;
 use crate::commands::check::counted;
 use crate::table::number;
 
-/// What becomes of a result directory.
+/// Size that a result directory is going to have, against the room on its disk.
 #[derive(Debug)]
 pub struct Outlook {
     dir: PathBuf,

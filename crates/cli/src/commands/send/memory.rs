@@ -249,11 +249,11 @@ fn set(d: &mut Document, args: &Send) {
 pub(super) const BUFFER: &str = "1000 packets";
 /// Queues of a congested path hold datagrams longer than a short round trip.
 const LEAST_TAIL: Span = Span::from_millis(500);
-/// Of `--request`, the short flows.
+/// Name of the short flows of `--request`.
 const REQUESTS: &str = "requests";
-/// Of `--bidir`, the flow from there.
+/// Name of the flow from the server that `--bidir` adds.
 const BACK: &str = "back";
-/// Of what is told while a run lasts.
+/// Between two lines of a run in progress.
 const INTERVAL: &str = "1s";
 /// The shortest of them: series have no rows that are closer.
 const SHORTEST: Span = Span::from_millis(10);

@@ -142,7 +142,7 @@ fn watch(live: &Live, done: &AtomicBool) {
     }
 }
 
-/// What all probes say together.
+/// Statistics over all probes.
 #[derive(Debug)]
 struct Summary {
     sent: u64,

@@ -42,14 +42,14 @@ use crate::output;
 use crate::state;
 use crate::table::{Align, Table, number};
 
-/// What `tune doctor` says of it.
+/// Findings of `tune doctor`.
 pub fn examine(state: &Path) -> Vec<Finding> {
     let mut findings = vec![Finding::yes("libelf and zlib", "in this fullpipe")];
     findings.extend(trial::examine(state));
     findings
 }
 
-/// What `doctor` tries of eBPF.
+/// Findings of `doctor` about eBPF, each kind of program tried.
 pub fn programs() -> Vec<Finding> {
     trial::programs()
 }

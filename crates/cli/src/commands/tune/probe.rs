@@ -223,7 +223,7 @@ fn scenario(m: &Measured, host: &str) -> String {
     )
 }
 
-/// As exact as a probe is.
+/// To three decimals, the precision of a probe.
 fn three_digits(x: f64) -> f64 {
     (x * 1e3).round() / 1e3
 }

@@ -189,7 +189,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Those that were not there before.
+    /// Cookies of flows on the watched paths that were not known yet.
     fn new_ones(&mut self) -> Vec<u64> {
         if self.names.is_empty() || self.asked.is_some_and(|at| at.elapsed() < PAUSE) {
             return Vec::new();

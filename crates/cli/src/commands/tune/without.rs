@@ -11,13 +11,13 @@ use crate::exit::{Exit, Failure};
 const HOW: &str = "`apt-get install libelf-dev zlib1g-dev pkg-config`, then `cargo install --path \
                    crates/cli --features tune`";
 
-/// What `tune doctor` says of it.
+/// Findings of `tune doctor`: the tuner is not in this build.
 pub fn examine(_: &Path) -> Vec<Finding> {
     let lacks = "not in this fullpipe: built without libelf";
     vec![Finding::no("the tuner's kernel side", lacks).remedy(HOW)]
 }
 
-/// What `doctor` tries of eBPF.
+/// Findings of `doctor` about eBPF: not tried in this build.
 pub fn programs() -> Vec<Finding> {
     let not = "not tried: this fullpipe is built without the tuner, and uses none";
     vec![Finding::limited("programs of eBPF", not).remedy(HOW)]

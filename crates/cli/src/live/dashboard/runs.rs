@@ -17,7 +17,7 @@ pub struct Runs {
     title: String,
     total: usize,
     now: Snapshot,
-    /// Of each line of the plots.
+    /// History of each line of the plots, in their order.
     tracks: Vec<Track>,
     /// Goodput of each flow since the picture before, Mbit/s.
     goodput: Vec<f64>,

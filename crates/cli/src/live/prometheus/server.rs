@@ -14,7 +14,7 @@ pub struct Tally {
     refused: AtomicU64,
     lost: AtomicU64,
     finished: AtomicU64,
-    /// Of tests that have ended, bytes.
+    /// Bytes received in tests that have ended.
     received: AtomicU64,
     sent: AtomicU64,
     /// The most that was shown of both with the tests that ran then: between the end of a test

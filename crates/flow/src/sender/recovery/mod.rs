@@ -107,7 +107,7 @@ pub(super) struct Irregular<'a> {
     pub(super) prior_fack: u64,
 }
 
-/// What PRR starts from, segments.
+/// State when proportional rate reduction starts, segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PrrStart {
     pub(super) ssthresh: u64,

@@ -85,7 +85,7 @@ pub(in crate::sender) enum Verdict {
     Doubtful,
 }
 
-/// What counts of two proofs.
+/// The proof of a spurious reduction to record: by duplicates, else by a time stamp.
 fn proof(duplicates: bool) -> Proof {
     match duplicates {
         true => Proof::Duplicates,

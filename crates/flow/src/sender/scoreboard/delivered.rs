@@ -7,7 +7,7 @@ use super::Scoreboard;
 use super::record::{LOST, MARKS, RETRANS_OUT, RETRANSMITTED, SACKED, Sent, order};
 use crate::ranges::Range;
 
-/// What one ACK newly delivered.
+/// Segments that one ACK newly delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivered {
     /// Segments acknowledged cumulatively that had not been SACKed.

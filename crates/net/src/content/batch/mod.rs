@@ -135,7 +135,7 @@ impl Batch {
         }
     }
 
-    /// What is known of each item.
+    /// Outcome so far of each item, in the order of the copy.
     pub fn facts(&self) -> Vec<Fact> {
         self.files.iter().map(|file| file.fact.clone()).collect()
     }

@@ -45,7 +45,7 @@ pub struct Target {
     is_changed: bool,
     /// The same copy was writing the unfinished file when it was read.
     is_beside: bool,
-    /// Its bytes are on the disk.
+    /// Its bytes have been synced to the disk.
     is_synced: bool,
     /// Why it cannot be written: bytes that come for it are dropped.
     failure: Option<io::Error>,
@@ -58,12 +58,12 @@ pub struct Target {
 struct Before {
     /// Of an earlier copy; `None`: there was none.
     state: Option<State>,
-    /// Its unfinished file has been replaced.
+    /// The unfinished file of that copy has been replaced.
     is_replaced: bool,
 }
 
 impl Target {
-    /// Of which nothing is known yet.
+    /// A target that has not been looked at.
     pub fn new(place: Arc<Place>, source: Identity) -> Self {
         Self {
             place,

@@ -38,7 +38,7 @@ pub struct Share {
 }
 
 impl Memory {
-    /// As much as `limits` say.
+    /// Memory of all tests together, bounded by `limits`.
     pub fn new(limits: &Limits) -> Self {
         Self {
             most: limits.max_memory.0,

@@ -43,7 +43,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What it shows, in a line.
+            /// Description for the list of kinds, one line.
             pub fn about(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $about,)*

@@ -13,7 +13,7 @@ use crate::page::curves::{self, Grid};
 /// A quantity with a series in a result, and its axis.
 pub(super) struct Quantity {
     kind: SeriesKind,
-    /// As the page's curves call it.
+    /// [`Curve::what`](crate::page::data::Curve::what) of the page's curves.
     what: &'static str,
     /// The same of traffic, which is drawn where it is asked for by its name.
     of_traffic: Option<&'static str>,

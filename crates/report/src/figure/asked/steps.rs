@@ -36,7 +36,7 @@ impl Steps {
         }
     }
 
-    /// What follows belongs to this panel.
+    /// Begins a panel: curves added from now on are drawn in it.
     pub fn panel(&mut self, title: String) {
         self.panels.push((title, Vec::new()));
     }

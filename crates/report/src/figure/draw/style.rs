@@ -22,7 +22,7 @@ impl Detail {
         self.mark_distance * (curves as f64 / 6.0).max(1.0)
     }
 
-    /// Of a picture on its own.
+    /// Style of a picture of one case.
     pub(super) const FULL: Self = Self {
         column: 1.0,
         budget: 3000.0,
@@ -39,7 +39,7 @@ impl Detail {
         mark_size: 3.4,
         ..Self::FULL
     };
-    /// Of a panel among others.
+    /// Style of a panel of an overview.
     pub(super) const PANEL: Self = Self {
         stroke: 1.4,
         ssthresh_up_to: 0,
@@ -91,7 +91,7 @@ pub(super) fn look(group: usize, grey: bool) -> Look {
     }
 }
 
-/// As many as there are colours.
+/// Dash patterns, one per colour, as SVG writes them.
 const DASHES: [&str; 7] = [
     "",
     "8 3",

@@ -39,7 +39,7 @@ impl Svg {
         }
     }
 
-    /// How curves of a group look.
+    /// Colour and dashes of the curves of a group.
     pub(super) fn look(&self, group: usize) -> Look {
         look(group, self.grey)
     }

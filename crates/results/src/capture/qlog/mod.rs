@@ -46,7 +46,7 @@ use super::{WITH_STAMPS, endpoints};
 use log::Log;
 use record::record;
 
-/// What a file is about.
+/// Run and flow that a file is of.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// For people: scenario, case, seed.

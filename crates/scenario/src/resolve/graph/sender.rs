@@ -30,7 +30,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Its data takes the way back.
+    /// True if data flows from the far host to the near one.
     pub(super) fn is_reverse(&self) -> bool {
         self.direction == Direction::Reverse
     }

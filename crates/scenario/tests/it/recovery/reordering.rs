@@ -8,7 +8,7 @@ struct Path {
     rate_mbps: f64,
     rtt_ms: f64,
     buffer_bdp: f64,
-    /// Of a packet to be late.
+    /// Probability that a packet is late.
     probability: f64,
     extra_ms: f64,
     stack: &'static str,
@@ -49,7 +49,7 @@ impl Dice {
     }
 }
 
-/// What a flow made of it.
+/// Outcome of the flow.
 struct Ran {
     goodput_mbps: f64,
     /// Segments that came late.

@@ -19,7 +19,7 @@ fn usage(message: String) -> Failure {
 /// A copy in one direction.
 #[derive(Debug)]
 pub struct Order {
-    /// As the user wrote them.
+    /// Sources, spelled by the user.
     pub from: Vec<String>,
     /// The other end.
     pub server: Server,
@@ -40,7 +40,7 @@ pub enum What {
 /// Files and directories to send, and what is left out.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What is sent, in this order.
+    /// Files and directories to send, in order.
     pub files: Vec<(Item, Where)>,
     /// Entries of directories that are not.
     pub left_out: Vec<LeftOut>,

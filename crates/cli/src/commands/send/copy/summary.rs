@@ -19,7 +19,7 @@ use crate::table::number;
 /// All that became of a copy.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// As the user wrote it.
+    /// Source, spelled by the user.
     pub from: String,
     /// With the address of the server.
     pub to: String,
@@ -48,7 +48,7 @@ pub struct Summary {
     pub dry_run: bool,
 }
 
-/// What was done with a file.
+/// Outcome for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Sent,
