@@ -53,74 +53,9 @@ function grouped(text: string): string {
   return sign + (fraction === undefined ? head : `${head}.${fraction}`);
 }
 
-/** Back from `number`, for tests and for sorting. */
-export function parseNumber(text: string): number {
-  return Number(text.replace(/\u202f/g, "").replace(/−/g, "-"));
-}
-
 /** `Mbit/s`; nothing for a ratio. */
 export function unit(of: string): string {
   return of === "1" ? "" : of;
-}
-
-const WORDS: Record<string, string> = {
-  goodput_mbps: "Goodput",
-  throughput_mbps: "Throughput",
-  aggregate_goodput_mbps: "Goodput of all flows",
-  "rtt_ms.mean": "RTT, mean",
-  "rtt_ms.min": "RTT, smallest",
-  "rtt_ms.p50": "RTT, median",
-  "rtt_ms.p95": "RTT, 95th percentile",
-  "rtt_ms.p99": "RTT, 99th percentile",
-  "cwnd_segments.mean": "Window, mean",
-  "cwnd_segments.max": "Window, largest",
-  "queue_packets.mean": "Queue, mean",
-  "queue_packets.max": "Queue, largest",
-  stability: "Stability",
-  jain: "Fairness (Jain)",
-  asymmetry: "Asymmetry",
-  share: "Share",
-  utilization: "Utilisation",
-  loss_events: "Loss events",
-  retransmits: "Retransmissions",
-  recovery_time_s: "Recovery time",
-  completion_time_s: "Completion time",
-  "completion_time_s.mean": "Completion time, mean",
-  "completion_time_s.p50": "Completion time, median",
-  "completion_time_s.p95": "Completion time, 95th percentile",
-  "completion_time_s.p99": "Completion time, 99th percentile",
-  "completion_time_s.max": "Completion time, longest",
-  convergence_time_s: "Convergence time",
-  drops: "Drops",
-  local_stalls: "Stalls",
-  "limited.network": "Limited by the network",
-  "limited.window_cap": "Limited by the window's cap",
-  "limited.receive_window": "Limited by the receive window",
-  "limited.local_queue": "Limited by the host's queue",
-  "limited.rate": "Limited by its ceiling",
-  "limited.pacing": "Limited by pacing",
-  "limited.application": "Limited by the application",
-};
-
-/** A metric's name in words. */
-export function metricWords(name: string): string {
-  const known = WORDS[name];
-  if (known !== undefined) return known;
-  // An expression over metrics stays as its author has written it.
-  if (!/^[\w.]+$/.test(name)) return name;
-  const plain = name
-    .replace(/_(mbps|ms|s|segments|packets|bytes)(?=\.|$)/g, "")
-    .replace(/[._]/g, " ");
-  return plain.charAt(0).toUpperCase() + plain.slice(1);
-}
-
-/** Units that a metric's name has said already. */
-const COUNTED = new Set(["events", "segments", "packets", "flows", "datagrams", "transfers", "probes"]);
-
-/** Words and unit: `Goodput, Mbit/s`. */
-export function metricHead(name: string, of: string): string {
-  const u = COUNTED.has(of) ? "" : unit(of);
-  return u === "" ? metricWords(name) : `${metricWords(name)}, ${u}`;
 }
 
 /** `1 seed`, `3 seeds`. */

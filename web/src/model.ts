@@ -138,10 +138,24 @@ export class Model {
     return place && this.values(place.scope)?.at(caseIndex, place.name, metric);
   }
 
-  /** Value of an axis in a case. */
+  /** Index of a case's value on an axis. */
+  at(caseIndex: number, axis: Axis): number {
+    return this.cases[caseIndex]?.at[this.axes.indexOf(axis)] ?? 0;
+  }
+
+  /** Value of an axis in a case, for people. */
   value(caseIndex: number, axis: Axis): string {
-    const at = this.cases[caseIndex]?.at[this.axes.indexOf(axis)];
-    return (at === undefined ? undefined : axis.values[at]) ?? "";
+    return axis.texts[this.at(caseIndex, axis)] ?? "";
+  }
+
+  /** A metric in words; one without an entry by its name. */
+  title(metric: string, of?: string): string {
+    return this.metric(metric, of)?.title ?? metric;
+  }
+
+  /** A metric in words, with its unit. */
+  heading(metric: string, of?: string): string {
+    return this.metric(metric, of)?.heading ?? metric;
   }
 
   /** Cases with these positions, by axis; every case if none is given. */
@@ -174,7 +188,7 @@ export class Model {
   caseLabel(caseIndex: number): string {
     const pair = this.pair();
     const rest = this.axes.filter((a) => a !== pair?.first && a !== pair?.second);
-    const words = rest.map((a) => axisLabel(a, this.value(caseIndex, a)));
+    const words = rest.map((a) => axisLabel(a, this.at(caseIndex, a)));
     if (pair) words.unshift(`${this.value(caseIndex, pair.first)} vs ${this.value(caseIndex, pair.second)}`);
     return words.join(", ");
   }
@@ -201,12 +215,6 @@ function sameValues(a: Axis, b: Axis): boolean {
   return a.values.length > 1 && a.values.length === b.values.length && a.values.every((v) => b.values.includes(v));
 }
 
-/** A value of an axis for people: units apart, stacks as they are. */
-export function axisValue(value: string): string {
-  // `1e-4` has no unit.
-  return Number.isNaN(Number(value)) ? value.replace(/^(-?[0-9.]+)([A-Za-zµ%])/, "$1 $2") : value;
-}
-
 /** Every combination of the values of some axes that occurs, in the order of the cases. */
 export function combinations(model: Model, axes: readonly Axis[]): { at: Map<Axis, number>; label: string }[] {
   const seen = new Map<string, { at: Map<Axis, number>; label: string }>();
@@ -214,7 +222,7 @@ export function combinations(model: Model, axes: readonly Axis[]): { at: Map<Axi
     const at = new Map(axes.map((a) => [a, c.at[model.axes.indexOf(a)] ?? 0]));
     const key = [...at.values()].join(" ");
     if (!seen.has(key)) {
-      const label = axes.map((a) => axisLabel(a, a.values[at.get(a) ?? 0] ?? "")).join(", ");
+      const label = axes.map((a) => axisLabel(a, at.get(a) ?? 0)).join(", ");
       seen.set(key, { at, label });
     }
   }
@@ -223,17 +231,9 @@ export function combinations(model: Model, axes: readonly Axis[]): { at: Map<Axi
 }
 
 /** `RTT 70 ms`; stacks and named values stand for themselves. */
-export function axisLabel(axis: Axis, value: string): string {
-  const words = axisValue(value);
-  const named = axis.key.endsWith(".stack") || axis.label === "stack" || !axis.key.includes(".");
-  return named ? words : `${axisWords(axis)} ${words}`;
-}
-
-/** The heading of an axis: well-known keys in words. */
-export function axisWords(axis: Axis): string {
-  const known: Record<string, string> = { rtt: "RTT", mtu: "MTU", initial_window: "initial window", delayed_ack: "delayed ACK" };
-  const flow = /^(?:flow|traffic)\.([^.]+)\.stack$/.exec(axis.label)?.[1];
-  return known[axis.label] ?? flow ?? axis.label.replace(/_/g, " ");
+export function axisLabel(axis: Axis, at: number): string {
+  const words = axis.texts[at] ?? "";
+  return axis.plain ? words : `${axis.heading} ${words}`;
 }
 
 function compare(a: number[], b: number[]): number {

@@ -54,6 +54,9 @@ pub struct Metric {
     pub unit: &'static str,
     /// A number of things: printed without decimals.
     pub count: bool,
+    /// Of the first flow against the second: another sign when they change places, zero where they
+    /// are even.
+    pub signed: bool,
     /// Direction.
     pub better: Better,
     /// Meaning in one line, without a full stop.
@@ -64,6 +67,10 @@ pub struct Metric {
     pub streams: &'static str,
     /// Document that defines it.
     pub source: &'static str,
+    /// In words; empty: made from the name.
+    title: &'static str,
+    /// Heading of a narrow column, and its second line where that is not the unit.
+    column: Option<(&'static str, Option<&'static str>)>,
     pub(crate) value: Value,
 }
 
@@ -155,11 +162,14 @@ const fn metric(
         scope,
         unit,
         count: false,
+        signed: false,
         better,
         about: "",
         formula: "",
         streams: "",
         source: "",
+        title: "",
+        column: None,
         value,
     }
 }
@@ -188,6 +198,60 @@ impl Metric {
     pub(crate) const fn counts(mut self) -> Metric {
         self.count = true;
         self
+    }
+
+    /// Another sign when the first two flows change places.
+    pub(crate) const fn signed(mut self) -> Metric {
+        self.signed = true;
+        self
+    }
+
+    /// In words, where those of the name do not do.
+    pub(crate) const fn titled(mut self, title: &'static str) -> Metric {
+        self.title = title;
+        self
+    }
+
+    /// Heading of a narrow column, over the unit.
+    pub(crate) const fn column(mut self, head: &'static str) -> Metric {
+        self.column = Some((head, None));
+        self
+    }
+
+    /// Heading of a narrow column in two lines.
+    pub(crate) const fn column_of_two(mut self, head: &'static str, below: &'static str) -> Metric {
+        self.column = Some((head, Some(below)));
+        self
+    }
+
+    /// In words, without the unit: `RTT, 95th percentile`, `Drop rate`.
+    pub fn title(&self) -> String {
+        if !self.title.is_empty() {
+            return self.title.to_owned();
+        }
+        let words = plain_words(self.name);
+        let mut letters = words.chars();
+        letters.next().map_or_else(String::new, |first| {
+            first.to_uppercase().chain(letters).collect()
+        })
+    }
+
+    /// Title and unit, `Goodput, Mbit/s`; the title alone where it says what is counted.
+    pub fn heading(&self) -> String {
+        match self.unit {
+            "1" | "events" | "flows" | "packets" | "segments" => self.title(),
+            unit => format!("{}, {unit}", self.title()),
+        }
+    }
+
+    /// Two lines over a narrow column: `goodput` over `Mbit/s`; the name where the row has none.
+    pub fn column_head(&self) -> [&'static str; 2] {
+        let unit = match self.unit {
+            "1" | "events" | "flows" => "",
+            unit => unit,
+        };
+        let (head, below) = self.column.unwrap_or((self.name, None));
+        [head, below.unwrap_or(unit)]
     }
 
     /// Short flows have it.
@@ -237,5 +301,63 @@ impl Metric {
         ];
         let having = kinds.iter().filter(|(_, has)| *has);
         having.map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The words of a metric's name without its unit: `rtt p95` of `rtt_ms.p95`.
+pub fn plain_words(name: &str) -> String {
+    let (head, statistic) = name.split_once('.').unwrap_or((name, ""));
+    let plain = UNITS.iter().find_map(|unit| head.strip_suffix(unit));
+    let words = format!("{} {statistic}", plain.unwrap_or(head));
+    words.trim_end().replace(['_', '.'], " ")
+}
+
+/// Units at the end of names.
+const UNITS: [&str; 5] = ["_mbps", "_ms", "_s", "_segments", "_packets"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_has_words_with_and_without_its_unit() {
+        for (metric, title, heading) in [
+            (Metric::flow("goodput_mbps"), "Goodput", "Goodput, Mbit/s"),
+            (Metric::flow("loss_events"), "Loss events", "Loss events"),
+            (
+                Metric::flow("cwnd_segments.mean"),
+                "Window, mean",
+                "Window, mean",
+            ),
+            (Metric::flow("first_loss_s"), "First loss", "First loss, s"),
+            (
+                Metric::link("queueing_delay_ms.p95"),
+                "Queueing delay p95",
+                "Queueing delay p95, ms",
+            ),
+            (Metric::case("jain"), "Fairness (Jain)", "Fairness (Jain)"),
+        ] {
+            assert_eq!(metric.title(), title);
+            assert_eq!(metric.heading(), heading);
+        }
+        for (name, words) in [
+            ("rtt_ms.p95", "rtt p95"),
+            ("sent_segments", "sent"),
+            ("limited.window_cap", "limited window cap"),
+        ] {
+            assert_eq!(plain_words(name), words);
+        }
+    }
+
+    #[test]
+    fn a_narrow_column_has_two_lines() {
+        for (metric, head) in [
+            (Metric::flow("goodput_mbps"), ["goodput", "Mbit/s"]),
+            (Metric::flow("loss_events"), ["events", ""]),
+            (Metric::flow("recovery_time_s"), ["recovery", "1st, s"]),
+            (Metric::flow("retransmit_rate"), ["retransmit_rate", ""]),
+        ] {
+            assert_eq!(metric.column_head(), head);
+        }
     }
 }

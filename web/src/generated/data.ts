@@ -1,6 +1,6 @@
 // Made from crates/report/src/page/data.rs; a test compares. UPDATE_DOCS=1 writes it anew.
 
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** Everything the page shows. */
 export interface Page {
@@ -24,12 +24,20 @@ export interface Axis {
   competes: boolean;
   /** The flow whose stack or key it sets. */
   flow?: string;
+  /** Key in words, `RTT`. */
+  heading: string;
   /** Key. */
   key: string;
-  /** Short heading. */
+  /** As much of the key as tells it from the others. */
   label: string;
   /** The values as numbers of one unit; absent where one of them is a word or has another unit. */
   numbers?: number[];
+  /** The values are stacks. */
+  of_stacks: boolean;
+  /** Values stand for themselves, without the heading: stacks, and those of an axis that has a name of its own. */
+  plain: boolean;
+  /** The same for people: numbers stand apart from their units. */
+  texts: string[];
   /** The traffic whose stack or key it sets. */
   traffic?: string;
   /** Unit of `numbers`; `1` for plain numbers. */
@@ -48,7 +56,7 @@ export interface Case {
   curves?: Curves;
   /** Data packets that reached a receiver, all seeds. */
   delivered_packets: number;
-  /** What tells it from the others. */
+  /** Parameters that tell it from the others. */
   label: string;
   /** Seeds it ran with. */
   seeds: number;
@@ -138,7 +146,7 @@ export interface Falsified {
   expectations: Teeth[];
   /** Each expectation was followed only up to the first world in which it fails. */
   first_failure: boolean;
-  /** Those of the file first. */
+  /** Worlds of the file, then those made by the program. */
   worlds: World[];
 }
 
@@ -178,12 +186,18 @@ export interface Metric {
   count: boolean;
   /** Definition in words and symbols. */
   formula: string;
+  /** In words, with the unit where they do not say what is counted. */
+  heading: string;
   /** Name in `result.json`. */
   name: string;
   /** `flow`, `link`, `traffic` or `case`. */
   scope: "flow" | "link" | "traffic" | "case";
+  /** Of the first flow against the second: another sign when they change places. */
+  signed: boolean;
   /** Document that defines it. */
   source: string;
+  /** In words, without the unit; an expression as the scenario has it. */
+  title: string;
   /** Unit; `1` for a ratio. */
   unit: string;
 }
@@ -260,6 +274,8 @@ export interface Scenario {
   ranking?: Ranking;
   /** Seeds of every case. */
   seeds: number[];
+  /** Metrics that stand side by side where the cases have one axis or none, as far as there are values. */
+  side_by_side: string[];
   /** Values, one table per scope. */
   tables: Table[];
   /** The file. */
@@ -308,7 +324,7 @@ export interface Teeth {
 
 /** A world that differs from the scenario. */
 export interface World {
-  /** What is wrong with it. */
+  /** Description: the change that makes it wrong. */
   about: string;
   /** Expectations that fail in it. */
   caught_by: number;

@@ -27,8 +27,8 @@ export function panels(model: Model): Panel[] {
       members: model.select(facet.at).flatMap((i) => {
         const completions = model.cases[i]!.completions?.find((c) => c.name === name);
         if (!completions) return [];
-        const at = variant ? (model.cases[i]!.at[model.axes.indexOf(variant)] ?? 0) : 0;
-        return [{ name: variant ? axisLabel(variant, variant.values[at] ?? "") : name, colour: at, completions }];
+        const at = variant ? model.at(i, variant) : 0;
+        return [{ name: variant ? axisLabel(variant, at) : name, colour: at, completions }];
       }),
     })),
   ).filter((p) => p.members.length > 0);

@@ -7,7 +7,7 @@ import { figure } from "../figure.ts";
 import { counted } from "../format.ts";
 import { toDom } from "../svg.ts";
 import type { Axis } from "../generated/data.ts";
-import { axisLabel, axisValue, axisWords, type Model } from "../model.ts";
+import { axisLabel, type Model } from "../model.ts";
 
 export interface Explore {
   element: HTMLElement;
@@ -30,12 +30,12 @@ export function explore(model: Model): Explore | undefined {
   };
   const curves = (): CaseCurves | undefined => {
     const axis = over;
-    return axis ? laidOver(model, laid().drawn, (i) => axisLabel(axis, model.value(i, axis))) : curvesOf(model, chosen);
+    return axis ? laidOver(model, laid().drawn, (i) => axisLabel(axis, model.at(i, axis))) : curvesOf(model, chosen);
   };
   const words = (): string => {
     if (!over) return model.caseLabel(chosen);
-    const rest = model.axes.filter((a) => a !== over).map((a) => axisLabel(a, model.value(chosen, a)));
-    return [`by ${axisWords(over)}`, ...rest].join(", ");
+    const rest = model.axes.filter((a) => a !== over).map((a) => axisLabel(a, model.at(chosen, a)));
+    return [`by ${over.heading}`, ...rest].join(", ");
   };
   const title = (): string => [model.scenario.name, words()].filter((t) => t !== "").join(": ");
   const show = (i: number): void => {
@@ -50,8 +50,8 @@ export function explore(model: Model): Explore | undefined {
     const choice = model.axes.flatMap((axis, a) => {
       if (axis === over) return [];
       const box = select(
-        axisWords(axis),
-        axis.values.map((v, at) => ({ value: String(at), label: axisValue(v) })),
+        axis.heading,
+        axis.texts.map((label, at) => ({ value: String(at), label })),
         String(model.cases[chosen]!.at[a]),
         (value) => {
           const wanted = model.cases[chosen]!.at.map((at, i) => (i === a ? Number(value) : at));
@@ -72,7 +72,7 @@ export function explore(model: Model): Explore | undefined {
   const several = model.axes.filter((axis) => axis.values.length > 1);
   const laying = select(
     "laid over one another",
-    [{ value: "", label: "nothing" }, ...several.map((axis) => ({ value: axis.key, label: `every ${axisWords(axis)}` }))],
+    [{ value: "", label: "nothing" }, ...several.map((axis) => ({ value: axis.key, label: `every ${axis.heading}` }))],
     "",
     (key) => {
       over = several.find((axis) => axis.key === key);
@@ -96,7 +96,7 @@ export function explore(model: Model): Explore | undefined {
       const { drawn: here, others: apart } = laid();
       const others = cases.length - here.length;
       const where = others > 0 && el("p", { class: "note paper" }, `${counted(others, "more case")}: choose on the page, or draw each with \`fullpipe figure DIR window --where KEY=VALUE\`.`);
-      const names = apart.map((i) => axisLabel(over!, model.value(i, over!))).join(", ");
+      const names = apart.map((i) => axisLabel(over!, model.at(i, over!))).join(", ");
       const left = names !== "" && el("p", { class: "note" }, `The first ${here.length} of ${here.length + apart.length}; not drawn: ${names}.`);
       return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), left, current.element, paper, where);
     },

@@ -3,8 +3,7 @@
 import { lines, rows, type Lines } from "../charts/lines.ts";
 import type { Axis, FigureAsk } from "../generated/data.ts";
 import { figure, fitted } from "../figure.ts";
-import { metricHead } from "../format.ts";
-import { axisLabel, axisValue, axisWords, combinations, type Model } from "../model.ts";
+import { axisLabel, combinations, type Model } from "../model.ts";
 
 /** Competitors in one picture; more become pictures of their own. */
 const MOST_SERIES = 10;
@@ -18,8 +17,8 @@ export function linesOf(model: Model, ask: FigureAsk): Lines[] {
   const metric = ask.y ?? ask.metric;
   const x = model.axes.find((a) => a.key === ask.x);
   if (metric === undefined || !x || !model.has(metric)) return [];
-  const head = metricHead(metric, model.metric(metric)?.unit ?? "");
-  const title = ask.title ?? `${head} by ${axisWords(x)}`;
+  const head = model.heading(metric, ask.flow);
+  const title = ask.title ?? `${head} by ${x.heading}`;
   const competitors = model.competitors();
   let inner: Axis[] = model.axes.filter((a) => a !== x);
   let outer: Axis[] = [];
@@ -31,11 +30,11 @@ export function linesOf(model: Model, ask: FigureAsk): Lines[] {
   const every = combinations(model, inner);
   return facets.map((facet) => ({
     title: facet.label === "" ? title : `${title} · ${facet.label}`,
-    xTitle: axisWords(x),
+    xTitle: x.heading,
     yTitle: head,
-    x: x.values.map((v, at) => ({ label: axisValue(v), value: x.numbers?.[at] })),
+    x: x.texts.map((label, at) => ({ label, value: x.numbers?.[at] })),
     series: every.map((s, colour) => ({
-      name: inner.length === 1 ? axisLabel(inner[0]!, inner[0]!.values[s.at.get(inner[0]!) ?? 0] ?? "") : s.label,
+      name: inner.length === 1 ? axisLabel(inner[0]!, s.at.get(inner[0]!) ?? 0) : s.label,
       colour,
       points: x.values.map((_, at) => {
         const found = model.select(new Map([...facet.at, ...s.at, [x, at]]))[0];

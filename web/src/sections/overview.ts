@@ -5,8 +5,8 @@ import type { Cell } from "../csv.ts";
 import type { Expected, Rank, Ranking } from "../generated/data.ts";
 import { el, scroller, unseen } from "../dom.ts";
 import { figure } from "../figure.ts";
-import { counted, meanWords, metricHead, number, unit } from "../format.ts";
-import { axisLabel, axisWords, type Model } from "../model.ts";
+import { counted, meanWords, number, unit } from "../format.ts";
+import type { Model } from "../model.ts";
 import { line, mark, rect, svg, text, textWidth, toDom, type Mark } from "../svg.ts";
 import { linear } from "../scale.ts";
 
@@ -29,7 +29,7 @@ export function ranking(model: Model): Headed | undefined {
   // Of several flows that share a path the metric is one flow's, which its heading names.
   const whose = ranked.of ?? model.flowOf(axis) ?? flows[0];
   const headOf = (m: string, of = model.metric(m)): string => {
-    const head = metricHead(m, of?.unit ?? "");
+    const head = of?.heading ?? m;
     const ofFlow = pair === undefined && flows.length > 1 && model.scopeOf(m, whose) === "flow";
     return ofFlow && whose !== undefined ? `${whose}: ${head}` : head;
   };
@@ -40,7 +40,7 @@ export function ranking(model: Model): Headed | undefined {
     count: entry?.count ?? false,
     seeds: model.seeds(),
     others: ranked.beside.map((m) => ({ metric: m, head: headOf(m), count: model.metric(m)?.count ?? false })),
-    names: ranked.rows.map((r) => axisLabel({ ...axis, key: "" }, axis.values[r.at] ?? "")),
+    names: ranked.rows.map((r) => axis.texts[r.at] ?? ""),
   };
 }
 
@@ -94,7 +94,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
             "tr",
             {},
             el("th", { scope: "col", class: "number" }, "#"),
-            el("th", { scope: "col" }, axis.key.endsWith(".stack") || paired ? "stack" : axisWords(axis)),
+            el("th", { scope: "col" }, axis.of_stacks || paired ? "stack" : axis.heading),
             el("th", { scope: "col", class: "number" }, ranked.head),
             el("th", { scope: "col", class: "nowrap" }, several ? "± 95 %" : "spread"),
             el("th", { scope: "col" }, unseen("bar")),

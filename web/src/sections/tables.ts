@@ -4,8 +4,8 @@ import { coloursOf, drawing, rows, table, type Matrix, type MatrixCell } from ".
 import type { Axis, FigureAsk, Metric } from "../generated/data.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
-import { metricHead, metricWords, unit } from "../format.ts";
-import { axisValue, axisWords, combinations, type Model } from "../model.ts";
+import { unit } from "../format.ts";
+import { combinations, type Model } from "../model.ts";
 
 /** Columns of one table; more become tables of their own. */
 const MOST_COLUMNS = 10;
@@ -27,8 +27,6 @@ export function layoutOf(model: Model, row: Axis): Layout {
   return { row, columns: rest, facets };
 }
 
-const SIGNED = new Set(["asymmetry"]);
-
 /** A metric over rows and columns; `where` fixes the other axes. `of` names a flow or a link. */
 export function matrix(model: Model, metric: string, of: string | undefined, layout: Layout, where: ReadonlyMap<Axis, number>, title: string, all?: Iterable<number>): Matrix {
   const entry = model.metric(metric, of);
@@ -43,38 +41,30 @@ export function matrix(model: Model, metric: string, of: string | undefined, lay
   const values = all ?? cells.flat().flatMap((c) => (c ? [c.estimate.mean] : []));
   return {
     title,
-    rowHead: axisWords(layout.row),
-    rows: layout.row.values.map(axisValue),
-    columnHeads: layout.columns.length === 0 ? [{ title: "", heads: [{ label: metricWords(metric), span: 1 }] }] : heads(layout.columns, columns.map((c) => c.at)),
+    rowHead: layout.row.heading,
+    rows: layout.row.texts,
+    columnHeads: layout.columns.length === 0 ? [{ title: "", heads: [{ label: model.title(metric, of), span: 1 }] }] : heads(layout.columns, columns.map((c) => c.at)),
     cells,
-    style: { colours: coloursOf(values, SIGNED.has(metric)), count: entry?.count ?? false, digits: 4, unit: unit(entry?.unit ?? "") },
+    style: { colours: coloursOf(values, entry?.signed ?? false), count: entry?.count ?? false, digits: 4, unit: unit(entry?.unit ?? "") },
   };
 }
 
 /** Metrics side by side, one row per case: for a scenario with one axis or none. */
-const SIDE_BY_SIDE = [
-  "goodput_mbps", "aggregate_goodput_mbps", "stability", "utilization", "jain", "asymmetry", "rtt_ms.mean", "rtt_ms.p95",
-  "rtt_ms.p99", "queue_packets.mean", "cwnd_segments.mean", "cwnd_segments.max", "loss_events", "retransmits", "timeouts",
-  "recovery_time_s", "completion_time_s", "completion_s.mean", "completion_s.p95",
-];
-
 function sideBySide(model: Model, row: Axis | undefined, of: string | undefined): Matrix {
-  const several = model.flows().length > 1;
   const values = (metric: string): number[] => model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
-  const asked = model.scenario.figures.flatMap((f) => (f.figure === "metric" && f.y !== undefined ? [f.y] : []));
-  const names = [...new Set([...SIDE_BY_SIDE, ...asked])].filter((m) => values(m).length > 0 && (several || !["aggregate_goodput_mbps", "jain"].includes(m)));
+  const names = model.scenario.side_by_side.filter((m) => values(m).length > 0);
   return {
     title: "Cases",
-    rowHead: row ? axisWords(row) : "case",
-    rows: model.cases.map((_, c) => (row ? axisValue(model.value(c, row)) : model.scenario.name)),
-    columnHeads: [{ title: "", heads: names.map((m) => ({ label: metricHead(m, model.metric(m)?.unit ?? ""), span: 1 })) }],
+    rowHead: row ? row.heading : "case",
+    rows: model.cases.map((_, c) => (row ? model.value(c, row) : model.scenario.name)),
+    columnHeads: [{ title: "", heads: names.map((m) => ({ label: model.heading(m, of), span: 1 })) }],
     cells: model.cases.map((_, c) =>
       names.map((m) => {
         const estimate = model.estimate(c, m, of);
         return estimate && { estimate, case: c };
       }),
     ),
-    style: names.map((m) => ({ colours: coloursOf(values(m), SIGNED.has(m)), count: model.metric(m)?.count ?? false, digits: 4, unit: unit(model.metric(m)?.unit ?? "") })),
+    style: names.map((m) => ({ colours: coloursOf(values(m), model.metric(m)?.signed ?? false), count: model.metric(m)?.count ?? false, digits: 4, unit: unit(model.metric(m)?.unit ?? "") })),
   };
 }
 
@@ -86,9 +76,9 @@ function heads(axes: readonly Axis[], columns: readonly Map<Axis, number>[]): Ma
       const key = axes.slice(0, depth + 1).map((a) => at.get(a)).join(" ");
       const last = level.at(-1);
       if (last && last.key === key && depth < axes.length - 1) last.span += 1;
-      else level.push({ label: axisValue(axis.values[at.get(axis) ?? 0] ?? ""), span: 1, key });
+      else level.push({ label: axis.texts[at.get(axis) ?? 0] ?? "", span: 1, key });
     }
-    return { title: axisWords(axis), heads: level };
+    return { title: axis.heading, heads: level };
   });
 }
 
@@ -113,7 +103,7 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
     let metric = asked.metric;
     let of = asked.of;
     const made = (): Matrix => {
-      const words = asked.choice ? metricHead(metric, model.metric(metric, of)?.unit ?? "") : asked.title;
+      const words = asked.choice ? model.heading(metric, of) : asked.title;
       const title = facet.label === "" ? words : `${words} · ${facet.label}`;
       // One scale for all tables of a metric.
       const values = model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
@@ -150,7 +140,7 @@ function choices(model: Model, metric: string, of: string | undefined, pick: (me
   const names = [...model.flows(), ...model.traffic()];
   const metricsOf = (name: string | undefined): Metric[] =>
     model.page.metrics.filter((m) => (m.scope === "case" || m.scope === "link" || model.scopeOf(m.name, name) === m.scope) && model.values(m.scope)?.metrics().includes(m.name) && (m.scope === "case" || m.scope === "link" || model.values(m.scope)!.names().includes(name ?? "")));
-  const options = (name: string | undefined): { value: string; label: string }[] => metricsOf(name).map((x) => ({ value: x.name, label: metricHead(x.name, x.unit) }));
+  const options = (name: string | undefined): { value: string; label: string }[] => metricsOf(name).map((x) => ({ value: x.name, label: x.heading }));
   let [m, o] = [metric, of ?? names[0]];
   const metrics = select("Metric", options(o), metric, (v) => pick((m = v), o));
   if (names.length < 2) return [metrics];
@@ -218,7 +208,7 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
     const times = "completion_time_s.mean";
     if (model.scopeOf(times, name) !== "traffic" || !model.cases.some((_, c) => model.estimate(c, times, name))) continue;
     const [of, metrics] = [name, [times, "completion_time_s.p95"]];
-    for (const metric of metrics) out.push(...tableFigures(model, { name: `${metric}-${of}`, title: `${of}: ${metricWords(metric).toLowerCase()}, s`, metric, of, layout }, open));
+    for (const metric of metrics) out.push(...tableFigures(model, { name: `${metric}-${of}`, title: `${of}: ${model.title(metric, of).toLowerCase()}, s`, metric, of, layout }, open));
   }
   for (const [i, ask] of model.scenario.figures.entries()) {
     if (ask.figure === "matrix") out.push(...asked(model, ask, i, open));
@@ -233,7 +223,7 @@ function asked(model: Model, ask: FigureAsk, i: number, open: (caseIndex: number
   const [x, y] = [axis(ask.x), axis(ask.y)];
   if (!x || !y || ask.metric === undefined) return [];
   const facets = model.axes.filter((a) => a !== x && a !== y);
-  const title = ask.title ?? metricHead(ask.metric, model.metric(ask.metric, ask.flow)?.unit ?? "");
+  const title = ask.title ?? model.heading(ask.metric, ask.flow);
   return tableFigures(model, { name: `matrix-${i + 1}`, title, metric: ask.metric, of: ask.flow, note: noteOf(model, ask.metric, y), layout: { row: y, columns: [x], facets } }, open);
 }
 

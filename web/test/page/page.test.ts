@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { contrast, luminance } from "../../src/colour.ts";
-import { parseCsv } from "../../src/csv.ts";
+import { parseCsv } from "../csv.ts";
 import { meanWords, number } from "../../src/format.ts";
 import { close, file, open, scrollThrough, skip, study } from "./support.ts";
 

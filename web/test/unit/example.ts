@@ -45,11 +45,11 @@ export function scenario(): Scenario {
   return {
     name: "example", about: "", origin: "example.toml", text: "", text_sha256: "", ground: "sim", fullpipe: "1", engine: "", machine: "", seeds: [1, 2],
     axes: [
-      { key: "flow.main.stack", label: "stack", values: STACKS, competes: true, flow: "main" },
-      { key: "flow.main.window", label: "window", values: WINDOWS, numbers: [64, 800], unit: "segments", competes: false, flow: "main" },
-      { key: "path.rtt", label: "rtt", values: RTTS, numbers: [0.01, 0.07], unit: "s", competes: false },
+      { key: "flow.main.stack", label: "stack", heading: "stack", values: STACKS, texts: STACKS, of_stacks: true, plain: true, competes: true, flow: "main" },
+      { key: "flow.main.window", label: "window", heading: "window", values: WINDOWS, texts: WINDOWS, of_stacks: false, plain: false, numbers: [64, 800], unit: "segments", competes: false, flow: "main" },
+      { key: "path.rtt", label: "rtt", heading: "RTT", values: RTTS, texts: ["10 ms", "70 ms"], of_stacks: false, plain: false, numbers: [0.01, 0.07], unit: "s", competes: false },
     ],
-    fixed: [], cases, tables: [flow],
+    fixed: [], cases, tables: [flow], side_by_side: ["goodput_mbps"],
     ranking: {
       metric: "goodput_mbps", better: "higher", cases: 3, of_cases: 4, beside: ["stability"],
       rows: [
@@ -62,6 +62,6 @@ export function scenario(): Scenario {
 }
 
 export function page(): Page {
-  const metric = { name: "goodput_mbps", scope: "flow" as const, unit: "Mbit/s", count: false, better: "higher" as const, about: "", formula: "", source: "" };
-  return { version: 3, title: "example", about: "", fullpipe: "1", metrics: [metric], scenarios: [scenario()] };
+  const metric = { name: "goodput_mbps", title: "Goodput", heading: "Goodput, Mbit/s", scope: "flow" as const, unit: "Mbit/s", count: false, signed: false, better: "higher" as const, about: "", formula: "", source: "" };
+  return { version: 4, title: "example", about: "", fullpipe: "1", metrics: [metric], scenarios: [scenario()] };
 }

@@ -9,7 +9,6 @@ use crate::table::{Align, Table};
 
 /// One column of a table of flows or of traffic.
 pub(super) struct Column {
-    pub head: [&'static str; 2],
     pub metric: &'static Metric,
     /// Significant digits; of a count they do not matter.
     pub digits: usize,
@@ -22,9 +21,8 @@ pub(super) struct Column {
 }
 
 /// A column that is always there.
-pub(super) const fn column(head: [&'static str; 2], metric: &'static Metric) -> Column {
+pub(super) const fn column(metric: &'static Metric) -> Column {
     Column {
-        head,
         metric,
         digits: 4,
         optional: false,
@@ -34,18 +32,18 @@ pub(super) const fn column(head: [&'static str; 2], metric: &'static Metric) -> 
 }
 
 /// A column that is left out where no row has a value.
-pub(super) const fn optional(head: [&'static str; 2], metric: &'static Metric) -> Column {
+pub(super) const fn optional(metric: &'static Metric) -> Column {
     Column {
         optional: true,
-        ..column(head, metric)
+        ..column(metric)
     }
 }
 
 /// A column that is left out where every row has zero, or none has a value.
-pub(super) const fn rare(head: [&'static str; 2], metric: &'static Metric) -> Column {
+pub(super) const fn rare(metric: &'static Metric) -> Column {
     Column {
         rare: true,
-        ..optional(head, metric)
+        ..optional(metric)
     }
 }
 
@@ -61,7 +59,19 @@ impl Column {
         value.unwrap_or_default()
     }
 
-    /// The same as text.
+    /// Two lines: of a metric that is wanted by name its name, which finds it again.
+    pub fn head(&self) -> [&'static str; 2] {
+        let unit = match self.metric.unit {
+            "1" => "",
+            unit => unit,
+        };
+        match self.wanted {
+            true => [self.metric.name, unit],
+            false => self.metric.column_head(),
+        }
+    }
+
+    /// Text of [`Self::value`], rounded as the interval allows.
     pub fn cell(&self, case: &CaseResult, row: &Estimates) -> String {
         let digits = if self.metric.count { 1 } else { self.digits };
         estimate_text(self.value(case, row), digits)
@@ -70,13 +80,9 @@ impl Column {
 
 /// The columns of metrics that are asked for.
 pub(super) fn asked(metrics: &[&'static Metric]) -> Vec<Column> {
-    let unit = |metric: &'static Metric| match metric.unit {
-        "1" => "",
-        unit => unit,
-    };
     let wanted = |m: &&'static Metric| Column {
         wanted: true,
-        ..column([m.name, unit(m)], m)
+        ..column(m)
     };
     metrics.iter().map(wanted).collect()
 }
@@ -124,7 +130,7 @@ pub(super) fn table(
         table.column(Align::Left, &[head]);
     }
     for column in &columns {
-        table.column(Align::Right, &column.head);
+        table.column(Align::Right, &column.head());
     }
     for row in rows {
         let mut cells = params_cells(row.of, params);

@@ -52,7 +52,7 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
         table.column(Align::Left, &[head]);
     }
     for column in &columns {
-        table.column(Align::Right, &column.head);
+        table.column(Align::Right, &column.head());
     }
     if limited {
         table.column(Align::Left, &["limited by"]);
@@ -83,15 +83,9 @@ pub(super) fn streams(result: &RunResult) -> String {
     for flow in flows.filter(|f| f.streams.len() > 1) {
         let mut table = Table::new();
         table.column(Align::Left, &["stream", ""]);
-        let heads = [
-            ["goodput", "Mbit/s"],
-            ["cwnd mean", "segments"],
-            ["cwnd max", "segments"],
-            ["rexmit", "segments"],
-        ];
-        heads
-            .iter()
-            .for_each(|head| table.column(Align::Right, head));
+        for metric in OF_STREAMS {
+            table.column(Align::Right, &metric.column_head());
+        }
         let text = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| number(x, 4));
         for stream in &flow.streams {
             table.row(vec![
@@ -123,25 +117,28 @@ fn limited_by(metrics: &Estimates) -> Option<String> {
     Some(word.replace('_', " "))
 }
 
+const OF_STREAMS: [&Metric; 4] = [
+    Metric::flow("goodput_mbps"),
+    Metric::flow("cwnd_segments.mean"),
+    Metric::flow("cwnd_segments.max"),
+    Metric::flow("retransmits"),
+];
 const COLUMNS: &[Column] = &[
-    column(["goodput", "Mbit/s"], Metric::flow("goodput_mbps")),
-    column(["rtt mean", "ms"], Metric::flow("rtt_ms.mean")),
-    column(["rtt p95", "ms"], Metric::flow("rtt_ms.p95")),
-    column(
-        ["cwnd mean", "segments"],
-        Metric::flow("cwnd_segments.mean"),
-    ),
-    column(["cwnd max", "segments"], Metric::flow("cwnd_segments.max")),
-    column(["events", ""], Metric::flow("loss_events")),
-    column(["rexmit", "segments"], Metric::flow("retransmits")),
-    column(["timeouts", ""], Metric::flow("timeouts")),
-    rare(["stalls", "segments"], Metric::flow("local_stalls")),
+    column(Metric::flow("goodput_mbps")),
+    column(Metric::flow("rtt_ms.mean")),
+    column(Metric::flow("rtt_ms.p95")),
+    column(Metric::flow("cwnd_segments.mean")),
+    column(Metric::flow("cwnd_segments.max")),
+    column(Metric::flow("loss_events")),
+    column(Metric::flow("retransmits")),
+    column(Metric::flow("timeouts")),
+    rare(Metric::flow("local_stalls")),
     Column {
         digits: 3,
-        ..optional(["recovery", "1st, s"], Metric::flow("recovery_time_s"))
+        ..optional(Metric::flow("recovery_time_s"))
     },
-    optional(["complete", "s"], Metric::flow("completion_time_s")),
-    optional(["jain", ""], Metric::case("jain")),
+    optional(Metric::flow("completion_time_s")),
+    optional(Metric::case("jain")),
 ];
 
 #[cfg(test)]

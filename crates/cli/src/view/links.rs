@@ -28,17 +28,14 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
 }
 
 const COLUMNS: &[Column] = &[
-    optional(["utilization", ""], Metric::link("utilization")),
-    optional(["wait mean", "ms"], Metric::link("queueing_delay_ms.mean")),
-    optional(["wait p95", "ms"], Metric::link("queueing_delay_ms.p95")),
-    optional(
-        ["queue mean", "packets"],
-        Metric::link("queue_packets.mean"),
-    ),
-    optional(["queue max", "packets"], Metric::link("queue_packets.max")),
-    optional(["drops", "packets"], Metric::link("drops")),
-    rare(["marks", "packets"], Metric::link("marks")),
-    optional(["drop rate", ""], Metric::link("drop_rate")),
+    optional(Metric::link("utilization")),
+    optional(Metric::link("queueing_delay_ms.mean")),
+    optional(Metric::link("queueing_delay_ms.p95")),
+    optional(Metric::link("queue_packets.mean")),
+    optional(Metric::link("queue_packets.max")),
+    optional(Metric::link("drops")),
+    rare(Metric::link("marks")),
+    optional(Metric::link("drop_rate")),
 ];
 
 #[cfg(test)]

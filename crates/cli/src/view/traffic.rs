@@ -25,23 +25,17 @@ pub(super) fn table(result: &RunResult, metrics: &[&'static Metric]) -> Table {
 }
 
 const COLUMNS: &[Column] = &[
-    optional(["arrivals", ""], Metric::traffic("arrivals")),
-    optional(["completed", ""], Metric::traffic("completed")),
-    optional(
-        ["complete", "mean s"],
-        Metric::traffic("completion_time_s.mean"),
-    ),
-    optional(
-        ["complete", "p95 s"],
-        Metric::traffic("completion_time_s.p95"),
-    ),
-    optional(["goodput", "Mbit/s"], Metric::traffic("goodput_mbps")),
-    optional(["sent", "Mbit/s"], Metric::traffic("sent_mbps")),
-    optional(["received", "Mbit/s"], Metric::traffic("received_mbps")),
-    optional(["delay mean", "ms"], Metric::traffic("delay_ms.mean")),
-    optional(["delay p95", "ms"], Metric::traffic("delay_ms.p95")),
-    optional(["rtt mean", "ms"], Metric::traffic("rtt_ms.mean")),
-    optional(["rtt p95", "ms"], Metric::traffic("rtt_ms.p95")),
-    optional(["inflation", ""], Metric::traffic("rtt_inflation")),
-    optional(["loss rate", ""], Metric::traffic("loss_rate")),
+    optional(Metric::traffic("arrivals")),
+    optional(Metric::traffic("completed")),
+    optional(Metric::traffic("completion_time_s.mean")),
+    optional(Metric::traffic("completion_time_s.p95")),
+    optional(Metric::traffic("goodput_mbps")),
+    optional(Metric::traffic("sent_mbps")),
+    optional(Metric::traffic("received_mbps")),
+    optional(Metric::traffic("delay_ms.mean")),
+    optional(Metric::traffic("delay_ms.p95")),
+    optional(Metric::traffic("rtt_ms.mean")),
+    optional(Metric::traffic("rtt_ms.p95")),
+    optional(Metric::traffic("rtt_inflation")),
+    optional(Metric::traffic("loss_rate")),
 ];

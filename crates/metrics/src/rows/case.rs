@@ -19,13 +19,16 @@ const WARE: &str = "Ware et al. 2019, taken against a baseline case instead of t
 
 /// Metrics of a case, in the order of columns and JSON keys.
 pub const CASE: &[Metric] = &[
-    case("jain", "1", Higher, |c| jain(&c.goodputs())).means(
-        "Jain's fairness of the flows' goodput; 1 when all are equal, `1/n` when one has \
+    case("jain", "1", Higher, |c| jain(&c.goodputs()))
+        .means(
+            "Jain's fairness of the flows' goodput; 1 when all are equal, `1/n` when one has \
              everything",
-        "`(sum x)^2 / (n * sum x^2)`, x = goodput of a flow (all its streams); flows that are \
+            "`(sum x)^2 / (n * sum x^2)`, x = goodput of a flow (all its streams); flows that are \
              over before the measured part do not count; `null` when nothing was delivered",
-        "Jain 1984, RFC 5166 section 2.3.1, SLAC 2003",
-    ),
+            "Jain 1984, RFC 5166 section 2.3.1, SLAC 2003",
+        )
+        .titled("Fairness (Jain)")
+        .column("jain"),
     case("asymmetry", "1", Neither, |c| {
         asymmetry((*c.goodput.first()?)?, (*c.goodput.get(1)?)?)
     })
@@ -33,7 +36,9 @@ pub const CASE: &[Metric] = &[
         "Who gets more of the first two flows; `null` with one flow",
         "`(x1 - x2) / (x1 + x2)` in the order of the scenario",
         SLAC,
-    ),
+    )
+    .titled("Asymmetry")
+    .signed(),
     case(
         "aggregate_goodput_mbps",
         "Mbit/s",
@@ -44,15 +49,18 @@ pub const CASE: &[Metric] = &[
         "Payload first delivered by all flows",
         "`sum of 8 * mss * delivered / (duration - warm-up)`",
         "RFC 5166 section 2.1.1",
-    ),
-    case("convergence_time_s", "s", Lower, convergence_time).means(
-        "Time from the start of the last flow until the flows share fairly; `null` with one \
+    )
+    .titled("Goodput of all flows"),
+    case("convergence_time_s", "s", Lower, convergence_time)
+        .means(
+            "Time from the start of the last flow until the flows share fairly; `null` with one \
              flow or if they never do",
-        "beginning of the first of 3 consecutive samples with Jain's fairness >= 0.95, \
+            "beginning of the first of 3 consecutive samples with Jain's fairness >= 0.95, \
              counted from that start; samples in which every flow was sending, the warm-up's \
              too",
-        SLAC,
-    ),
+            SLAC,
+        )
+        .titled("Convergence time"),
     case("rtt_unfairness", "1", Neither, |c| {
         let [a, b, ..] = c.groups else { return None };
         let rtts = [a, b].map(|group| c.base_rtt_s(group));

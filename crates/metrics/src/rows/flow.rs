@@ -35,7 +35,7 @@ pub const FLOW: &[Metric] = &[
         "`8 * mss * delivered / measured part`",
         RFC2914,
     )
-    .streams("sum of the segments over the measured part of the flow"),
+    .streams("sum of the segments over the measured part of the flow").titled("Goodput").column("goodput"),
     flow("throughput_mbps", "Mbit/s", Higher, |f| {
         let mbit = f.sum(|m| 8e-6 * f64::from(m.packet) * m.totals.arrived_measured as f64);
         ratio(mbit, f.seconds())
@@ -46,7 +46,7 @@ pub const FLOW: &[Metric] = &[
         "`8 * packet * arrived / measured part`",
         RFC2914,
     )
-    .streams("sum"),
+    .streams("sum").titled("Throughput"),
     flow("rtt_ms.min", "ms", Lower, |f| millis(f.rtt.min()))
         .means(
             "Smallest RTT sample of the measured part; in preset `linux` and on the ground linux up \
@@ -55,35 +55,35 @@ pub const FLOW: &[Metric] = &[
             "minimum",
             "RFC 6298 section 3",
         )
-        .streams("over the samples of all streams"),
+        .streams("over the samples of all streams").titled("RTT, smallest"),
     flow("rtt_ms.mean", "ms", Lower, |f| mean_millis(&f.rtt))
         .means(
             "Mean RTT sample of the measured part",
             "`sum / count`",
             "RFC 6298 section 3",
         )
-        .streams("over the samples of all streams"),
+        .streams("over the samples of all streams").titled("RTT, mean").column("rtt mean"),
     flow("rtt_ms.p50", "ms", Lower, |f| millis(f.rtt.quantile(0.50)))
         .means(
             "Median RTT sample",
             "quantile 0.5 of a histogram with 512 buckets per octave (within 0.2 %)",
             OURS,
         )
-        .streams("over the samples of all streams"),
+        .streams("over the samples of all streams").titled("RTT, median"),
     flow("rtt_ms.p95", "ms", Lower, |f| millis(f.rtt.quantile(0.95)))
         .means(
             "95th percentile of the RTT samples",
             "quantile 0.95 of the same histogram",
             OURS,
         )
-        .streams("over the samples of all streams"),
+        .streams("over the samples of all streams").titled("RTT, 95th percentile").column("rtt p95"),
     flow("rtt_ms.p99", "ms", Lower, |f| millis(f.rtt.quantile(0.99)))
         .means(
             "99th percentile of the RTT samples",
             "quantile 0.99 of the same histogram",
             OURS,
         )
-        .streams("over the samples of all streams"),
+        .streams("over the samples of all streams").titled("RTT, 99th percentile"),
     flow("cwnd_segments.mean", "segments", Neither, |f| {
         (f.seconds() > 0.0).then(|| finite(f.sum(|m| m.cwnd_mean)))?
     })
@@ -92,7 +92,7 @@ pub const FLOW: &[Metric] = &[
         "integral of `cwnd` over time / time",
         "RFC 3649 section 5",
     )
-    .streams("sum of the means"),
+    .streams("sum of the means").titled("Window, mean").column("cwnd mean"),
     flow("cwnd_segments.max", "segments", Neither, |f| {
         (f.seconds() > 0.0).then(|| finite(f.sum(|m| m.cwnd_max)))?
     })
@@ -101,7 +101,7 @@ pub const FLOW: &[Metric] = &[
         "maximum",
         OURS,
     )
-    .streams("sum of the maxima, an upper bound of the largest sum"),
+    .streams("sum of the maxima, an upper bound of the largest sum").titled("Window, largest").column("cwnd max"),
     flow("retransmits", "segments", Lower, |f| Some(f.retransmits()))
         .means(
             "Retransmissions since the flow's start",
@@ -109,7 +109,7 @@ pub const FLOW: &[Metric] = &[
             "RFC 5166 section 2.1.2",
         )
         .streams("sum")
-        .counts(),
+        .counts().titled("Retransmissions").column("rexmit"),
     flow("loss_events", "events", Lower, |f| {
         Some(f.sum(|m| m.totals.loss_events as f64))
     })
@@ -120,7 +120,7 @@ pub const FLOW: &[Metric] = &[
         "RFC 5348 section 5.2",
     )
     .streams("sum")
-    .counts(),
+    .counts().titled("Loss events").column("events"),
     flow("timeouts", "events", Lower, |f| {
         Some(f.sum(|m| m.totals.timeouts as f64))
     })
@@ -131,14 +131,14 @@ pub const FLOW: &[Metric] = &[
         "RFC 6298 section 5",
     )
     .streams("sum")
-    .counts(),
+    .counts().column("timeouts"),
     flow("stability", "1", Lower, |f| stability(&f.samples()))
         .means(
             "How much the rate varies: coefficient of variation of the goodput samples",
             "population standard deviation of the samples / their mean; at least two samples",
             SLAC,
         )
-        .streams("of the sum of the streams' samples"),
+        .streams("of the sum of the streams' samples").titled("Stability"),
     flow("recovery_time_s", "s", Lower, |f| {
         let of_rate = matches!(f.group.recovered_at, RecoveredAt::Rate(_));
         if of_rate && !f.case.path_is_known() {
@@ -160,7 +160,7 @@ pub const FLOW: &[Metric] = &[
              `cwnd >= x`, once it was below",
         NET100,
     )
-    .streams("the longest; `null` if a stream that had an event does not return"),
+    .streams("the longest; `null` if a stream that had an event does not return").titled("Recovery time").column_of_two("recovery", "1st, s"),
     flow("reopen_time_s", "s", Lower, |f| f.longest(reopen_time))
         .means(
             "Time from the first congestion event until the window is back at its value before it",
@@ -220,11 +220,11 @@ pub const FLOW: &[Metric] = &[
         "`completed - start`",
         "RFC 5166 section 2.1.1",
     )
-    .streams("the last stream"),
+    .streams("the last stream").titled("Completion time").column("complete"),
     flow("share", "1", Neither, |f| {
         ratio(f.case.goodput[f.index]?, f.case.goodputs().iter().sum())
     })
-    .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC),
+    .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC).titled("Share"),
     flow("rtt_inflation", "1", Lower, |f| {
         let base = f.case.path_is_known().then(|| f.case.base_rtt_s(f.group))?;
         inflation(f.rtt.mean_s()?, base)
@@ -352,56 +352,56 @@ pub const FLOW: &[Metric] = &[
         NET100,
     )
     .streams("sum")
-    .counts(),
+    .counts().titled("Stalls").column("stalls"),
     flow("limited.network", "1", Neither, |f| f.limited(Limit::Network))
         .means(
             "Part of the time in which the sender was held back by the congestion window, which the path sets",
             "time in which this held it back / measured time of the flow",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by the network"),
     flow("limited.window_cap", "1", Neither, |f| f.limited(Limit::WindowCap))
         .means(
             "Part of the time in which the sender was held back by the congestion window at its cap (`window`)",
             "like `limited.network`",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by the window's cap"),
     flow("limited.receive_window", "1", Neither, |f| f.limited(Limit::ReceiveWindow))
         .means(
             "Part of the time in which the sender was held back by the receiver's advertised window",
             "like `limited.network`",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by the receive window"),
     flow("limited.local_queue", "1", Neither, |f| f.limited(Limit::LocalQueue))
         .means(
             "Part of the time in which the sender was held back by the queue of its own host, which was full or as full as small queues let it be",
             "like `limited.network`",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by the host's queue"),
     flow("limited.rate", "1", Neither, |f| f.limited(Limit::Rate))
         .means(
             "Part of the time in which the sender was held back by its own ceiling (`rate`)",
             "like `limited.network`",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by its ceiling"),
     flow("limited.pacing", "1", Neither, |f| f.limited(Limit::Pacing))
         .means(
             "Part of the time in which the sender was held back by pacing at the rate of window and RTT, or of the controller's model",
             "like `limited.network`",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by pacing"),
     flow("limited.application", "1", Neither, |f| f.limited(Limit::Application))
         .means(
             "Part of the time in which the sender was held back by the application, which had nothing to send",
             "like `limited.network`",
             LINUX,
         )
-        .streams("over the times of all streams"),
+        .streams("over the times of all streams").titled("Limited by the application"),
     flow("stream_synchronization", "1", Lower, |f| {
         let longest = f.case.longest_base_rtt(std::slice::from_ref(f.group))?;
         synchronization(f.members.iter(), longest, f.case.outcome)

@@ -15,14 +15,14 @@ pub const LINK: &[Metric] = &[
         "bytes that left since the end of the warm-up / what could have: the capacity as the schedule \
              or trace has it, none during an outage; 0 for a pure delay",
         "RFC 5166 section 2.1.1",
-    ),
+    ).titled("Utilisation").column("utilization"),
     link("drops", "packets", Lower, |l| Some(drops(l)))
         .means(
             "Packets lost at the link since time zero",
             "buffer drops + random drops + policer drops + early drops",
             "RFC 5166 section 2.1.2",
         )
-        .counts(),
+        .counts().titled("Drops").column("drops"),
     link("buffer_drops", "packets", Lower, |l| {
         Some(l.buffer_drops as f64)
     })
@@ -62,7 +62,7 @@ pub const LINK: &[Metric] = &[
             "count",
             "RFC 3168 section 5",
         )
-        .counts(),
+        .counts().column("marks"),
     link("drop_rate", "1", Lower, |l| {
         ratio(drops(l), l.offered as f64)
     })
@@ -70,7 +70,7 @@ pub const LINK: &[Metric] = &[
         "Part of the packets that came to the link which it dropped, since time zero",
         "`drops / offered`",
         "RFC 5166 section 2.1.2",
-    ),
+    ).column("drop rate"),
     link("delivered_packets", "packets", Higher, |l| {
         Some(l.delivered as f64)
     })
@@ -87,12 +87,12 @@ pub const LINK: &[Metric] = &[
         "Mean queue of the measured part, the packet in transmission included",
         "integral of the queue over time / time",
         OURS,
-    ),
+    ).titled("Queue, mean").column("queue mean"),
     link("queue_packets.max", "packets", Lower, |l| {
         Some(l.queue_max as f64)
     })
     .means("Largest queue of the measured part", "maximum", OURS)
-    .counts(),
+    .counts().titled("Queue, largest").column("queue max"),
     link("queueing_delay_ms.min", "ms", Lower, |l| {
         millis(l.queueing_delay.min())
     })
@@ -105,7 +105,7 @@ pub const LINK: &[Metric] = &[
     link("queueing_delay_ms.mean", "ms", Lower, |l| {
         mean_millis(&l.queueing_delay)
     })
-    .means("Mean wait", "`sum / count`", "RFC 5166 section 2.2"),
+    .means("Mean wait", "`sum / count`", "RFC 5166 section 2.2").column("wait mean"),
     link("queueing_delay_ms.p50", "ms", Lower, |l| {
         millis(l.queueing_delay.quantile(0.50))
     })
@@ -121,7 +121,7 @@ pub const LINK: &[Metric] = &[
         "95th percentile of the waits",
         "quantile 0.95 of the same histogram",
         "RFC 5166 section 2.2",
-    ),
+    ).column("wait p95"),
     link("queueing_delay_ms.p99", "ms", Lower, |l| {
         millis(l.queueing_delay.quantile(0.99))
     })

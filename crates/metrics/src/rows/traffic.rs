@@ -23,7 +23,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| Some(s.counted.len() as f64))
-        .counts(),
+        .counts().column("arrivals"),
     traffic("completed", "flows", Higher)
         .means(
             "Those of them that finished before the end of the run",
@@ -31,38 +31,38 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| Some(s.times.len() as f64))
-        .counts(),
+        .counts().column("completed"),
     traffic("completion_time_s.mean", "s", Lower)
         .means(
             "Mean time from a short flow's start until its last segment was acknowledged",
             "over those that started in the measured part and finished before the end of the run",
             FCT,
         )
-        .short_flows(|s| mean(&s.times)),
+        .short_flows(|s| mean(&s.times)).titled("Completion time, mean").column_of_two("complete", "mean s"),
     traffic("completion_time_s.p50", "s", Lower)
         .means(
             "Median of the completion times",
             "smallest value that half of them do not exceed",
             FCT,
         )
-        .short_flows(|s| quantile(&s.times, 0.50)),
+        .short_flows(|s| quantile(&s.times, 0.50)).titled("Completion time, median"),
     traffic("completion_time_s.p95", "s", Lower)
         .means(
             "95th percentile of the completion times",
             "smallest value that 95 % of them do not exceed",
             FCT,
         )
-        .short_flows(|s| quantile(&s.times, 0.95)),
+        .short_flows(|s| quantile(&s.times, 0.95)).titled("Completion time, 95th percentile").column_of_two("complete", "p95 s"),
     traffic("completion_time_s.p99", "s", Lower)
         .means(
             "99th percentile of the completion times",
             "smallest value that 99 % of them do not exceed",
             FCT,
         )
-        .short_flows(|s| quantile(&s.times, 0.99)),
+        .short_flows(|s| quantile(&s.times, 0.99)).titled("Completion time, 99th percentile"),
     traffic("completion_time_s.max", "s", Lower)
         .means("Longest of the completion times", "maximum", FCT)
-        .short_flows(|s| s.times.last().copied()),
+        .short_flows(|s| s.times.last().copied()).titled("Completion time, longest"),
     traffic("slowdown.mean", "1", Lower)
         .means(
             "Mean of the completion time against that of an empty path without slow start",
@@ -117,7 +117,7 @@ pub const TRAFFIC: &[Metric] = &[
         .short_flows(|s| {
             let mbit = 8e-6 * f64::from(s.class.mss) * s.class.totals.delivered_measured as f64;
             ratio(mbit, s.seconds())
-        }),
+        }).titled("Goodput").column("goodput"),
     traffic("sent_mbps", "Mbit/s", Neither)
         .means(
             "Datagrams sent, with headers",
@@ -125,14 +125,14 @@ pub const TRAFFIC: &[Metric] = &[
              `volume`",
             OURS,
         )
-        .datagrams(|d| ratio(d.mbit(d.source.sent_measured), d.seconds())),
+        .datagrams(|d| ratio(d.mbit(d.source.sent_measured), d.seconds())).column("sent"),
     traffic("received_mbps", "Mbit/s", Higher)
         .means(
             "Datagrams that arrived, with headers",
             "`8 * packet * arrived / measured part`",
             RFC2914,
         )
-        .datagrams(|d| ratio(d.mbit(d.source.arrived_measured), d.seconds_of_arrival())),
+        .datagrams(|d| ratio(d.mbit(d.source.arrived_measured), d.seconds_of_arrival())).column("received"),
     traffic("delay_ms.min", "ms", Lower)
         .means(
             "Smallest one-way delay of a datagram of the measured part; like the others below unknown \
@@ -143,7 +143,7 @@ pub const TRAFFIC: &[Metric] = &[
         .datagrams(|d| millis(d.source.delay.min())),
     traffic("delay_ms.mean", "ms", Lower)
         .means("Mean one-way delay", "`sum / count`", RFC7679)
-        .datagrams(|d| mean_millis(&d.source.delay)),
+        .datagrams(|d| mean_millis(&d.source.delay)).column("delay mean"),
     traffic("delay_ms.p50", "ms", Lower)
         .means(
             "Median one-way delay",
@@ -157,7 +157,7 @@ pub const TRAFFIC: &[Metric] = &[
             "quantile 0.95 of the same histogram",
             RFC7679,
         )
-        .datagrams(|d| millis(d.source.delay.quantile(0.95))),
+        .datagrams(|d| millis(d.source.delay.quantile(0.95))).column("delay p95"),
     traffic("delay_ms.p99", "ms", Lower)
         .means(
             "99th percentile of the one-way delay",
@@ -168,11 +168,11 @@ pub const TRAFFIC: &[Metric] = &[
     traffic("rtt_ms.min", "ms", Lower)
         .means("Smallest RTT sample of the measured part", "minimum", OURS)
         .short_flows(|s| millis(s.class.rtt.min()))
-        .probes(|p| millis(p.source.delay.min())),
+        .probes(|p| millis(p.source.delay.min())).titled("RTT, smallest"),
     traffic("rtt_ms.mean", "ms", Lower)
         .means("Mean RTT sample", "`sum / count`", OURS)
         .short_flows(|s| mean_millis(&s.class.rtt))
-        .probes(|p| mean_millis(&p.source.delay)),
+        .probes(|p| mean_millis(&p.source.delay)).titled("RTT, mean").column("rtt mean"),
     traffic("rtt_ms.p50", "ms", Lower)
         .means(
             "Median RTT sample",
@@ -180,7 +180,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.50)))
-        .probes(|p| millis(p.source.delay.quantile(0.50))),
+        .probes(|p| millis(p.source.delay.quantile(0.50))).titled("RTT, median"),
     traffic("rtt_ms.p95", "ms", Lower)
         .means(
             "95th percentile of the RTT samples",
@@ -188,7 +188,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.95)))
-        .probes(|p| millis(p.source.delay.quantile(0.95))),
+        .probes(|p| millis(p.source.delay.quantile(0.95))).titled("RTT, 95th percentile").column("rtt p95"),
     traffic("rtt_ms.p99", "ms", Lower)
         .means(
             "99th percentile of the RTT samples",
@@ -196,7 +196,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.99)))
-        .probes(|p| millis(p.source.delay.quantile(0.99))),
+        .probes(|p| millis(p.source.delay.quantile(0.99))).titled("RTT, 99th percentile"),
     traffic("rtt_inflation", "1", Lower)
         .means(
             "How much load lengthens the path, as pings see it",
@@ -204,7 +204,7 @@ pub const TRAFFIC: &[Metric] = &[
              of request and answer; where the delay is scheduled, its mean over the measured part",
             SLAC,
         )
-        .probes(|p| inflation(p.source.delay.mean_s()?, p.unloaded_s)),
+        .probes(|p| inflation(p.source.delay.mean_s()?, p.unloaded_s)).column("inflation"),
     traffic("sent_packets", "packets", Neither)
         .means("Datagrams or requests sent since the start", "count", OURS)
         .datagrams(|d| Some(d.source.sent as f64))
@@ -224,7 +224,7 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| ratio(s.class.totals.dropped as f64, s.sent()))
         .datagrams(|d| ratio(d.source.dropped as f64, d.source.sent as f64))
-        .probes(|p| ratio(p.source.dropped as f64, p.source.sent as f64)),
+        .probes(|p| ratio(p.source.dropped as f64, p.source.sent as f64)).column("loss rate"),
     traffic("retransmits", "segments", Lower)
         .means(
             "Retransmissions of all short flows",
@@ -232,7 +232,7 @@ pub const TRAFFIC: &[Metric] = &[
             "RFC 5166 section 2.1.2",
         )
         .short_flows(|s| Some(s.class.totals.retransmits as f64))
-        .counts(),
+        .counts().titled("Retransmissions"),
     traffic("retransmit_rate", "1", Lower)
         .means(
             "Part of the segments sent that are retransmissions",
@@ -255,5 +255,5 @@ pub const TRAFFIC: &[Metric] = &[
             SLAC,
         )
         .short_flows(|s| stability(&s.samples()))
-        .datagrams(|d| stability(&d.samples())),
+        .datagrams(|d| stability(&d.samples())).titled("Stability"),
 ];

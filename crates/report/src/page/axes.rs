@@ -28,6 +28,10 @@ pub(crate) fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Ve
         Axis {
             key: (*key).to_owned(),
             label: (*label).to_owned(),
+            heading: heading(label),
+            texts: values.iter().map(|value| spaced(value)).collect(),
+            of_stacks: key.ends_with(STACK),
+            plain: key.ends_with(STACK) || !key.contains('.'),
             values,
             numbers,
             unit,
@@ -37,6 +41,31 @@ pub(crate) fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Ve
         }
     };
     varying.iter().enumerate().map(axis).collect()
+}
+
+/// A label in words. That of several stacks is the flow or traffic whose they are.
+fn heading(label: &str) -> String {
+    let stack = label.strip_suffix(STACK);
+    let owner = stack.and_then(|of| of.strip_prefix("flow.").or(of.strip_prefix("traffic.")));
+    match (label, owner) {
+        ("rtt", _) => "RTT".to_owned(),
+        ("mtu", _) => "MTU".to_owned(),
+        ("delayed_ack", _) => "delayed ACK".to_owned(),
+        (_, Some(owner)) => owner.to_owned(),
+        _ => label.replace('_', " "),
+    }
+}
+
+/// A value with its number apart from the unit: `70 ms`.
+fn spaced(value: &str) -> String {
+    let is_number = |end: &usize| value[..*end].parse::<f64>().is_ok();
+    let mut ends = value.char_indices().map(|(at, _)| at);
+    match ends.rfind(is_number) {
+        Some(end) if !is_number(&value.len()) && quantity(value).is_some() => {
+            format!("{} {}", &value[..end], value[end..].trim_start())
+        }
+        _ => value.to_owned(),
+    }
 }
 
 /// Whether an axis, by its key and what it sets, may be the one that competes.
@@ -157,6 +186,38 @@ mod tests {
         }
         for word in ["reno", "unlimited", "1KB", "inf", ""] {
             assert_eq!(quantity(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_value_has_its_unit_apart() {
+        for (value, text) in [
+            ("20ms", "20 ms"),
+            ("1BDP", "1 BDP"),
+            ("2%", "2 %"),
+            ("1e3Mbit/s", "1e3 Mbit/s"),
+            ("64 segments", "64 segments"),
+            ("1e-4", "1e-4"),
+            ("1e6", "1e6"),
+            ("0.5", "0.5"),
+            ("reno", "reno"),
+            ("4x1Gbit", "4x1Gbit"),
+        ] {
+            assert_eq!(spaced(value), text);
+        }
+    }
+
+    #[test]
+    fn an_axis_is_headed_by_words() {
+        for (label, words) in [
+            ("rtt", "RTT"),
+            ("initial_window", "initial window"),
+            ("flow.first.stack", "first"),
+            ("traffic.web.stack", "web"),
+            ("stack", "stack"),
+            ("flow.first.window", "flow.first.window"),
+        ] {
+            assert_eq!(heading(label), words);
         }
     }
 

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde::Serialize;
 
 /// Version of this layout.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Everything the page shows.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -31,6 +31,10 @@ pub struct Page {
 pub struct Metric {
     /// Name in `result.json`.
     pub name: String,
+    /// In words, without the unit; an expression as the scenario has it.
+    pub title: String,
+    /// In words, with the unit where they do not say what is counted.
+    pub heading: String,
     /// `flow`, `link`, `traffic` or `case`.
     #[schemars(extend("enum" = ["flow", "link", "traffic", "case"]))]
     pub scope: &'static str,
@@ -38,6 +42,8 @@ pub struct Metric {
     pub unit: &'static str,
     /// A number of things.
     pub count: bool,
+    /// Of the first flow against the second: another sign when they change places.
+    pub signed: bool,
     /// `higher`, `lower` or `neither`.
     #[schemars(extend("enum" = ["higher", "lower", "neither"]))]
     pub better: &'static str,
@@ -81,6 +87,9 @@ pub struct ScenarioPart {
     pub cases: Vec<CasePart>,
     /// Values, one table per scope.
     pub tables: Vec<Table>,
+    /// Metrics that stand side by side where the cases have one axis or none, as far as there are
+    /// values.
+    pub side_by_side: Vec<String>,
     /// The competitors in order; absent where nothing competes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranking: Option<Ranking>,
@@ -114,7 +123,7 @@ pub struct Falsified {
     pub first_failure: bool,
     /// In the order of the file.
     pub expectations: Vec<Teeth>,
-    /// Those of the file first.
+    /// Worlds of the file, then those made by the program.
     pub worlds: Vec<World>,
 }
 
@@ -141,7 +150,7 @@ pub struct Teeth {
 /// A world that differs from the scenario.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct World {
-    /// What is wrong with it.
+    /// Description: the change that makes it wrong.
     pub about: String,
     /// Line of its `[[negative]]`; absent: made by the program.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,10 +169,19 @@ pub struct World {
 pub struct Axis {
     /// Key.
     pub key: String,
-    /// Short heading.
+    /// As much of the key as tells it from the others.
     pub label: String,
+    /// Key in words, `RTT`.
+    pub heading: String,
     /// Values as text.
     pub values: Vec<String>,
+    /// The same for people: numbers stand apart from their units.
+    pub texts: Vec<String>,
+    /// The values are stacks.
+    pub of_stacks: bool,
+    /// Values stand for themselves, without the heading: stacks, and those of an axis that has a
+    /// name of its own.
+    pub plain: bool,
     /// The values as numbers of one unit; absent where one of them is a word or has another unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Vec<f64>>,
@@ -226,7 +244,7 @@ pub struct Rank {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Case")]
 pub struct CasePart {
-    /// What tells it from the others.
+    /// Parameters that tell it from the others.
     pub label: String,
     /// Index of its value on every axis.
     pub at: Vec<usize>,

@@ -222,6 +222,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
     let mut tables = values::tables(result);
     values::add_expressions(&mut tables, &expressions, &runs);
     let ranking = ranking::ranking(result, &runs, &axes, &cases, &file.report);
+    let side_by_side = values::side_by_side(&tables, &file.report);
     Ok(ScenarioPart {
         name: result.scenario.clone(),
         about: file.about,
@@ -244,6 +245,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         axes,
         cases,
         tables,
+        side_by_side,
         ranking,
         expectations: values::expectations(result),
         falsification: falsification::beside(

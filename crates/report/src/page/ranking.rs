@@ -7,18 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::data::{Axis, CasePart, Figure, Rank, Ranking};
-use fullpipe_metrics::{self as metrics, Better, Scope};
+use fullpipe_metrics::{self as metrics, Better, Metric, Scope};
 use fullpipe_results::compare::Runs;
 use fullpipe_results::result::{Estimate, RunResult};
 
 /// What is shown beside the metric by which is ranked, where the scenario has it.
 const BESIDE: [&str; 5] = [
-    "asymmetry",
-    "utilization",
-    "stability",
-    "rtt_ms.p95",
-    "loss_events",
+    ASYMMETRY,
+    Metric::link("utilization").name,
+    Metric::flow("stability").name,
+    Metric::flow("rtt_ms.p95").name,
+    Metric::flow("loss_events").name,
 ];
+const ASYMMETRY: &str = Metric::case("asymmetry").name;
 
 /// Every metric that [`ranking`] may ask for.
 pub(super) fn metrics<'a>(axes: &[Axis], figures: &'a [Figure]) -> Vec<&'a str> {
@@ -58,7 +59,7 @@ pub(super) fn ranking(
     };
     let beside: Vec<&str> = BESIDE
         .into_iter()
-        .filter(|m| *m != metric && (*m != "asymmetry" || field.pair.is_some()))
+        .filter(|m| *m != metric && (*m != ASYMMETRY || field.pair.is_some()))
         .filter(|m| field.has(m, own))
         .collect();
     let all: Vec<BTreeMap<Spot, Place<'_>>> =
@@ -285,10 +286,10 @@ impl<'a> Field<'a> {
                 .filter(|_| scope == Scope::Link)
                 .map(|l| l.name.as_str())
         });
-        let sign = if metric == "asymmetry" {
-            place.sign
-        } else {
-            1.0
+        let entry = metrics::find(scope, metric);
+        let sign = match entry.is_some_and(|entry| entry.signed) {
+            true => place.sign,
+            false => 1.0,
         };
         let values = self.runs.values(place.case, scope, of, metric).into_iter();
         values
@@ -314,10 +315,13 @@ impl<'a> Field<'a> {
     }
 }
 
-const TIMES: &str = "completion_time_s.mean";
+const TIMES: &str = Metric::traffic("completion_time_s.mean").name;
 
 /// Of one flow, and of all together.
-const GOODPUT: [&str; 2] = ["goodput_mbps", "aggregate_goodput_mbps"];
+const GOODPUT: [&str; 2] = [
+    Metric::flow("goodput_mbps").name,
+    Metric::case("aggregate_goodput_mbps").name,
+];
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

@@ -3,14 +3,57 @@
 
 use std::collections::BTreeSet;
 
-use super::data::{Estimates, Expected, Metric, Table};
+use super::data::{Estimates, Expected, Figure, Metric, Table};
 use super::pack;
-use fullpipe_metrics as metrics;
-use fullpipe_metrics::{Better, Expression, Scope};
+use fullpipe_metrics::{self as metrics, Better, Expression, Metric as Row, Scope};
 use fullpipe_results::compare::Runs;
 use fullpipe_results::result::{
     CaseResult, Estimate, Estimates as Values, RunResult, TrafficResult,
 };
+
+/// What a reader compares first, in this order, then what the scenario's figures are of. What
+/// several flows do together is left out where there is one.
+pub(super) fn side_by_side(tables: &[Table], figures: &[Figure]) -> Vec<String> {
+    let flows = tables.iter().filter(|t| t.scope == "flow");
+    let names: BTreeSet<&String> = flows.flat_map(|t| &t.name).collect();
+    let columns = || tables.iter().flat_map(|t| &t.columns);
+    let has = |name: &str| columns().any(|c| c.metric == name);
+    let together = [ALL_FLOWS, FAIRNESS].map(|metric| metric.name);
+    let asked = figures.iter().filter(|f| f.figure == "metric");
+    let asked = asked.filter_map(|f| f.y.as_deref());
+    let mut shown: Vec<String> = Vec::new();
+    for name in SIDE_BY_SIDE.into_iter().map(|m| m.name).chain(asked) {
+        let applies = names.len() > 1 || !together.contains(&name);
+        if has(name) && applies && !shown.iter().any(|s| s == name) {
+            shown.push(name.to_owned());
+        }
+    }
+    shown
+}
+
+const ALL_FLOWS: &Row = Row::case("aggregate_goodput_mbps");
+const FAIRNESS: &Row = Row::case("jain");
+const SIDE_BY_SIDE: [&Row; 19] = [
+    Row::flow("goodput_mbps"),
+    ALL_FLOWS,
+    Row::flow("stability"),
+    Row::link("utilization"),
+    FAIRNESS,
+    Row::case("asymmetry"),
+    Row::flow("rtt_ms.mean"),
+    Row::flow("rtt_ms.p95"),
+    Row::flow("rtt_ms.p99"),
+    Row::link("queue_packets.mean"),
+    Row::flow("cwnd_segments.mean"),
+    Row::flow("cwnd_segments.max"),
+    Row::flow("loss_events"),
+    Row::flow("retransmits"),
+    Row::flow("timeouts"),
+    Row::flow("recovery_time_s"),
+    Row::flow("completion_time_s"),
+    Row::traffic("completion_time_s.mean"),
+    Row::traffic("completion_time_s.p95"),
+];
 
 /// One table per scope that has values.
 pub(super) fn tables(result: &RunResult) -> Vec<Table> {
@@ -64,7 +107,7 @@ fn of_traffic(t: &TrafficResult) -> (&str, &str, &Values) {
     (&t.name, kind, &t.metrics)
 }
 
-struct Row<'a> {
+struct Cells<'a> {
     case: usize,
     name: &'a str,
     kind: &'a str,
@@ -74,9 +117,9 @@ struct Row<'a> {
 fn rows<'a>(
     result: &'a RunResult,
     of: impl Fn(&'a CaseResult) -> Vec<(&'a str, &'a str, &'a Values)>,
-) -> Vec<Row<'a>> {
+) -> Vec<Cells<'a>> {
     let of_case = |(case, c)| {
-        let row = move |(name, kind, values)| Row {
+        let row = move |(name, kind, values)| Cells {
             case,
             name,
             kind,
@@ -89,7 +132,7 @@ fn rows<'a>(
 
 /// Columns in the order of the table of metrics. A controller's own variables are left out unless
 /// an expectation asks.
-fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Table {
+fn table(scope: &'static str, rows: &[Cells<'_>], wanted: &BTreeSet<&str>) -> Table {
     let present: BTreeSet<&str> = rows
         .iter()
         .flat_map(|r| r.values.iter())
@@ -105,7 +148,7 @@ fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Tabl
         .collect();
     let others = present.iter().copied().filter(|n| !listed.contains(n));
     let column = |name: &str| {
-        let value = |r: &Row<'_>| r.values.get(name).copied().unwrap_or_default();
+        let value = |r: &Cells<'_>| r.values.get(name).copied().unwrap_or_default();
         estimates(name, &rows.iter().map(value).collect::<Vec<_>>())
     };
     Table {
@@ -179,9 +222,12 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
         .filter(|(_, name)| Expression::is_one(name))
         .map(|&(scope, name)| Metric {
             name: name.to_owned(),
+            title: name.to_owned(),
+            heading: name.to_owned(),
             scope,
             unit: "",
             count: false,
+            signed: false,
             better: "neither",
             about: "an expression of the scenario's",
             formula: "",
@@ -192,9 +238,12 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
         .filter(|m| present.contains(&(m.scope.word(), m.name)))
         .map(|m| Metric {
             name: m.name.to_owned(),
+            title: m.title(),
+            heading: m.heading(),
             scope: m.scope.word(),
             unit: m.unit,
             count: m.count,
+            signed: m.signed,
             better: match m.better {
                 Better::Higher => "higher",
                 Better::Lower => "lower",
@@ -206,4 +255,38 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
         })
         .chain(computed)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_flows_do_together_is_shown_where_there_are_several() {
+        let table = |scope, names: &[&str], metrics: &[&str]| Table {
+            scope,
+            case: vec![0; names.len()],
+            name: names.iter().map(|n| (*n).to_owned()).collect(),
+            kind: vec![String::new(); names.len()],
+            columns: metrics.iter().map(|m| estimates(m, &[])).collect(),
+        };
+        let of_case = || table("case", &[""], &["jain", "aggregate_goodput_mbps"]);
+        let mice = || table("traffic", &["web"], &["completion_time_s.mean"]);
+        let flows = |names: &[&str]| table("flow", names, &["undone", "goodput_mbps"]);
+        let asked = Figure {
+            figure: "metric".to_owned(),
+            y: Some("undone".to_owned()),
+            ..Figure::default()
+        };
+        let alone = [flows(&["a"]), mice(), of_case()];
+        assert_eq!(
+            side_by_side(&alone, &[asked]),
+            ["goodput_mbps", "completion_time_s.mean", "undone"]
+        );
+        let several = [flows(&["a", "b"]), of_case()];
+        assert_eq!(
+            side_by_side(&several, &[]),
+            ["goodput_mbps", "aggregate_goodput_mbps", "jain"]
+        );
+    }
 }

@@ -122,7 +122,7 @@ impl<'a> View<'a> {
 
     /// A value of an axis, and whose it is where several stacks vary: `b: htcp`.
     pub fn words(&self, axis: &Axis, value: &str) -> String {
-        let of_stack = |a: &&Axis| a.key.ends_with(".stack");
+        let of_stack = |a: &&Axis| a.of_stacks;
         let whose = axis.flow.as_ref().or(axis.traffic.as_ref());
         match whose.filter(|_| of_stack(&axis) && self.axes.iter().filter(of_stack).count() > 1) {
             Some(whose) => format!("{whose}: {value}"),
@@ -259,7 +259,7 @@ impl<'a> View<'a> {
     pub fn line_name(&self, member: &Member, of: &str, count: usize) -> String {
         let case = self.case(member.case);
         let flow = case.flows.iter().find(|f| f.name == of);
-        let axis = self.competitors().filter(|a| a.key.ends_with(".stack"));
+        let axis = self.competitors().filter(|a| a.of_stacks);
         let competitor = axis.and_then(|a| a.flow.as_deref());
         match (member.name.as_str(), flow, competitor) {
             ("", Some(flow), _) if count == 1 => flow.stack.clone(),
@@ -514,15 +514,7 @@ pub(super) fn metric_words(metric: &str, of: Option<&str>) -> String {
     if metrics::scope_of(metric).is_none() {
         return of.map_or_else(String::new, |of| format!("{of}: ")) + metric;
     }
-    let mut words = metric.to_owned();
-    for suffix in ["_mbps", "_ms", "_s", "_segments", "_packets"] {
-        let (head, rest) = words.split_once('.').unwrap_or((&words, ""));
-        if let Some(plain) = head.strip_suffix(suffix) {
-            words = format!("{plain} {rest}").trim_end().to_owned();
-            break;
-        }
-    }
-    let words = words.replace(['_', '.'], " ");
+    let words = metrics::plain_words(metric);
     let words = match unit {
         "" | "1" => words,
         unit if words.ends_with(unit) => words,
@@ -553,8 +545,7 @@ fn sender(axis: &Axis) -> Option<&str> {
 
 /// A value of an axis: stacks and names of cases stand for themselves.
 pub(super) fn words(axis: &Axis, value: &str) -> String {
-    let named = axis.key.ends_with(".stack") || !axis.key.contains('.');
-    match named {
+    match axis.plain {
         true => value.to_owned(),
         false => format!("{} {value}", axis.label.replace('_', " ")),
     }
