@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_metrics::{Expression, unit};
+use fullpipe_metrics::{Expression, Metric, unit};
 use fullpipe_report::figure::{Axis, Chart, Line, Panel, Scale};
 use fullpipe_results::history::{History, Judged, Record, SMALL, Verdict};
 use fullpipe_results::result::printed;
@@ -92,8 +92,12 @@ struct Metrics {
 }
 
 /// A number of things such as `retransmits` is shown, but it is a judgement's own business.
-const SHOWN: [&str; 4] = ["goodput_mbps", "rtt_ms.p50", "rtt_ms.p95", "retransmits"];
-const JUDGED: [&str; 3] = ["goodput_mbps", "rtt_ms.p50", "rtt_ms.p95"];
+const SHOWN: [&Metric; 4] = [JUDGED[0], JUDGED[1], JUDGED[2], Metric::flow("retransmits")];
+const JUDGED: [&Metric; 3] = [
+    Metric::flow("goodput_mbps"),
+    Metric::flow("rtt_ms.p50"),
+    Metric::flow("rtt_ms.p95"),
+];
 
 fn metrics(args: &args::History) -> Result<Metrics, Failure> {
     for name in &args.metrics {
@@ -108,8 +112,8 @@ fn metrics(args: &args::History) -> Result<Metrics, Failure> {
             });
         }
     }
-    let or = |default: &[&str]| match args.metrics.is_empty() {
-        true => default.iter().map(|m| (*m).to_owned()).collect(),
+    let or = |default: &[&Metric]| match args.metrics.is_empty() {
+        true => default.iter().map(|m| m.name.to_owned()).collect(),
         false => args.metrics.clone(),
     };
     Ok(Metrics {

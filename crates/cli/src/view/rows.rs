@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fullpipe_metrics::{Scope, find, names_of, scope_of};
+use fullpipe_metrics::{Metric, Scope, find, names_of, scope_of};
 use fullpipe_report::figure::Rows;
 use fullpipe_results::precision;
 use fullpipe_results::result::{CaseResult, Estimate, Estimates, RunResult, StreamResult};
@@ -299,10 +299,10 @@ impl Columns {
 /// What is known of a stream, by the names of a flow's metrics.
 fn of_stream(stream: &StreamResult) -> Estimates {
     let values = [
-        ("goodput_mbps", stream.goodput_mbps),
-        ("retransmits", Some(stream.retransmits as f64)),
-        ("cwnd_segments.mean", stream.cwnd_mean_segments),
-        ("cwnd_segments.max", stream.cwnd_max_segments),
+        (GOODPUT, stream.goodput_mbps),
+        (RETRANSMITS, Some(stream.retransmits as f64)),
+        (MEAN_WINDOW, stream.cwnd_mean_segments),
+        (LARGEST_WINDOW, stream.cwnd_max_segments),
     ];
     let one = |mean| Estimate {
         mean,
@@ -311,6 +311,11 @@ fn of_stream(stream: &StreamResult) -> Estimates {
     let named = values.map(|(name, mean)| (name.to_owned(), one(mean)));
     named.into()
 }
+
+const GOODPUT: &str = Metric::flow("goodput_mbps").name;
+const RETRANSMITS: &str = Metric::flow("retransmits").name;
+const MEAN_WINDOW: &str = Metric::flow("cwnd_segments.mean").name;
+const LARGEST_WINDOW: &str = Metric::flow("cwnd_segments.max").name;
 
 fn push_estimate(row: &mut Vec<String>, estimate: Option<&Estimate>, with_interval: bool) {
     let text = |x: Option<f64>| x.map_or(String::new(), printed_text);

@@ -10,7 +10,7 @@ use super::estimate::RowSums;
 use super::json::{self, Members};
 use super::{Estimate, Estimates, Params, SIMULATOR};
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::{Expression, Fidelity, RunMetrics, Scope, SeedRun, Values};
+use fullpipe_metrics::{Expression, Fidelity, Metric, RunMetrics, Scope, SeedRun, Values};
 use fullpipe_scenario::{Case, FlowGroup};
 
 /// Result of one case, over its seeds.
@@ -543,8 +543,14 @@ impl LinkResult {
     /// True of a link at which nothing waited, was lost or was marked, and whose rate nothing used:
     /// one without a rate.
     pub fn only_delays(&self) -> bool {
-        const IDLE: [&str; 4] = ["utilization", "drops", "marks", "queue_packets.max"];
-        IDLE.iter().all(|metric| self.value(metric) == Some(0.0))
+        const IDLE: [&Metric; 4] = [
+            Metric::link("utilization"),
+            Metric::link("drops"),
+            Metric::link("marks"),
+            Metric::link("queue_packets.max"),
+        ];
+        IDLE.iter()
+            .all(|metric| self.value(metric.name) == Some(0.0))
     }
 
     /// Mean of a metric; `None` if undefined or unknown.

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fullpipe_grounds::{Peer, Stream};
+use fullpipe_metrics::Metric;
 use fullpipe_net::orders::{Ordered, Orders};
 use fullpipe_realtime::live::Live;
 use fullpipe_report::figure::asked::Kind;
@@ -158,8 +159,7 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
     ground.fit(&mut spec);
     let streams = ground.streams();
     for (flow, group) in case.flows.iter_mut().zip(of.flows.iter()) {
-        let delivered = flow.metrics.get("delivered_segments");
-        let segments = delivered.and_then(|estimate| estimate.mean);
+        let segments = flow.value(DELIVERED.name);
         let first = spec.flows.get(group.members.start);
         let bytes = segments
             .zip(first)
@@ -173,7 +173,7 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
         flow.rate_asked_mbps = asked.map(Rate::as_mbps);
         let members = streams.get(group.members.clone()).unwrap_or_default();
         let all: u64 = members.iter().map(|s| s.delivered).sum();
-        let goodput = flow.value("goodput_mbps");
+        let goodput = flow.value(GOODPUT.name);
         let names = spec.flows[group.members.clone()].iter().map(|f| &f.name);
         let finite = |x: f64| Some(x).filter(|x| x.is_finite());
         let one = |(name, s): (&String, &Stream)| StreamResult {
@@ -192,10 +192,10 @@ fn dated(result: &mut RunResult, scenario: &Scenario, ground: &Peer<'_>, begun: 
 /// segments that a late host sends late are made up for by a millisecond of data only.
 fn short_of_rate(flow: &FlowResult, seconds: f64) -> Option<String> {
     let asked = flow.rate_asked_mbps? * flow.streams.len().max(1) as f64;
-    let goodput = flow.value("goodput_mbps")?;
-    let held = flow.value("limited.rate")? > MOSTLY && flow.value("loss_events")? == 0.0;
+    let goodput = flow.value(GOODPUT.name)?;
+    let held = flow.value(AT_CEILING.name)? > MOSTLY && flow.value(LOSS_EVENTS.name)? == 0.0;
     // Nothing has arrived for the first round trips.
-    let idle = ROUND_TRIPS * flow.value("rtt_ms.mean")? / 1e3 / seconds;
+    let idle = ROUND_TRIPS * flow.value(MEAN_RTT.name)? / 1e3 / seconds;
     let least = asked * (NEARLY - idle);
     (held && goodput < least).then(|| {
         format!(
@@ -207,6 +207,12 @@ fn short_of_rate(flow: &FlowResult, seconds: f64) -> Option<String> {
         )
     })
 }
+
+const DELIVERED: &Metric = Metric::flow("delivered_segments");
+const GOODPUT: &Metric = Metric::flow("goodput_mbps");
+const AT_CEILING: &Metric = Metric::flow("limited.rate");
+const LOSS_EVENTS: &Metric = Metric::flow("loss_events");
+const MEAN_RTT: &Metric = Metric::flow("rtt_ms.mean");
 
 /// From the start of a flow to its first deliveries.
 const ROUND_TRIPS: f64 = 2.0;

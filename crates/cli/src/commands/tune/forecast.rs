@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use fullpipe_grounds::Sim;
+use fullpipe_metrics::Metric;
 use fullpipe_policy::{PathFacts, Rule};
 use fullpipe_results::run::{Options, run_on};
 use fullpipe_scenario::{Overrides, Scenario};
@@ -59,19 +60,17 @@ pub fn forecast(rule: &Rule, facts: &PathFacts) -> Result<Forecast, Failure> {
     let scenario = Scenario::parse(&text, "forecast", &Overrides::default())
         .map_err(|why| broken(why.to_string()))?;
     let ran = run_on(&scenario, &Options::default(), &Sim)?;
-    let result: Value =
-        serde_json::from_str(&ran.result.to_json()).map_err(|why| broken(why.to_string()))?;
-    let cases = result["cases"].as_array().cloned().unwrap_or_default();
-    let flows = cases.iter().map(|case| {
-        let flow = &case["flows"][0];
-        let number = |name: &str| flow[name].as_f64();
-        Flow {
-            stack: flow["stack"].as_str().unwrap_or_default().to_owned(),
-            goodput_mbps: number("goodput_mbps"),
-            loss_events: number("loss_events"),
-            retransmits: number("retransmits"),
-            recovery_s: number("recovery_time_s"),
-        }
+    let first = ran
+        .result
+        .cases
+        .iter()
+        .filter_map(|case| case.flows.first());
+    let flows = first.map(|flow| Flow {
+        stack: flow.stack.clone(),
+        goodput_mbps: flow.value(GOODPUT.name),
+        loss_events: flow.value(LOSS_EVENTS.name),
+        retransmits: flow.value(RETRANSMITS.name),
+        recovery_s: flow.value(RECOVERY.name),
     });
     Ok(Forecast {
         about: format!(
@@ -83,6 +82,11 @@ pub fn forecast(rule: &Rule, facts: &PathFacts) -> Result<Forecast, Failure> {
         none: None,
     })
 }
+
+const GOODPUT: &Metric = Metric::flow("goodput_mbps");
+const LOSS_EVENTS: &Metric = Metric::flow("loss_events");
+const RETRANSMITS: &Metric = Metric::flow("retransmits");
+const RECOVERY: &Metric = Metric::flow("recovery_time_s");
 
 /// Length of the run: 600 round trips, at least 10 s and at most 120 s, and no more packets than
 /// take some seconds; `None` where that leaves less than 60 round trips.

@@ -1,6 +1,6 @@
 //! A metric over the values of an axis, with 95 % intervals: the report's error bars.
 
-use fullpipe_metrics as metrics;
+use fullpipe_metrics::{self as metrics, Metric};
 use fullpipe_units::printed_text;
 
 use super::view::{Part, Subject, View, metric_words};
@@ -9,7 +9,8 @@ use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::data;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
-    let Subject { metric, of, taken } = view.metric(asked, "goodput_mbps")?;
+    let Subject { metric, of, taken } =
+        view.metric(asked, const { Metric::flow("goodput_mbps").name })?;
     // Along the axis with the most numbers; without one along what competes.
     let others = view.axes.iter().filter(|a| !a.competes);
     let along = others.max_by_key(|a| (a.numbers.is_some(), a.values.len()));

@@ -1,6 +1,6 @@
 //! A metric of every case as a coloured table.
 
-use fullpipe_metrics as metrics;
+use fullpipe_metrics::{self as metrics, Metric};
 use fullpipe_units::printed_text;
 
 use super::view::{Subject, View, metric_words, words};
@@ -9,7 +9,8 @@ use crate::figure::draw::{Matrix, MatrixCell};
 use crate::page::data::Axis;
 
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
-    let Subject { metric, of, taken } = view.metric(asked, "goodput_mbps")?;
+    let Subject { metric, of, taken } =
+        view.metric(asked, const { Metric::flow("goodput_mbps").name })?;
     let (row_axis, first) = match view.pair() {
         Some((a, b)) => (Some(a), Some(b)),
         None => (view.competitors(), None),

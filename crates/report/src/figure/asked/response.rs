@@ -3,6 +3,7 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_cc::response::{Conditions, cycle};
+use fullpipe_metrics::Metric;
 use fullpipe_scenario::Scenario;
 use fullpipe_units::{Span, printed_text};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -41,7 +42,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         most_streams = most_streams.max(streams);
         seen.push(Point {
             stack: flow.stack.clone(),
-            rtt_ms: flow.value("rtt_ms.min").unwrap_or(f64::INFINITY),
+            rtt_ms: flow.value(SHORTEST).unwrap_or(f64::INFINITY),
             at: (p, w / streams as f64),
         });
     }
@@ -235,8 +236,9 @@ fn law(stack: &str, highest: f64, rtt_ms: f64) -> Vec<(f64, f64)> {
 const SHOWN: usize = 6;
 /// Quotient of two round-trip times that are one: a queue of some packets is none of its own.
 const ALIKE: f64 = 1.2;
-const LOSSES: &str = "loss_event_rate";
-const WINDOW: &str = "cwnd_segments.mean";
+const LOSSES: &str = Metric::flow("loss_event_rate").name;
+const WINDOW: &str = Metric::flow("cwnd_segments.mean").name;
+const SHORTEST: &str = Metric::flow("rtt_ms.min").name;
 /// Windows of a law's line.
 const STEPS: u32 = 24;
 /// A law takes seconds to drive at a larger window.
