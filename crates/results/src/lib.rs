@@ -34,6 +34,7 @@ mod moment;
 pub mod precision;
 pub mod result;
 pub mod run;
+pub mod slow_start;
 pub mod store;
 
 pub use fullpipe_metrics as metrics;
