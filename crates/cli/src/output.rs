@@ -99,12 +99,12 @@ fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Words for people, a line of stderr.
+/// Prints a line on stderr, its control characters as escapes.
 pub fn say(line: &str) {
     say_styled(&shown(line));
 }
 
-/// The same of words whose colours are our own.
+/// Prints a line on stderr whose control characters are colours of our own.
 pub fn say_styled(line: &str) {
     if let Some(held) = held_lines().as_mut() {
         if held.len() == MOST_HELD {
@@ -112,14 +112,15 @@ pub fn say_styled(line: &str) {
         }
         return held.push_back(line.to_owned());
     }
-    // Nobody reads stderr: nothing more can be said.
+    // Stderr is closed: there is nowhere left to report it.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Words are held back as long as this value lives, and then said: something else has the terminal.
+/// Lines for stderr are kept while this value lives, since something else has the terminal, and
+/// printed when it is dropped.
 pub struct Held(());
 
-/// Holds words back from now on.
+/// Keeps lines for stderr from now on.
 pub fn hold() -> Held {
     held_lines().get_or_insert_default();
     Held(())
@@ -134,7 +135,7 @@ impl Drop for Held {
     }
 }
 
-/// The last `n` lines that are held back.
+/// The last `n` of the lines that are kept.
 pub fn held(n: usize) -> Vec<String> {
     let held = held_lines();
     let lines = held.iter().flatten();
@@ -148,17 +149,17 @@ fn held_lines() -> MutexGuard<'static, Option<VecDeque<String>>> {
 }
 
 static HELD: Mutex<Option<VecDeque<String>>> = Mutex::new(None);
-/// Lines that are kept of a log that nobody sees.
+/// Lines that are kept for a terminal that is in use; older ones are dropped.
 const MOST_HELD: usize = 1000;
 
-/// A line that is only said, and only made, with `--verbose`.
+/// Prints a line on stderr with `--verbose`; without, it is not even made.
 pub fn detail(line: impl FnOnce() -> String) {
     if verbose() {
         say(&line());
     }
 }
 
-/// Chooses whether [`detail`] is said, before the first.
+/// Whether [`detail`] prints; takes effect once, before its first line.
 pub fn set_verbose(verbose: bool) {
     let _ = VERBOSE.set(verbose);
 }

@@ -1,4 +1,4 @@
-//! Runs.
+//! Runs of scenarios, which Ctrl-C and other threads can stop.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -28,7 +28,7 @@ pub struct Flag(&'static AtomicBool);
 static FREE: Mutex<Vec<&'static AtomicBool>> = Mutex::new(Vec::new());
 
 impl Flag {
-    /// One that is not set.
+    /// A flag that is not set.
     pub fn new() -> Self {
         let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
         Flag(free.pop().unwrap_or_else(|| Box::leak(Box::default())))
@@ -67,7 +67,7 @@ impl Stop {
     }
 }
 
-/// Runs done, and all of them.
+/// Number of runs that are finished, and of all.
 #[derive(Default)]
 pub struct Counted {
     done: AtomicUsize,
@@ -80,7 +80,7 @@ impl Counted {
         (self.done.load(Ordering::Relaxed), total)
     }
 
-    /// Calls `progress` with the two, when they have changed since its last call.
+    /// Calls `progress(done, total)` when either has changed since the last call.
     pub fn shown_to(&self, progress: Option<&Bound<'_, PyAny>>) -> impl FnMut() -> PyResult<()> {
         let mut shown = (0, 0);
         move || match (progress, self.get()) {
@@ -116,7 +116,7 @@ pub fn watched<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     let (done, finished) = mpsc::channel();
-    // Only this thread waits; the lock lets it do so without the interpreter.
+    // Waiting without the interpreter takes what is `Sync`: a lock is, a receiver is not.
     let finished = Mutex::new(finished);
     let wait = || {
         let finished = finished.lock().unwrap_or_else(|e| e.into_inner());
@@ -124,7 +124,7 @@ pub fn watched<T: Send>(
     };
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // The one who waits is gone only with this thread.
+            // The receiver outlives this thread: the scope joins it.
             let _ = done.send(work());
         });
         let mut raised = None;

@@ -74,7 +74,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         let (ran, remarks) = match one(args, scenario, &*ground, &live, out, rows.as_ref()) {
             Ok(done) => done,
             Err(Stopped(failure, None)) => {
-                // What earlier scenarios came to is on stdout already, or follows.
+                // Results of earlier scenarios are on stdout already, or follow.
                 stopped = Some(failure);
                 break;
             }
@@ -117,7 +117,7 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     }
     let without = without(&scenarios, &results, stopped.as_ref());
     summaries(args, &results, &without)?;
-    // A table has said it already.
+    // A table shows it already.
     if args.format != Format::Table {
         for sentence in results.iter().flat_map(view::not_passed) {
             output::say(&sentence);
@@ -215,7 +215,7 @@ fn read(names: &[String], overrides: &Overrides) -> Result<(Vec<Scenario>, Vec<S
         }
     }
     if wrong {
-        // The diagnostics have said it all.
+        // The diagnostics are the message.
         return Err(Failure::new(Exit::Usage, ""));
     }
     Ok((scenarios, studies))
@@ -253,7 +253,7 @@ impl<T: Into<Failure>> From<T> for Stopped {
     }
 }
 
-/// The finished runs of a scenario that was stopped, be there none.
+/// The finished runs of a scenario that was stopped; there may be none.
 fn stopped(error: RunError) -> Stopped {
     let mut finished = None;
     if let RunError::Interrupted { result, done, .. } = &error
@@ -385,14 +385,14 @@ struct Rows {
     columns: Option<view::Columns>,
     /// The header is printed.
     headed: AtomicBool,
-    /// Nothing else comes of the runs, no exit code either: they end when nobody reads any more.
+    /// The runs are for these rows alone, not even for an exit code: they end when the reader does.
     are_all: bool,
 }
 
 impl Rows {
-    /// Those that are asked for, where nothing stands against it: the dashboard has the terminal to
-    /// itself, and only at the end is it known whether runs to another host were cut short, for
-    /// which CSV has a column.
+    /// The rows that are asked for, if they can be printed at once: not beside the dashboard, which
+    /// has the terminal to itself, nor as CSV to another host, since only at the end is it known
+    /// whether runs were cut short, for which CSV has a column.
     fn wanted(args: &Run, scenarios: &[Scenario], ground: &dyn Ground) -> Option<Rows> {
         let columns = match args.format {
             _ if args.live.dashboard => return None,
@@ -411,7 +411,7 @@ impl Rows {
     }
 }
 
-/// Something comes of the runs beside what is printed.
+/// The runs are for more than what is printed.
 fn asks_for_more(args: &Run) -> bool {
     args.out.is_some()
         || args.junit.is_some()
@@ -447,15 +447,15 @@ impl CaseSink for Printed<'_> {
         };
         let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
         match self.progress.beside(|| output::part(write)) {
-            // Ctrl-C ends the reader as well, and is what is to be said.
+            // Ctrl-C ends the reader as well, and is the reason to report.
             Err(e) if output::is_closed(&e) && (!self.rows.are_all || interrupted_too()) => Ok(()),
             other => other,
         }
     }
 }
 
-/// Whether Ctrl-C has come, or is on its way: the thread that hears of it may be later than a pipe
-/// whose reader it has ended.
+/// Whether Ctrl-C was pressed. It also ends the reader of a pipe, which may be noticed here before
+/// the signal is handled.
 fn interrupted_too() -> bool {
     if !INTERRUPT.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));

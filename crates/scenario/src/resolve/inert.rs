@@ -18,14 +18,14 @@ pub(super) struct Situation<'a> {
     pub record: &'a Record,
     /// A queue on the way marks packets.
     pub marks: bool,
-    /// Kind of a queue that would.
+    /// Kind of a queue that would mark, for the hint.
     pub could_mark: &'static str,
 }
 
 struct Need {
     key: Key,
     acts: fn(&Situation<'_>) -> bool,
-    /// What to write, or what there is to be.
+    /// The key to write, or what has to be there, for the message.
     needs: &'static str,
 }
 
@@ -49,7 +49,7 @@ const NEEDS: &[Need] = &[
     ),
     need(
         Transport::frto_by,
-        // What RACK spares at a timeout waits as F-RTO's owner says.
+        // Segments that RACK spares at a timeout are held by the rule that `frto_by` names.
         |s| {
             let spares = s.ends.sender.recovery.loss_window == LossWindow::FlightPlusOne;
             s.ends.sender.recovery.frto || (spares && rack(s))
@@ -114,7 +114,7 @@ fn delays(s: &Situation<'_>) -> bool {
     s.ends.receiver.acks.every > 1
 }
 
-/// Warns of keys that are given and do nothing. What is said to be off is off.
+/// Warns of keys that are given and do nothing; of one that is `false` there is nothing to warn.
 pub(super) fn warn<T>(at: &At<'_, T>, situation: &Situation<'_>, findings: &mut Findings) {
     for need in NEEDS {
         let field = at.record.field(&need.key);

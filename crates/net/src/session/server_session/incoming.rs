@@ -10,7 +10,7 @@ pub struct Incoming {
     missing: usize,
 }
 
-/// What became of a part.
+/// Outcome of taking a part.
 #[derive(Debug)]
 pub enum Taken {
     /// Not for this session.
@@ -22,7 +22,7 @@ pub enum Taken {
 }
 
 impl Incoming {
-    /// Of a request of so many bytes; the gate has bounded them.
+    /// For a request of `length` bytes, which the gate has bounded.
     pub fn new(length: u32) -> Self {
         let length = length as usize;
         let parts = length.div_ceil(PART);
