@@ -26,12 +26,12 @@ fn pair(address: IpAddr) -> io::Result<[UdpSocket; 2]> {
     ];
     near.connect(far.local_addr()?)?;
     far.connect(near.local_addr()?)?;
-    far.set_read_timeout(Some(PATIENCE))?;
+    far.set_read_timeout(Some(DATAGRAM_TIMEOUT))?;
     Ok([near, far])
 }
 
-/// For a datagram over loopback.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time that a datagram over loopback may take.
+const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn loopback(name: &str, address: IpAddr) -> Finding {
     let arrived = pair(address).and_then(|[near, far]| {

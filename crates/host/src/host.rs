@@ -189,7 +189,7 @@ impl<O: Debug, I: Debug> Host<O, I> {
                 }
             }
             Wake::Cross(i) => net.cross_due(now, i, &mut self.cross[i as usize]),
-            Wake::Class(class) => self.welcome(now, class, net),
+            Wake::Class(class) => self.begin_short_flow(now, class, net),
             Wake::Resume(slot) => {
                 let sender = &mut self.senders[slot as usize];
                 sender.resume(now, classes);
@@ -202,7 +202,12 @@ impl<O: Debug, I: Debug> Host<O, I> {
     /// The next short flow of a class arrives: into the slot of one that is over, or into a new
     /// one.
     #[cold]
-    fn welcome<N: Network<Out = O, In = I>>(&mut self, now: Time, class: u32, net: &mut N) {
+    fn begin_short_flow<N: Network<Out = O, In = I>>(
+        &mut self,
+        now: Time,
+        class: u32,
+        net: &mut N,
+    ) {
         let arrivals = &mut self.arrivals[class as usize];
         let f = arrivals.next_flow();
         let number = self.classes[class as usize].begin(now, f.sender.transfer.unwrap_or(0));

@@ -188,8 +188,8 @@ pub fn growth_per_round(flow: &FlowOutcome, event: &Episode) -> Option<Growth> {
         return None;
     }
     let gentle = |kind| matches!(kind, EpisodeKind::StartUpExit | EpisodeKind::Change);
-    let strikes = |e: &&Episode| e.at > event.at && !gentle(e.kind);
-    let next = flow.episodes.iter().find(strikes);
+    let is_abrupt = |e: &&Episode| e.at > event.at && !gentle(e.kind);
+    let next = flow.episodes.iter().find(is_abrupt);
     let until = next.map_or(Time::MAX, |e| e.at);
     let rounds = flow.rounds.iter();
     let after: Vec<&Round> = rounds

@@ -47,7 +47,7 @@ pub struct Orders {
 /// Longest request, bytes.
 const LONGEST: u64 = 4096;
 /// How long a client may take over its line.
-const PATIENCE: Duration = Duration::from_secs(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Orders {
     /// Listens at `path`. A socket that nobody listens at any more is replaced.
@@ -110,10 +110,10 @@ fn is_ours(client: &UnixStream) -> bool {
 }
 
 fn answer(mut client: &UnixStream, live: &Live, flows: &mut [Ordered]) -> io::Result<()> {
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let within = Within {
         client,
-        deadline: Instant::now() + PATIENCE,
+        deadline: Instant::now() + REQUEST_TIMEOUT,
     };
     let mut line = Vec::new();
     BufReader::new(within.take(LONGEST)).read_until(b'\n', &mut line)?;
@@ -207,7 +207,7 @@ pub fn ask(path: &Path, request: &str) -> io::Result<String> {
         ));
     }
     let mut server = UnixStream::connect(path)?;
-    server.set_read_timeout(Some(PATIENCE * 5))?;
+    server.set_read_timeout(Some(REQUEST_TIMEOUT * 5))?;
     writeln!(server, "{request}")?;
     let mut text = String::new();
     server.read_to_string(&mut text)?;
@@ -316,7 +316,7 @@ mod tests {
             let mut slow = UnixStream::connect(&path).unwrap();
             // Each byte comes well within the time, a hundred do not.
             let refused = (0..100).any(|_| {
-                std::thread::sleep(PATIENCE / 10);
+                std::thread::sleep(REQUEST_TIMEOUT / 10);
                 slow.write_all(b"s").is_err()
             });
             drop(slow);

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 /// Name of the socket in the tuner's folder.
 pub const SOCKET: &str = "socket";
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Of the daemon, for a request and for its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a flow has of a policy.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,8 +35,8 @@ pub struct Tuned {
 /// Nobody listens there, or it answers that it cannot (`error` of the answer).
 pub fn ask(socket: &Path, request: &Value) -> io::Result<Value> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(format!("{request}\n").as_bytes())?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;

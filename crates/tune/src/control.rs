@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const LONGEST: usize = 4096;
 const LONGEST_POLICY: usize = 1 << 20;
 /// How long a client may take over its line and its answer, and the daemon over its own.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Clients at a time.
 const MOST: usize = 64;
 /// Requests that are answered before the daemon turns to its flows again.
@@ -125,7 +125,7 @@ impl Client {
         Some(Self {
             stream,
             may_change: peer.uid() == 0 || peer.uid() == nix::unistd::geteuid().as_raw(),
-            until: Instant::now() + PATIENCE,
+            until: Instant::now() + CLIENT_TIMEOUT,
             request: Vec::new(),
             is_whole: false,
             answer: Vec::new(),

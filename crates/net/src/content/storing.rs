@@ -87,7 +87,7 @@ impl Store {
             overwrite,
             most: allowed.most,
             under_way: allowed.under_way.clone(),
-            patience: Patience::default(),
+            busy: BusyDeadline::default(),
         };
         let look = move |cancel: &Cancel| look.all(items, cancel);
         Ok(Self {
@@ -177,7 +177,7 @@ impl Store {
         let claims: Vec<_> = slots.iter().map(claim).collect();
         self.claims = claims.iter().flatten().cloned().collect();
         let (root, room) = (Arc::clone(&self.directory), self.room.clone());
-        let (under_way, patience) = (self.under_way.clone(), Patience::default());
+        let (under_way, busy) = (self.under_way.clone(), BusyDeadline::default());
         let open = Work::start(move |cancel| {
             for slot in slots.iter().filter(|slot| !slot.takes_part) {
                 // It stays until it is swept otherwise.
@@ -192,7 +192,7 @@ impl Store {
             for (slot, claim) in slots.iter_mut().zip(claims) {
                 if let (Some(target), Some(claim)) = (&mut slot.target, claim) {
                     let name = &slot.item.name;
-                    let first = patience.wait(cancel, || under_way.first(name, &claim));
+                    let first = busy.wait(cancel, || under_way.first(name, &claim));
                     match first.and_then(|()| target.look_again(cancel)) {
                         Ok(()) => target.claim(Some(claim)),
                         Err(e) => {
@@ -353,20 +353,20 @@ struct Look {
     overwrite: bool,
     most: Option<u64>,
     under_way: UnderWay,
-    patience: Patience,
+    busy: BusyDeadline,
 }
 
-/// Waits for the end of other copies, for a moment in all.
+/// Until when a file that another copy is writing is waited for.
 #[derive(Clone, Copy, Debug)]
-struct Patience(Instant);
+struct BusyDeadline(Instant);
 
-impl Default for Patience {
+impl Default for BusyDeadline {
     fn default() -> Self {
         Self(Instant::now() + SOON)
     }
 }
 
-impl Patience {
+impl BusyDeadline {
     /// Tries again while another copy is busy with it.
     fn wait<T>(self, cancel: &Cancel, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         loop {
@@ -435,7 +435,7 @@ impl Look {
             };
         };
         let beside = self
-            .patience
+            .busy
             .wait(cancel, || self.under_way.look(text, source))?;
         let place = match self.ways.place(&self.root, &name) {
             Ok(place) => Arc::new(place.with_mode(slot.item.mode)),
@@ -463,7 +463,7 @@ impl Look {
             }
         }
         place.may_make()?;
-        if self.patience.wait(cancel, || target.look(beside, cancel))? {
+        if self.busy.wait(cancel, || target.look(beside, cancel))? {
             let spans = known(&mut target);
             let digest = target.blocks.summary(0, target.blocks.count());
             slot.found = Some(Found::Part { spans, digest });

@@ -23,7 +23,7 @@ const BURST: usize = 64;
 /// sending.
 const MOST_BATCHES: usize = 16;
 /// Longest wait.
-const PATIENCE: Span = Span::from_millis(50);
+const POLL_TIMEOUT: Span = Span::from_millis(50);
 
 /// One side of a run.
 pub struct Endpoint<'p, 'h, P> {
@@ -278,7 +278,12 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
 
     fn wait(&mut self, now: Time) -> io::Result<()> {
         let state = &mut self.state;
-        let until = state.wires.timers.next().min(state.end).min(now + PATIENCE);
+        let until = state
+            .wires
+            .timers
+            .next()
+            .min(state.end)
+            .min(now + POLL_TIMEOUT);
         let until = state.retry.map_or(until, |retry| until.min(retry));
         let room = self.port.wait(until, state.asks_for_room())?;
         state.waited(self.port.now(), room);

@@ -6,9 +6,9 @@ use fullpipe_host::HostCounts;
 use fullpipe_run::{Histogram, HostLateness, Lateness};
 use fullpipe_units::Time;
 
-/// What the loop measures of itself.
+/// Arrivals, departures and timers of one event loop: how late each was handled.
 #[derive(Debug, Default)]
-pub struct Punctuality {
+pub struct LoopLateness {
     arrivals: Histogram,
     departures: Histogram,
     timers: Histogram,
@@ -16,7 +16,7 @@ pub struct Punctuality {
     before: Time,
 }
 
-impl Punctuality {
+impl LoopLateness {
     /// The timers due by `now` are served.
     #[inline]
     pub fn begin(&mut self, now: Time) {

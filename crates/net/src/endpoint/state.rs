@@ -15,7 +15,7 @@ use super::cross_traffic::OnWire;
 use super::hooks::{Contents, Hooks};
 use super::inlet::{self, Inlet};
 use super::interface::Interfaces;
-use super::lateness::Punctuality;
+use super::lateness::LoopLateness;
 use super::leases::{LOOK, Leases, MOST_ROWS};
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outlet::{self, Outlet};
@@ -48,7 +48,7 @@ pub struct State<'p, 'h> {
     pub pushed: Vec<Pushed>,
     pub capture: Capture,
     pub counts: HostCounts,
-    pub lateness: Punctuality,
+    pub lateness: LoopLateness,
 }
 
 /// What leads from the host to the wire: numbers, timers, and what is to leave in the next batch.
@@ -127,7 +127,7 @@ impl<'p, 'h> State<'p, 'h> {
             pushed: Vec::new(),
             capture: Capture::new(spec),
             counts: HostCounts::default(),
-            lateness: Punctuality::default(),
+            lateness: LoopLateness::default(),
         };
         if spec.trace != Trace::Full {
             let flows = state.host.senders.len().max(4);

@@ -20,7 +20,7 @@ use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::path::PathStep;
 use super::request::{Options, Request};
 use super::seal::{End, OVERHEAD, Seal};
-use super::server_session::FETCHING;
+use super::server_session::FETCH_TIMEOUT;
 use super::{Key, Sealed, Secrets, ServerId};
 use crate::content::{Answer, Question};
 use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
@@ -232,7 +232,7 @@ impl Client {
         let reported = match cut {
             Some(Cut::Vanished) => Err(SessionError::Vanished),
             Some(_) => self.far_half((PARTING, PARTING), &AtomicBool::new(false)),
-            None => self.far_half((ANSWER, FETCHING), interrupt),
+            None => self.far_half((ANSWER, FETCH_TIMEOUT), interrupt),
         };
         let (why, far, cut) = match reported {
             Ok((why, far)) => {

@@ -3,11 +3,11 @@
 //!
 //! A translator of addresses (NAT) may give a client another port or address at any time, and a
 //! host may change its network. The session's socket never sees what comes from there; the gate
-//! hands it over ([`Strays`]). What is sealed, and the newest of the session, makes an address a
-//! candidate. The session moves once the candidate has sent back a challenge that was sent to
-//! it. Until then everything else goes where it went before, and the candidate is sent no more
-//! bytes than came from it: a copied datagram, or a client that names another's address, moves
-//! nothing.
+//! hands it over ([`MigrationInbox`]). A datagram that is sealed, and the newest of the session,
+//! makes its address a candidate. The session moves once the candidate has sent back a challenge
+//! that was sent to it. Until then everything else goes where it went before, and the candidate is
+//! sent no more bytes than came from it: a copied datagram, or a client that names another's
+//! address, moves nothing.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -35,19 +35,19 @@ const FORGOTTEN: Span = Span::from_secs(3);
 const SETTLING: Span = Span::from_millis(500);
 
 /// Datagrams that wait for a session's thread at most.
-const MOST_STRAYS: usize = 32;
+const MOST_WAITING: usize = 32;
 
-/// Control messages of a session that came from elsewhere: the gate puts them in, the session's
-/// thread takes them out.
+/// Control messages of a session from an address that is not validated yet: the gate puts them in,
+/// the session's thread takes them out.
 #[derive(Debug)]
-pub struct Strays {
+pub struct MigrationInbox {
     any: AtomicBool,
     waiting: Mutex<VecDeque<(SocketAddr, Vec<u8>)>>,
-    /// Address that has been proven last.
+    /// The address that was validated last.
     peer: Mutex<SocketAddr>,
 }
 
-impl Strays {
+impl MigrationInbox {
     /// Of a client that was proven to be at `peer`.
     pub fn new(peer: SocketAddr) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Strays {
     /// Keeps a datagram, if there is room.
     pub fn put(&self, from: SocketAddr, datagram: &[u8]) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() < MOST_STRAYS {
+        if waiting.len() < MOST_WAITING {
             waiting.push_back((from, datagram.to_vec()));
             self.any.store(true, Ordering::Release);
         }
@@ -77,7 +77,7 @@ impl Strays {
         next
     }
 
-    /// Address that has been proven last.
+    /// The address that was validated last.
     pub fn peer(&self) -> SocketAddr {
         *self.peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +131,7 @@ impl Paths {
         }
     }
 
-    /// Address that has been proven last.
+    /// The address that was validated last.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
@@ -203,8 +203,8 @@ impl Paths {
     }
 
     /// Tells whoever sorts datagrams where the client is.
-    pub fn tell(&self, strays: &Strays) {
-        strays.moved(self.peer);
+    pub fn tell(&self, inbox: &MigrationInbox) {
+        inbox.moved(self.peer);
     }
 }
 

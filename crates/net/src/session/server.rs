@@ -30,7 +30,7 @@ use super::gate::{Gate, GateCounts, GateOutput, Opened};
 use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{ENCRYPT, Open, Reason, TestKind};
-use super::path::Strays;
+use super::path::MigrationInbox;
 use super::session_thread::{self, Session};
 use super::{Identity, Key, entropy};
 use crate::content::Allowed;
@@ -87,7 +87,7 @@ struct Handle {
     /// The client has said goodbye: only the answer to that is left.
     over: Arc<AtomicBool>,
     /// What comes from other addresses than the client's.
-    strays: Arc<Strays>,
+    inbox: Arc<MigrationInbox>,
     test: u64,
     thread: JoinHandle<()>,
 }
@@ -303,7 +303,7 @@ impl Server {
             && header.kind == Kind::Control
             && let Some(handle) = self.live.iter().find(|h| h.session == header.session)
         {
-            return handle.strays.put(from, datagram);
+            return handle.inbox.put(from, datagram);
         }
         let wrong_before = self.gate.counts().bad_proofs;
         match self.gate.handle(now, from, datagram) {
@@ -375,7 +375,7 @@ impl Server {
         self.tests += 1;
         let (accept, secrets) = accepted;
         let (shut, over): (Arc<AtomicBool>, Arc<AtomicBool>) = Default::default();
-        let strays = Arc::new(Strays::new(opened.from));
+        let inbox = Arc::new(MigrationInbox::new(opened.from));
         let session_of_thread = Session {
             test: self.tests,
             udp,
@@ -393,7 +393,7 @@ impl Server {
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),
             over: Arc::clone(&over),
-            strays: Arc::clone(&strays),
+            inbox: Arc::clone(&inbox),
             board: self.board.clone(),
         };
         let thread = thread::Builder::new()
@@ -412,7 +412,7 @@ impl Server {
             accept,
             shut,
             over,
-            strays,
+            inbox,
             test: self.tests,
             thread,
         });
@@ -458,7 +458,7 @@ impl Server {
     /// Clients that have moved.
     fn follow(&mut self) {
         for handle in &mut self.live {
-            let (from, to) = (handle.peer, handle.strays.peer());
+            let (from, to) = (handle.peer, handle.inbox.peer());
             if from != to {
                 handle.peer = to;
                 let test = handle.test;

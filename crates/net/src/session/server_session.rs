@@ -1,5 +1,5 @@
-//! One session at the server, without a socket: request in, run, result out. Nothing that is heard
-//! means more the second time.
+//! One session at the server, without a socket: request in, run, result out. Every message is
+//! idempotent: a copy of one changes nothing.
 
 mod admission;
 mod incoming;
@@ -25,7 +25,7 @@ use super::limits::memory::{Memory, Share};
 use super::limits::{Limits, transfer};
 use super::message::{Ask, Open};
 use super::mtu::Prober;
-use super::path::{Challenge, PathStep, Paths, Strays};
+use super::path::{Challenge, MigrationInbox, PathStep, Paths};
 use super::report::Report;
 use super::seal::End;
 use super::{Secrets, entropy};
@@ -37,16 +37,15 @@ use result::Ended;
 use run::Run;
 
 /// From the OPEN until the run must have begun.
-pub const PATIENCE: Span = Span::from_secs(120);
+pub const START_TIMEOUT: Span = Span::from_secs(120);
+/// The same where files have to be read and compared before.
+pub const FILES_TIMEOUT: Span = Span::from_secs(3600);
 /// From the end of the run until the result must have been fetched.
-pub const FETCHING: Span = Span::from_secs(600);
-/// The same where files have to be read before.
-pub const AGREEING: Span = Span::from_secs(3600);
-/// From the end of the run until its result must have been fetched of a server that is shutting
-/// down, which waits for three seconds.
-pub const FAREWELL: Span = Span::from_secs(2);
-/// Time from a refusal until the session is dropped.
-pub const PONDERING: Span = Span::from_secs(3);
+pub const FETCH_TIMEOUT: Span = Span::from_secs(600);
+/// The same of a server that is shutting down, which waits for three seconds.
+pub const SHUTDOWN_FETCH_TIMEOUT: Span = Span::from_secs(2);
+/// From a refusal until the client must have said goodbye.
+pub const GOODBYE_TIMEOUT: Span = Span::from_secs(3);
 /// What a client is told whose copy a later session has begun again.
 const SUPERSEDED: &str = "the same copy was begun again";
 /// Answers queued for sending.
@@ -66,7 +65,7 @@ pub struct ServerSession {
     stage: Stage,
     out: VecDeque<Vec<u8>>,
     last_received: Time,
-    /// When the run was asked last whether it is over.
+    /// Time of the last check whether the run is over.
     looked: Time,
     since: Time,
     progress: Progress,
@@ -81,14 +80,14 @@ pub struct ServerSession {
     paths: Paths,
     credit: Credit,
     /// What comes from other addresses than the client's.
-    strays: Arc<Strays>,
+    inbox: Arc<MigrationInbox>,
     prober: Prober,
     shown: Option<Shown>,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// Parts come in.
+    /// Parts of the request are arriving.
     Request(Incoming),
     Refused(String),
     Granted(Arc<Job>),
@@ -120,7 +119,7 @@ pub enum SessionState {
     Running,
     /// The result waits to be fetched.
     Ended,
-    /// Nothing more.
+    /// Nothing is sent or accepted any more.
     Closed,
 }
 
@@ -159,7 +158,7 @@ impl ServerSession {
             superseded: None,
             paths: Paths::new(from),
             credit: Credit::default(),
-            strays: Arc::new(Strays::new(from)),
+            inbox: Arc::new(MigrationInbox::new(from)),
             prober: Prober::default(),
             shown: None,
         }
@@ -176,9 +175,9 @@ impl ServerSession {
         &self.prober
     }
 
-    /// What the gate hears of the session from other addresses.
-    pub fn with_strays(self, strays: Arc<Strays>) -> Self {
-        Self { strays, ..self }
+    /// Shares the inbox that the gate fills with datagrams from other addresses.
+    pub fn with_inbox(self, inbox: Arc<MigrationInbox>) -> Self {
+        Self { inbox, ..self }
     }
 
     /// Writes the traffic of the run on the server's board.
@@ -251,34 +250,34 @@ impl ServerSession {
         Arc::clone(&self.progress.complete)
     }
 
-    /// Nobody is there any more, or it takes too long.
+    /// The client is silent, or the stage has lasted, for longer than allowed.
     pub fn is_abandoned(&self, now: Time) -> bool {
         let silent = now.saturating_since(self.last_received);
         let lasting = now.saturating_since(self.since);
         match &self.stage {
-            Stage::Request(_) => silent > SILENCE || lasting > PATIENCE,
+            Stage::Request(_) => silent > SILENCE || lasting > START_TIMEOUT,
             // Its client is told when it says something next.
             _ if self.is_superseded() => self
                 .superseded
-                .is_some_and(|since| now.saturating_since(since) > PONDERING),
-            // A client may be busy with its files before it starts, and so may we; it says that it
-            // is there.
+                .is_some_and(|since| now.saturating_since(since) > GOODBYE_TIMEOUT),
+            // Both hosts may have files to read before the start; the client sends a sign of life
+            // meanwhile.
             Stage::Granted(job) if job.options.content.is_file() => {
-                silent > SILENCE || lasting > AGREEING
+                silent > SILENCE || lasting > FILES_TIMEOUT
             }
-            Stage::Granted(_) => silent > SILENCE || lasting > PATIENCE,
+            Stage::Granted(_) => silent > SILENCE || lasting > START_TIMEOUT,
             // Its client says goodbye, as a rule.
-            Stage::Refused(_) => lasting > PONDERING,
+            Stage::Refused(_) => lasting > GOODBYE_TIMEOUT,
             Stage::Running(_) => false,
-            Stage::Ended(_) => silent > SILENCE || lasting > FETCHING,
+            Stage::Ended(_) => silent > SILENCE || lasting > FETCH_TIMEOUT,
             Stage::Closed => true,
         }
     }
 
-    /// The stage has only begun: a server that is shutting down waits so long for its result to be
-    /// fetched.
+    /// The stage is younger than [`SHUTDOWN_FETCH_TIMEOUT`], for which a server that is shutting
+    /// down lets its result be fetched.
     pub fn is_fresh(&self, now: Time) -> bool {
-        now.saturating_since(self.since) < FAREWELL
+        now.saturating_since(self.since) < SHUTDOWN_FETCH_TIMEOUT
     }
 
     /// The run has ended by itself or because [`ControlChannel::is_over`] said so; this is its
@@ -292,7 +291,7 @@ impl ServerSession {
             _ => EndReason::Over,
         };
         self.stage = Stage::Ended(Ended::new(why, bytes));
-        // What ending took is no silence of the client.
+        // The time that ending took does not count as silence of the client.
         self.last_received += now.saturating_since(self.looked);
         self.since = now;
         self.announce();
@@ -311,7 +310,7 @@ impl ServerSession {
         }
     }
 
-    /// What there is no room or no credit for is asked for again.
+    /// Parts for which there is no room or no credit have to be asked for again.
     fn answer(&mut self, message: &ServerMessage) {
         if self.out.len() < MOST_ANSWERS {
             let sealed = self.channel.seal(message);
@@ -396,7 +395,7 @@ impl ServerSession {
         self.answer(&ServerMessage::Content { number, answer });
     }
 
-    /// How the flows are that are sent from here; it is on the server's board.
+    /// State of the flows that are sent from here, as the server's board has it.
     fn answer_about_flows(&mut self, from: u32) {
         if let (Stage::Running(_), Some(shown)) = (&self.stage, &self.shown) {
             let flows = shown.live().sent(from, MOST_FLOWS);
@@ -405,7 +404,7 @@ impl ServerSession {
         }
     }
 
-    /// Says again what has become of the request.
+    /// Repeats the answer to the request.
     fn send_decision(&mut self) {
         let message = match &self.stage {
             Stage::Refused(why) => ServerMessage::Refused(why.clone()),
@@ -501,11 +500,11 @@ impl ControlChannel for ServerSession {
     }
 
     fn poll_path(&mut self, now: Time) -> Option<PathStep> {
-        while let Some((from, datagram)) = self.strays.take() {
+        while let Some((from, datagram)) = self.inbox.take() {
             self.hear(now, from, &datagram);
         }
         if self.paths.take_move() {
-            self.paths.tell(&self.strays);
+            self.paths.tell(&self.inbox);
             self.credit = Credit::default();
             // The new way may be narrower.
             self.prober.path().doubt();

@@ -16,7 +16,7 @@ use super::exchange::{CONTROL_BYTES, exchange};
 use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{Ask, Open};
-use super::path::Strays;
+use super::path::MigrationInbox;
 use super::pull;
 use super::report::Report;
 use super::seal::{End, OVERHEAD, Seal};
@@ -49,7 +49,7 @@ pub struct Session {
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
     pub over: Arc<AtomicBool>,
-    pub strays: Arc<Strays>,
+    pub inbox: Arc<MigrationInbox>,
     pub board: Board,
 }
 
@@ -76,7 +76,7 @@ fn attempt(session: &Session) -> io::Result<()> {
         Arc::clone(&session.shut),
     )
     .with_memory(session.memory.clone())
-    .with_strays(Arc::clone(&session.strays));
+    .with_inbox(Arc::clone(&session.inbox));
     let config = IoConfig {
         // As the system gives them: control messages are few.
         send_buffer: 0,
@@ -120,7 +120,7 @@ impl Session {
         let mut socket = Socket::new(self.udp.try_clone()?, &config)?;
         socket.connect(self.peer)?;
         let mut port = UdpPort::new(socket, longest, WaitStrategy::Sleep, self.clock, stop)?;
-        let there = self.strays.peer();
+        let there = self.inbox.peer();
         if there != self.peer {
             port.reroute(self.peer, Some(there))?;
         }

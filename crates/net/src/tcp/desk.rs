@@ -18,7 +18,7 @@ use crate::session::Secrets;
 /// Connections that have not shown their ticket; the oldest goes when there are more.
 const MOST_PENDING: usize = 64;
 /// How long one may take to show it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TICKET_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait, after which the desk looks whether anybody still expects somebody.
 const GLANCE: u16 = 50;
 
@@ -182,7 +182,7 @@ impl Pending {
         if self.bytes == BYTES {
             return Some(true);
         }
-        (self.since.elapsed() < PATIENCE).then_some(false)
+        (self.since.elapsed() < TICKET_TIMEOUT).then_some(false)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::service::Manager;
 use crate::spread::{self, Spreading};
 pub use crate::state::{DaemonError, JOURNAL, MEASURED};
 use crate::state::{GUARDED, QUEUES, lock};
-use crate::tuner::{PATIENCE, TuneError, Tuner};
+use crate::tuner::{HEARTBEAT_TIMEOUT, TuneError, Tuner};
 
 /// Files, control group and namespaces of a daemon.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Config {
 
 /// The algorithms that the running kernel has.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// Between two beats; flows wait for three seconds ([`crate::tuner::PATIENCE`]).
+/// Between two beats; flows wait for three seconds ([`crate::tuner::HEARTBEAT_TIMEOUT`]).
 const BEAT: Duration = Duration::from_millis(100);
 /// The same while a client takes a long answer.
 const GLANCE: Duration = Duration::from_millis(2);
@@ -223,7 +223,7 @@ impl Daemon {
         self.tell(Manager::ready);
         let (mut looked, mut beat) = (Instant::now(), Instant::now());
         while !stop.load(Ordering::Relaxed) {
-            if beat.elapsed() > PATIENCE {
+            if beat.elapsed() > HEARTBEAT_TIMEOUT {
                 let late = beat.elapsed().as_secs();
                 log(&format!(
                     "{late} s without a sign of life: flows were standard meanwhile"

@@ -43,7 +43,7 @@ pub enum TuneError {
 }
 
 /// How long the kernel side waits for a sign of life before flows turn standard.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Applied rules and what became of flows.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl<K: Kernel> Tuner<K> {
             shares: Flows::new(),
             numbers: Numbers::default(),
             control: Control {
-                patience_us: PATIENCE.as_micros() as u64,
+                patience_us: HEARTBEAT_TIMEOUT.as_micros() as u64,
                 ..Control::default()
             },
             journal,
@@ -131,7 +131,7 @@ impl<K: Kernel> Tuner<K> {
         }
     }
 
-    /// How long flows wait for a sign of life ([`PATIENCE`] by default).
+    /// How long flows wait for a sign of life ([`HEARTBEAT_TIMEOUT`] by default).
     pub fn set_patience(&mut self, patience: Duration) {
         self.control.patience_us = patience.as_micros() as u64;
     }

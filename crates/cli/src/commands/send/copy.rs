@@ -143,12 +143,12 @@ fn all_of(
 ) -> Result<(), Broken> {
     // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
     // nothing.
-    let patience = Instant::now() + PATIENCE;
+    let until = Instant::now() + BUSY_TIMEOUT;
     let mut repairs = 0;
     while repairs < MOST_REPAIRS {
         let copied = session(args, way, live, order, &share, began, summary);
         let is_busy = matches!(&copied, Err(Broken::Busy) | Ok(Came::Busy(_)));
-        if is_busy && Instant::now() < patience {
+        if is_busy && Instant::now() < until {
             if INTERRUPT.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted.into());
             }
@@ -554,8 +554,8 @@ fn hint(text: &str) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// So long for the end of an earlier transfer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// From the first attempt until an earlier transfer of the same files must have ended.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Sessions for what came damaged, at most: each needs fewer blocks than the one before, unless
 /// everything is bent.
 const MOST_REPAIRS: usize = 20;

@@ -26,7 +26,7 @@ use fullpipe_tune::log::Log;
 use fullpipe_tune::namespaces::Scope;
 use fullpipe_tune::plan;
 use fullpipe_tune::trial;
-use fullpipe_tune::tuner::PATIENCE;
+use fullpipe_tune::tuner::HEARTBEAT_TIMEOUT;
 use serde_json::{Value, json};
 
 use super::lacking::kernel_lacks;
@@ -152,7 +152,7 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         TunerVerb::Inject(args) => inject::inject(args)?,
         TunerVerb::Guard(args) => {
             let state = &args.state.state;
-            with_log(|log| guard::run(state, &args.prefix, scope(args), PATIENCE, log))?;
+            with_log(|log| guard::run(state, &args.prefix, scope(args), HEARTBEAT_TIMEOUT, log))?;
         }
         TunerVerb::Revert(args) => {
             let (state, mut reverted) = (&args.state.state, Reverted::default());

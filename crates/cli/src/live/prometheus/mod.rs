@@ -52,8 +52,8 @@ fn no_listener(address: SocketAddr, error: &io::Error) -> Failure {
 }
 
 fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(SCRAPE_TIMEOUT))?;
+    stream.set_write_timeout(Some(SCRAPE_TIMEOUT))?;
     let mut request = [0; 4096];
     let (mut n, mut reads) = (0, 0);
     // A request ends with an empty line; one that is longer, or comes byte by byte, is left.
@@ -77,8 +77,8 @@ fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
     stream.write_all(body.as_bytes())
 }
 
-/// Longest wait for the other side.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Of a scrape, for its request and for each write of the answer.
+const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A page in the text format of Prometheus.
 #[derive(Debug, Default)]

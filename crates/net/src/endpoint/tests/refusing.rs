@@ -13,7 +13,7 @@ use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::flow;
-use crate::endpoint::lateness::Punctuality;
+use crate::endpoint::lateness::LoopLateness;
 use crate::endpoint::{Flush, Hooks, Mark, Plan, Port, Side, run};
 use crate::io::Stop;
 use crate::wire::reception::Heard;
@@ -572,7 +572,7 @@ fn without_stamps_a_host_does_not_claim_to_be_prompt() {
             datagrams_in,
             ..HostCounts::default()
         };
-        let host = Punctuality::default().finish(&counts, true);
+        let host = LoopLateness::default().finish(&counts, true);
         assert_eq!(host.arrivals.is_some(), known);
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_sign_of_life_is_the_clocks() {
     let (fake, mut tuner) = applied(&[(7, LAB)], [with(|p| p.clamp = 10)]);
-    let patience = PATIENCE.as_micros() as u64;
+    let patience = HEARTBEAT_TIMEOUT.as_micros() as u64;
     for _ in 0..3 {
         fake.host().now_us += patience;
         assert_eq!(clamp_of(&fake, 7), Some(10));
