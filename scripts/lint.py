@@ -6,7 +6,9 @@
 width    No line over 100 columns in comments (*.rs, *.ts, *.py, *.sh, *.lua, *.c, Makefile) and in prose
          (*.md, *.toml). Exempt: rows of tables, fenced blocks, lines that are one word (a URL, a link), `key = value` in TOML, and the files
          in GENERATED.
-filler   No doc comment that names nothing: `/// Of what.`, `/// See above.`, `/// Its key.`
+filler   No doc comment that names nothing: `/// Of what.`, `/// See above.`, `/// Its key.`, and no
+         clause of six words that only begins a sentence: `/// What is wrong with it.` A number, a
+         unit after a comma, a citation or code in it is something.
 pointer  No mention of a document that is not in the repository.
 circle   No circle of `use` between files of different folders of one crate. A file x.rs or x/mod.rs
          with submodules counts as part of folder x. Unit tests are left out.
@@ -60,8 +62,8 @@ REMEDY = {
 
 FILLER = re.compile(
     r"^(?:(?:Of|What|Who|Whom|Whose|Which|Why|How|It|Its|That|As|From|To|In|By"
-    r"|And|Where|When|Whether|At)(?: \S+){1,3}|See (?:above|below)|Why|How|Who|What|Which|Where"
-    r"|When)\.$"
+    r"|And|Where|When|Whether|At|Those)(?: \S+){1,3}|See (?:above|below)|Why|How|Who|What|Which"
+    r"|Where|When|(?:Of|What|Which|How|Its|That|Those|As)(?: [A-Za-z'-]+){4,5})\.$"
 )
 
 POINTER = re.compile(
@@ -473,6 +475,8 @@ def self_test():
     assert wide_lines("a.rs", f"/// ```\n/// {wide}\n/// ```\n// {wide}") == [4]
     assert wide_lines("a.toml", "# https://" + "x" * 120) == []
     assert fillers("/// Of what.\nx\n/// Goodput, bit/s.\ny\n/// Of what.\n/// And why it is so.") == [1]
+    assert fillers("/// What becomes of an arriving packet.\nx\n/// Those of a flow.") == [1, 3]
+    assert fillers("/// What a setting holds (`int`).\nx\n/// Its end, if it has one.\n") == []
     assert POINTER.search("see the algorithm reference") and not POINTER.search("seed 7 of 10")
     circle = {
         "lib.rs": "mod a; mod b; pub use a::A;",
