@@ -237,9 +237,6 @@ pub struct AckEvent {
     pub predicted: bool,
     /// The ACK carries ECE (RFC 3168).
     pub ece: bool,
-    /// Segments newly reported as CE-marked (RFC 9768, QUIC's ACK_ECN); 0 with the echo of RFC
-    /// 3168, which [`AckEvent::ece`] carries.
-    pub ce: u64,
     /// Packet-timed rounds since the start.
     pub round: u64,
     /// This ACK is the first of a new round: the data outstanding at the last round's start is
@@ -287,7 +284,6 @@ impl AckEvent {
             app_limited: false,
             predicted: false,
             ece: false,
-            ce: 0,
             round: 0,
             round_start: false,
             grows_out_of_order: false,

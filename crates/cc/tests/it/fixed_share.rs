@@ -85,7 +85,7 @@ impl Controller for FixedShare {
     }
 
     fn on_ack(&mut self, ev: &AckEvent) {
-        self.lost += ev.lost + ev.ce;
+        self.lost += ev.lost;
     }
 
     fn on_congestion(&mut self, _ev: &CongestionEvent) {}
