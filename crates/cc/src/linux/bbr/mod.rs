@@ -1,6 +1,7 @@
 //! BBR version 1 as Linux has it (`net/ipv4/tcp_bbr.c`, Linux 6.1; the algorithm is the same in
 //! 6.12, which only hands the hook two more arguments): Cardwell, Cheng, Gunn, Yeganeh and
-//! Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016.
+//! Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016. Its steps are the
+//! kernel's, after a file that may be used under a BSD licence (NOTICE, part 5).
 //!
 //! A model of the path, the largest delivery rate of ten rounds and the smallest RTT of ten
 //! seconds, sets a pacing rate and a window. The kernel says more than the paper:
