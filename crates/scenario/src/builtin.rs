@@ -1,6 +1,6 @@
 //! Scenarios that ship inside the program, by name.
 
-use super::value::nearest;
+use fullpipe_cc::registry::nearest;
 
 macro_rules! files {
     ($($name:literal)*) => {

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{fs, io};
 
+use fullpipe_cc::registry::nearest;
+
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::scenario::{Overrides, Scenario};
 use super::study::Study;
-use super::value::nearest;
 use super::{assemble, builtin, study};
 
 /// What a name or a path stands for.

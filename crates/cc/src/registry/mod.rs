@@ -178,8 +178,11 @@ component! {
     Pacing(PacingGains),
 }
 
-/// The known name closest to `name`, if close enough to be a slip.
+/// The known name closest to `name`, if close enough to be a slip; case does not matter.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST_SLIP {
+        return None;
+    }
     let name = name.to_lowercase();
     known
         .map(|k| {
@@ -192,6 +195,9 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)
 }
+
+/// Longer texts, bytes, are no slips of a name, and measuring them takes long.
+const LONGEST_SLIP: usize = 64;
 
 fn find(name: &str) -> Result<Registered, StackError> {
     if let Some(entry) = entries().find(|e| e.answers_to(name)) {

@@ -1,12 +1,14 @@
 //! Values of the matrix that a table names: the cases it is about, or the case that each of them is
 //! held against.
 
+use fullpipe_cc::registry::nearest;
+
 use super::table::{Known, Referring};
 use crate::document::{Data, Entry, Node, shorten};
 use crate::keys::{Expect, Measures};
 use crate::matrix::{Axis, AxisValue, digits, moved};
 use crate::scenario::Against;
-use crate::value::{At, Free, Key, Reader, Record, nearest};
+use crate::value::{At, Free, Key, Reader, Record};
 
 /// A key whose table names values of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

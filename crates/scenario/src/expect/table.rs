@@ -3,10 +3,12 @@
 
 use std::ops::Deref;
 
+use fullpipe_cc::registry::nearest;
+
 use crate::case::Case;
 use crate::document::shorten;
 use crate::matrix::{Axis, Names};
-use crate::value::{At, Key, Reader, did_you_mean, nearest};
+use crate::value::{At, Key, Reader, did_you_mean};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Expression, Scope};
 

@@ -1,9 +1,11 @@
 //! Dotted keys: what `flow.main.stack` names, and how a value gets there.
 
+use fullpipe_cc::registry::nearest;
+
 use super::{Config, EDIT_THE_FILE, Names, Section};
 use crate::document::shorten;
 use crate::keys::{Measures, Path, Top};
-use crate::value::{Field, Key, Kind, Record, Table, Value, meant, nearest, nested, other_words};
+use crate::value::{Field, Key, Kind, Record, Table, Value, meant, nested, other_words};
 
 /// A dotted key, resolved: tables, members and keys that it names.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! What to write instead of a word that is not known.
 
+use fullpipe_cc::registry::nearest;
+
 use super::Key;
 
 /// A table of the file: how its header is written, and its keys.
@@ -106,23 +108,6 @@ const OTHER_WORDS: &[(&[&str], &str)] = &[
     (&["reo_wnd", "reorder_window", "dupthresh"], "reordering_by"),
 ];
 
-/// The candidate closest to `name`, if close enough to be a slip.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > LONGEST_SLIP {
-        return None;
-    }
-    known
-        .map(|k| {
-            (
-                strsim::normalized_damerau_levenshtein(&name.to_lowercase(), k),
-                k,
-            )
-        })
-        .filter(|(score, _)| *score >= 0.5)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, k)| k)
-}
-
 /// The nearest of some names, or all of them.
 pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     match nearest(name, known.clone()) {
@@ -138,5 +123,3 @@ pub fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
         .collect::<Vec<_>>()
         .join(", ")
 }
-
-const LONGEST_SLIP: usize = 64;

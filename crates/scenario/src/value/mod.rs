@@ -22,7 +22,7 @@ use super::document::{Entry, Place};
 
 pub use at::{At, Findings, Table};
 pub use dotted::{DEFAULT_FLOW, flow_path, is_name, member_path};
-pub use hint::{Section, did_you_mean, meant, nearest, other_words};
+pub use hint::{Section, did_you_mean, meant, other_words};
 pub use kind::{Default, Key, Kind, Word, nested};
 pub use reader::Reader;
 pub use record::Record;

@@ -3,10 +3,11 @@
 use std::ops::RangeInclusive;
 
 use fullpipe_cc::StackSpec;
+use fullpipe_cc::registry::nearest;
 use fullpipe_units::Fraction;
 
 use super::dotted::is_name;
-use super::hint::{nearest, quoted};
+use super::hint::quoted;
 use super::reader::Item;
 use super::{Reader, Setting, Value, Word};
 use crate::document::{Data, Entry, Node, shorten};
