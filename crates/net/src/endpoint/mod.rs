@@ -43,6 +43,7 @@ use fullpipe_run::{RunSpec, Violation};
 pub use hooks::Hooks;
 pub use interface::interfaces;
 pub use pieces::{BASE, PathLimit, Pieces};
+pub(crate) use port::forward;
 pub use port::{Flush, Mark, Port};
 pub use udp::UdpPort;
 

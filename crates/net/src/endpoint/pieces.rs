@@ -10,10 +10,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use fullpipe_units::Time;
 use rustix::io::Errno;
 
-use super::port::{Flush, Mark, Port};
+use super::port::{Flush, Mark, Port, forward};
 use super::udp::BATCH;
 use crate::wire::{HEADER, Header, Kind, PieceDatagram, SessionId};
 
@@ -290,14 +289,6 @@ impl<P: Port> Port for Pieces<P> {
         cut || self.port.is_full()
     }
 
-    fn overhead(&self) -> usize {
-        self.port.overhead()
-    }
-
-    fn held_until(&mut self) -> Option<Time> {
-        self.port.held_until()
-    }
-
     fn flush(&mut self) -> io::Result<Flush> {
         let pushed = std::mem::take(&mut self.pushed);
         let flushed = match self.port.flush() {
@@ -347,40 +338,16 @@ impl<P: Port> Port for Pieces<P> {
         });
     }
 
-    fn received_at(&self, take: impl FnMut(Time)) {
-        self.port.received_at(take);
-    }
-
-    fn has_stamps(&self) -> bool {
-        self.port.has_stamps()
-    }
-
-    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
-        self.port.wait(until, writable)
-    }
-
-    fn pause(&mut self, until: Time) -> io::Result<()> {
-        self.port.pause(until)
-    }
-
-    #[inline]
-    fn now(&self) -> Time {
-        self.port.now()
-    }
-
-    fn drops(&self) -> u64 {
-        self.port.drops()
-    }
-
-    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
-        self.port.reroute(peer, to)
-    }
+    forward!(|this| this.port; overhead, held_until, received_at, has_stamps);
+    forward!(|this| this.port; wait, pause, now, drops, reroute);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use fullpipe_units::Time;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[derive(Default)]
     struct Out {

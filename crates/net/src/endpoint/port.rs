@@ -25,7 +25,7 @@ pub struct Flush {
 }
 
 /// One socket and its batches. Nothing has a default: one that wraps another must not forget to
-/// pass it on.
+/// pass it on (`forward!`).
 pub trait Port {
     /// Adds a datagram of `len` bytes to the batch; `fill` writes it. What it does not write is
     /// undefined, but never anything that is not this endpoint's own. There is room: see
@@ -96,67 +96,123 @@ pub trait Port {
     fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()>;
 }
 
+/// Methods of [`Port`] that a port around another one only passes on, by name.
+///
+/// `forward!(|this| this.port; now, drops)` in an implementation: `this` is `&self` or `&mut self`.
+macro_rules! forward {
+    (|$this:ident| $port:expr; $($method:ident),+) => {
+        $($crate::endpoint::forward!(@$method |$this| $port);)+
+    };
+    (@push |$this:ident| $port:expr) => {
+        #[inline]
+        fn push(
+            &mut self,
+            to: ::std::net::SocketAddr,
+            mark: Option<$crate::endpoint::Mark>,
+            len: usize,
+            fill: impl FnOnce(&mut [u8]),
+        ) {
+            let $this = self;
+            $port.push(to, mark, len, fill);
+        }
+    };
+    (@is_full |$this:ident| $port:expr) => {
+        #[inline]
+        fn is_full(&self) -> bool {
+            let $this = self;
+            $port.is_full()
+        }
+    };
+    (@overhead |$this:ident| $port:expr) => {
+        fn overhead(&self) -> usize {
+            let $this = self;
+            $port.overhead()
+        }
+    };
+    (@held_until |$this:ident| $port:expr) => {
+        fn held_until(&mut self) -> Option<::fullpipe_units::Time> {
+            let $this = self;
+            $port.held_until()
+        }
+    };
+    (@flush |$this:ident| $port:expr) => {
+        fn flush(&mut self) -> ::std::io::Result<$crate::endpoint::Flush> {
+            let $this = self;
+            $port.flush()
+        }
+    };
+    (@receive |$this:ident| $port:expr) => {
+        fn receive(&mut self) -> ::std::io::Result<usize> {
+            let $this = self;
+            $port.receive()
+        }
+    };
+    (@each |$this:ident| $port:expr) => {
+        #[inline]
+        fn each(
+            &self,
+            take: impl FnMut(::std::net::SocketAddr, Option<$crate::endpoint::Mark>, &[u8]),
+        ) {
+            let $this = self;
+            $port.each(take);
+        }
+    };
+    (@received_at |$this:ident| $port:expr) => {
+        fn received_at(&self, take: impl FnMut(::fullpipe_units::Time)) {
+            let $this = self;
+            $port.received_at(take);
+        }
+    };
+    (@has_stamps |$this:ident| $port:expr) => {
+        fn has_stamps(&self) -> bool {
+            let $this = self;
+            $port.has_stamps()
+        }
+    };
+    (@wait |$this:ident| $port:expr) => {
+        fn wait(
+            &mut self,
+            until: ::fullpipe_units::Time,
+            writable: bool,
+        ) -> ::std::io::Result<bool> {
+            let $this = self;
+            $port.wait(until, writable)
+        }
+    };
+    (@pause |$this:ident| $port:expr) => {
+        fn pause(&mut self, until: ::fullpipe_units::Time) -> ::std::io::Result<()> {
+            let $this = self;
+            $port.pause(until)
+        }
+    };
+    (@now |$this:ident| $port:expr) => {
+        #[inline]
+        fn now(&self) -> ::fullpipe_units::Time {
+            let $this = self;
+            $port.now()
+        }
+    };
+    (@drops |$this:ident| $port:expr) => {
+        fn drops(&self) -> u64 {
+            let $this = self;
+            $port.drops()
+        }
+    };
+    (@reroute |$this:ident| $port:expr) => {
+        fn reroute(
+            &mut self,
+            peer: ::std::net::SocketAddr,
+            to: Option<::std::net::SocketAddr>,
+        ) -> ::std::io::Result<()> {
+            let $this = self;
+            $port.reroute(peer, to)
+        }
+    };
+}
+pub(crate) use forward;
+
 /// Lent to a run.
 impl<P: Port> Port for &mut P {
-    fn push(
-        &mut self,
-        to: SocketAddr,
-        mark: Option<Mark>,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) {
-        (**self).push(to, mark, len, fill);
-    }
-
-    fn is_full(&self) -> bool {
-        (**self).is_full()
-    }
-
-    fn overhead(&self) -> usize {
-        (**self).overhead()
-    }
-
-    fn held_until(&mut self) -> Option<Time> {
-        (**self).held_until()
-    }
-
-    fn flush(&mut self) -> io::Result<Flush> {
-        (**self).flush()
-    }
-
-    fn receive(&mut self) -> io::Result<usize> {
-        (**self).receive()
-    }
-
-    fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
-        (**self).each(take);
-    }
-
-    fn received_at(&self, take: impl FnMut(Time)) {
-        (**self).received_at(take);
-    }
-
-    fn has_stamps(&self) -> bool {
-        (**self).has_stamps()
-    }
-
-    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
-        (**self).wait(until, writable)
-    }
-
-    fn pause(&mut self, until: Time) -> io::Result<()> {
-        (**self).pause(until)
-    }
-
-    fn now(&self) -> Time {
-        (**self).now()
-    }
-
-    fn drops(&self) -> u64 {
-        (**self).drops()
-    }
-
-    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
-        (**self).reroute(peer, to)
-    }
+    forward!(|this| (**this); push, is_full, overhead, held_until, flush, receive, each);
+    forward!(|this| (**this); received_at, has_stamps, wait, pause, now, drops, reroute);
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::path::PathStep;
 use super::shaper::Shaper;
-use crate::endpoint::{Flush, Mark, Port};
+use crate::endpoint::{Mark, Port, forward};
 use crate::headers;
 use crate::io::{Clock, Stop};
 use crate::tcp::beside::Beside;
@@ -209,18 +209,10 @@ impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
         self.port.is_full() || self.shaper.as_ref().is_some_and(Shaper::is_empty)
     }
 
-    fn overhead(&self) -> usize {
-        self.port.overhead()
-    }
-
     fn held_until(&mut self) -> Option<Time> {
         let now = self.port.now();
         let own = self.shaper.as_mut().and_then(|shaper| shaper.refill(now));
         own.max(self.port.held_until())
-    }
-
-    fn flush(&mut self) -> io::Result<Flush> {
-        self.port.flush()
     }
 
     fn receive(&mut self) -> io::Result<usize> {
@@ -260,14 +252,6 @@ impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
         self.data.set(self.data.get() + data);
     }
 
-    fn received_at(&self, take: impl FnMut(Time)) {
-        self.port.received_at(take);
-    }
-
-    fn has_stamps(&self) -> bool {
-        self.port.has_stamps()
-    }
-
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
         let now = self.port.now();
         let due = self.control.next_timeout();
@@ -286,27 +270,14 @@ impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
         }
     }
 
-    fn pause(&mut self, until: Time) -> io::Result<()> {
-        self.port.pause(until)
-    }
-
-    #[inline]
-    fn now(&self) -> Time {
-        self.port.now()
-    }
-
-    fn drops(&self) -> u64 {
-        self.port.drops()
-    }
-
-    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
-        self.port.reroute(peer, to)
-    }
+    forward!(|this| this.port; overhead, flush, received_at, has_stamps);
+    forward!(|this| this.port; pause, now, drops, reroute);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::{Flush, PathLimit, Pieces};
     use crate::session::seal::{End, Seal};
     use crate::session::{Directions, Sealed, Secrets};
     use crate::wire::SessionId;
@@ -452,7 +423,10 @@ mod tests {
         ));
         let mut sealed = Noting::default();
         everything(Sealed::new(&mut sealed, &mut seal, 1500));
-        for noted in [controlled, sealed] {
+        let mut pieces = Noting::default();
+        let path = Arc::new(PathLimit::default());
+        everything(Pieces::new(&mut pieces, SessionId(7), path, 1500, 0));
+        for noted in [controlled, sealed, pieces] {
             let mut noted = noted.0.into_inner();
             noted.sort_unstable();
             assert_eq!(noted, all);

@@ -2,13 +2,10 @@
 //! datagram that cannot be opened reaches the endpoint empty, which counts it as ignored.
 
 use std::cell::RefCell;
-use std::io;
 use std::net::SocketAddr;
 
-use fullpipe_units::Time;
-
 use super::seal::{OVERHEAD, Seal};
-use crate::endpoint::{Flush, Mark, Port};
+use crate::endpoint::{Mark, Port, forward};
 
 /// A port that encrypts its datagrams.
 #[derive(Debug)]
@@ -42,25 +39,8 @@ impl<P: Port> Port for Sealed<'_, P> {
             .push(to, mark, len + OVERHEAD, |out| seal.seal(out, fill));
     }
 
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.port.is_full()
-    }
-
     fn overhead(&self) -> usize {
         self.port.overhead() + OVERHEAD
-    }
-
-    fn held_until(&mut self) -> Option<Time> {
-        self.port.held_until()
-    }
-
-    fn flush(&mut self) -> io::Result<Flush> {
-        self.port.flush()
-    }
-
-    fn receive(&mut self) -> io::Result<usize> {
-        self.port.receive()
     }
 
     #[inline]
@@ -71,32 +51,6 @@ impl<P: Port> Port for Sealed<'_, P> {
         });
     }
 
-    fn received_at(&self, take: impl FnMut(Time)) {
-        self.port.received_at(take);
-    }
-
-    fn has_stamps(&self) -> bool {
-        self.port.has_stamps()
-    }
-
-    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
-        self.port.wait(until, writable)
-    }
-
-    fn pause(&mut self, until: Time) -> io::Result<()> {
-        self.port.pause(until)
-    }
-
-    #[inline]
-    fn now(&self) -> Time {
-        self.port.now()
-    }
-
-    fn drops(&self) -> u64 {
-        self.port.drops()
-    }
-
-    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
-        self.port.reroute(peer, to)
-    }
+    forward!(|this| this.port; is_full, held_until, flush, receive, received_at);
+    forward!(|this| this.port; has_stamps, wait, pause, now, drops, reroute);
 }
