@@ -23,6 +23,7 @@ pub mod name;
 pub mod origin;
 pub mod place;
 pub mod plan;
+mod progress;
 pub mod room;
 pub mod sink;
 pub mod source;

@@ -7,18 +7,17 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
-use fullpipe_flow::{Range, RangeSet};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use super::hash::{Cancel, hash_range, hashed};
 use super::place::Place;
+use super::progress::{Checkpoints, Order, Progress};
 use super::room::Room;
 use super::state::{Identity, Stamp, State};
 use crate::lender::Lender;
@@ -221,18 +220,19 @@ impl Part {
         let shared = Arc::new(Shared::default());
         shared.prefix.store(self.prefix, Ordering::Relaxed);
         let (to_writer, pieces) = channel();
-        let checkpoints = Checkpoints::new(&self)?;
         let writer = Writer {
+            place: Arc::clone(&self.place),
             file: Arc::clone(&self.file),
+            source: self.source,
             shared: Arc::clone(&shared),
-            prefix: self.prefix,
+            progress: Progress::from(self.prefix),
             hasher: Hasher::clone(&self.hasher),
             left: Left {
                 stamp: Stamp::of(&self.file)?,
                 is_doubted: false,
             },
-            ahead: RangeSet::default(),
-            checkpoints,
+            checkpoints: Checkpoints::new()?,
+            told: self.prefix,
         };
         let thread = thread::Builder::new()
             .name("file-writer".to_owned())
@@ -421,7 +421,24 @@ impl Drop for FileSink {
 }
 
 impl Shared {
-    pub(super) fn fail(&self, error: &io::Error) {
+    /// Hands each piece to `write`, until the sink is gone or one cannot be written.
+    pub(super) fn drain(
+        &self,
+        pieces: &Receiver<Piece>,
+        mut write: impl FnMut(&Piece) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for piece in pieces {
+            let written = write(&piece);
+            self.waiting.fetch_sub(piece.bytes.len(), Ordering::Relaxed);
+            if let Err(error) = &written {
+                self.fail(error);
+                return written;
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&self, error: &io::Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         *failure = Some((error.kind(), error.to_string()));
         self.has_failed.store(true, Ordering::Release);
@@ -437,29 +454,23 @@ impl Shared {
 }
 
 struct Writer {
+    place: Arc<Place>,
     file: Arc<File>,
+    source: Identity,
     shared: Arc<Shared>,
-    prefix: u64,
+    progress: Progress,
     hasher: Hasher,
     left: Left,
-    /// Bytes beyond the first hole.
-    ahead: RangeSet,
     checkpoints: Checkpoints,
+    /// Prefix that word was left of.
+    told: u64,
 }
 
 impl Writer {
     fn run(mut self, pieces: &Receiver<Piece>) -> io::Result<(Hasher, Left)> {
-        let mut written = Ok(());
-        for piece in pieces {
-            written = self.write(&piece);
-            let bytes = piece.bytes.len();
-            self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
-            if let Err(error) = &written {
-                self.shared.fail(error);
-                break;
-            }
-        }
-        self.checkpoints.last(self.prefix, &self.hasher);
+        let shared = Arc::clone(&self.shared);
+        let written = shared.drain(pieces, |piece| self.write(piece));
+        self.checkpoints.end(Some(self.order()));
         written.map(|()| (self.hasher, self.left))
     }
 
@@ -467,97 +478,33 @@ impl Writer {
         self.left.look(&self.file)?;
         self.file.write_all_at(&piece.bytes, piece.at)?;
         self.left.stamp = Stamp::of(&self.file)?;
-        let end = piece.at + piece.bytes.len() as u64;
-        if piece.at == self.prefix {
+        if self.progress.wrote(piece.at, piece.bytes.len()) {
             self.hasher.update(&piece.bytes);
-            self.prefix = end;
-            self.join()?;
-        } else {
-            let range = Range {
-                start: piece.at,
-                end,
-            };
-            self.ahead.insert(range, |_| {});
+            self.progress.hashed(piece.at + piece.bytes.len() as u64);
+            if let Some(end) = self.progress.to_read_back() {
+                let from = self.progress.prefix();
+                hash_range(&self.file, &mut self.hasher, from, end, &Cancel::default())?;
+                self.progress.hashed(end);
+            }
         }
-        self.shared.prefix.store(self.prefix, Ordering::Relaxed);
-        self.checkpoints.run_if_due(self.prefix, &self.hasher);
-        Ok(())
-    }
-
-    /// A hole is filled: what lies behind it is read back for its hash.
-    fn join(&mut self) -> io::Result<()> {
-        let Some(next) = self.ahead.first().filter(|r| r.start <= self.prefix) else {
-            return Ok(());
-        };
-        // What came ahead is bounded by what a window holds: it is soon hashed.
-        hash_range(
-            &self.file,
-            &mut self.hasher,
-            self.prefix,
-            next.end,
-            &Cancel::default(),
-        )?;
-        self.prefix = self.prefix.max(next.end);
-        self.ahead.trim_below(self.prefix);
-        Ok(())
-    }
-}
-
-/// A thread that brings the data to the disk and then says so, while the writer goes on.
-struct Checkpoints {
-    to_thread: Option<SyncSender<(u64, Hash)>>,
-    thread: Option<JoinHandle<()>>,
-    last: Instant,
-    last_prefix: u64,
-}
-
-impl Checkpoints {
-    fn new(part: &Part) -> io::Result<Self> {
-        let (to_thread, orders) = sync_channel::<(u64, Hash)>(1);
-        let (place, file, source) = (Arc::clone(&part.place), Arc::clone(&part.file), part.source);
-        let thread = thread::Builder::new()
-            .name("file-state".to_owned())
-            .spawn(move || {
-                for (prefix, digest) in orders {
-                    let state = State {
-                        source,
-                        prefix,
-                        digest,
-                        ranges: Vec::new(),
-                        owner: 0,
-                    };
-                    // Without it a transfer that dies begins further back: no reason to give up one
-                    // that lives.
-                    let _ = file.sync_data().and_then(|()| place.write_state(&state));
-                }
-            })?;
-        Ok(Self {
-            to_thread: Some(to_thread),
-            thread: Some(thread),
-            last: Instant::now(),
-            last_prefix: part.prefix,
-        })
-    }
-
-    fn run_if_due(&mut self, prefix: u64, hasher: &Hasher) {
-        if prefix == self.last_prefix || self.last.elapsed() < BETWEEN_STATES {
-            return;
-        }
-        if let Some(to_thread) = &self.to_thread
-            && to_thread.try_send((prefix, hasher.finalize())).is_ok()
+        let prefix = self.progress.prefix();
+        self.shared.prefix.store(prefix, Ordering::Relaxed);
+        if prefix != self.told && self.checkpoints.is_due() && self.checkpoints.order(self.order())
         {
-            (self.last, self.last_prefix) = (Instant::now(), prefix);
+            self.told = prefix;
         }
+        Ok(())
     }
 
-    fn last(&mut self, prefix: u64, hasher: &Hasher) {
-        if let Some(to_thread) = self.to_thread.take() {
-            let _ = to_thread.send((prefix, hasher.finalize()));
-        }
-        if let Some(thread) = self.thread.take() {
-            // A panic there costs the state only.
-            let _ = thread.join();
-        }
+    fn order(&self) -> Order {
+        let state = State {
+            source: self.source,
+            prefix: self.progress.prefix(),
+            digest: self.hasher.finalize(),
+            ranges: Vec::new(),
+            owner: 0,
+        };
+        (Arc::clone(&self.place), Arc::clone(&self.file), state)
     }
 }
 
@@ -584,6 +531,3 @@ pub const WAITING: usize = 16 << 20;
 const ASK_AGAIN: u32 = 1000;
 /// The same on a path that brings more within two round trips.
 pub const MOST_WAITING: usize = 256 << 20;
-
-/// Word is left at most this often.
-pub(super) const BETWEEN_STATES: Duration = Duration::from_millis(250);

@@ -6,18 +6,14 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
-
-use fullpipe_flow::{Range, RangeSet};
 
 use super::Target;
 use super::together::is_of_all;
-use crate::file::place::Place;
 use crate::file::plan::Plan;
-use crate::file::sink::{BETWEEN_STATES, FileSink, Piece, Shared};
-use crate::file::state::State;
+use crate::file::progress::{Checkpoints, Progress};
+use crate::file::sink::{FileSink, Piece, Shared};
 
 /// The thread that writes a stream into its files.
 #[derive(Debug)]
@@ -40,8 +36,7 @@ pub fn receive_all(
         targets,
         plan,
         shared: Arc::clone(&shared),
-        prefix: 0,
-        ahead: RangeSet::default(),
+        progress: Progress::default(),
         open: Vec::new(),
         checkpoints: Checkpoints::new()?,
     };
@@ -71,10 +66,7 @@ struct Writer {
     targets: Vec<Target>,
     plan: Plan,
     shared: Arc<Shared>,
-    /// Bytes of the stream that are written and hashed.
-    prefix: u64,
-    /// Bytes beyond the first hole.
-    ahead: RangeSet,
+    progress: Progress,
     /// Files that bytes came for of late.
     open: Vec<(u32, Arc<File>)>,
     checkpoints: Checkpoints,
@@ -82,17 +74,9 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, pieces: &Receiver<Piece>) -> (Vec<Target>, io::Result<()>) {
-        let mut written = Ok(());
-        for piece in pieces {
-            written = self.take(&piece);
-            let bytes = piece.bytes.len();
-            self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
-            if let Err(error) = &written {
-                self.shared.fail(error);
-                break;
-            }
-        }
-        self.checkpoints.end();
+        let shared = Arc::clone(&self.shared);
+        let written = shared.drain(pieces, |piece| self.take(piece));
+        self.checkpoints.end(None);
         let open: Vec<u32> = self.open.drain(..).map(|(index, _)| index).collect();
         for target in &mut self.targets {
             // What cannot be read back is not published either.
@@ -114,24 +98,20 @@ impl Writer {
     }
 
     fn take(&mut self, piece: &Piece) -> io::Result<()> {
-        let end = piece.at + piece.bytes.len() as u64;
         self.each(piece.at, &piece.bytes, |this, index, inside, bytes| {
             this.of_file(index, |this| {
                 let file = this.file(index)?;
                 this.targets[index as usize].write(&file, bytes, inside)
             })
         })?;
-        if piece.at == self.prefix {
+        if self.progress.wrote(piece.at, piece.bytes.len()) {
             self.hash(piece.at, &piece.bytes)?;
-            self.join()?;
-        } else {
-            let range = Range {
-                start: piece.at,
-                end,
-            };
-            self.ahead.insert(range, |_| {});
+            if let Some(end) = self.progress.to_read_back() {
+                self.read_back(end)?;
+            }
         }
-        self.shared.prefix.store(self.prefix, Ordering::Relaxed);
+        let prefix = self.progress.prefix();
+        self.shared.prefix.store(prefix, Ordering::Relaxed);
         self.checkpoint();
         Ok(())
     }
@@ -155,9 +135,10 @@ impl Writer {
     /// The next bytes without a hole.
     fn hash(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.each(at, bytes, |this, index, inside, bytes| {
-            let end = this.prefix + bytes.len() as u64;
-            let (number, piece, _) = this.plan.find(this.prefix).ok_or(ErrorKind::InvalidData)?;
-            this.prefix = end;
+            let at = this.progress.prefix();
+            let end = at + bytes.len() as u64;
+            let (number, piece, _) = this.plan.find(at).ok_or(ErrorKind::InvalidData)?;
+            this.progress.hashed(end);
             let is_end = end == piece.at + (piece.to - piece.from) && this.plan.is_last(number);
             this.of_file(index, |this| {
                 this.targets[index as usize].blocks.feed(inside, bytes);
@@ -201,16 +182,13 @@ impl Writer {
         }
     }
 
-    /// A hole is filled: what lies behind it is read back for its hash.
-    fn join(&mut self) -> io::Result<()> {
-        let Some(next) = self.ahead.first().filter(|r| r.start <= self.prefix) else {
-            return Ok(());
-        };
+    /// A hole is filled: what lies behind it, up to `end`, is read back for its hash.
+    fn read_back(&mut self, end: u64) -> io::Result<()> {
         let mut buffer = vec![0; READ_BACK];
-        while self.prefix < next.end {
-            let at = self.prefix;
+        while self.progress.prefix() < end {
+            let at = self.progress.prefix();
             let (_, piece, inside) = self.plan.find(at).ok_or(ErrorKind::InvalidData)?;
-            let n = (next.end - at).min(piece.to - inside);
+            let n = (end - at).min(piece.to - inside);
             let n = buffer.len().min(n as usize);
             let now = &mut buffer[..n];
             self.of_file(piece.file, |this| {
@@ -218,7 +196,6 @@ impl Writer {
             })?;
             self.hash(at, &buffer[..n])?;
         }
-        self.ahead.trim_below(self.prefix);
         Ok(())
     }
 
@@ -255,60 +232,12 @@ impl Writer {
         if !self.checkpoints.is_due() {
             return;
         }
-        if let Some((_, piece, _)) = self.plan.find(self.prefix)
+        if let Some((_, piece, _)) = self.plan.find(self.progress.prefix())
             && let Some((_, file)) = self.open.iter().find(|(open, _)| *open == piece.file)
         {
             let target = &self.targets[piece.file as usize];
             let order = (Arc::clone(&target.place), Arc::clone(file), target.state());
             self.checkpoints.order(order);
-        }
-    }
-}
-
-type Order = (Arc<Place>, Arc<File>, State);
-
-/// A thread that brings data to the disk and then says so, while the writer goes on.
-struct Checkpoints {
-    to_thread: Option<SyncSender<Order>>,
-    thread: Option<JoinHandle<()>>,
-    last: Instant,
-}
-
-impl Checkpoints {
-    fn new() -> io::Result<Self> {
-        let (to_thread, orders) = sync_channel::<Order>(1);
-        let thread = thread::Builder::new()
-            .name("file-state".to_owned())
-            .spawn(move || {
-                for (place, file, state) in orders {
-                    // Without it a copy that dies begins further back.
-                    let _ = file.sync_data().and_then(|()| place.write_state(&state));
-                }
-            })?;
-        Ok(Self {
-            to_thread: Some(to_thread),
-            thread: Some(thread),
-            last: Instant::now(),
-        })
-    }
-
-    fn is_due(&self) -> bool {
-        self.last.elapsed() >= BETWEEN_STATES
-    }
-
-    fn order(&mut self, order: Order) {
-        if let Some(to_thread) = &self.to_thread
-            && to_thread.try_send(order).is_ok()
-        {
-            self.last = Instant::now();
-        }
-    }
-
-    fn end(&mut self) {
-        drop(self.to_thread.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic there costs the state only.
-            let _ = thread.join();
         }
     }
 }
@@ -325,6 +254,7 @@ const READ_BACK: usize = 256 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::place::Place;
     use crate::file::state::Identity;
 
     /// A packet that comes late, for a file that is being brought to the disk, whose place among
@@ -353,8 +283,7 @@ mod tests {
             targets,
             plan,
             shared,
-            prefix: 0,
-            ahead: RangeSet::default(),
+            progress: Progress::default(),
             open: Vec::new(),
             checkpoints: Checkpoints::new().unwrap(),
         };
