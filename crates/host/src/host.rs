@@ -177,14 +177,14 @@ impl<O: Debug, I: Debug> Host<O, I> {
             Wake::Stop(slot) => self.senders[slot as usize].stop(now, classes),
             Wake::Sender(slot) => {
                 let sender = &mut self.senders[slot as usize];
-                if sender.takes_timer(at) {
+                if sender.timer.take(at) {
                     sender.handle_timeout(now, classes);
                     net.ready(now, slot, sender, classes);
                 }
             }
             Wake::Receiver(slot) => {
                 let receiver = &mut self.receivers[slot as usize];
-                if receiver.takes_timer(at) {
+                if receiver.timer.take(at) {
                     net.receiver_due(now, slot, receiver);
                 }
             }
@@ -255,11 +255,6 @@ impl<O: Debug, I: Debug> Host<O, I> {
     /// The receiver of a short flow is done: it is booked into its class.
     pub fn retire_receiver(&mut self, now: Time, slot: u32) {
         self.receivers[slot as usize].leave(now, &mut self.classes);
-    }
-
-    /// Slots of short flows that are over.
-    pub fn free_slots(&self) -> usize {
-        self.free.len()
     }
 
     /// The run ends: everything that is counted here.

@@ -9,6 +9,7 @@ use crate::NO_FLOW;
 use crate::configs::Configs;
 use crate::report::ReceiverReport;
 use crate::traffic::ClassRecord;
+use crate::wake::Pending;
 
 /// No class: a flow of the specification, or the slot of a short flow that is over.
 const NO_CLASS: u32 = u32::MAX;
@@ -22,8 +23,7 @@ pub struct FlowReceiver<I> {
     /// What the network keeps with this end.
     pub inlet: I,
     drops: Option<Box<DropRules>>,
-    /// Time of the pending timer entry; [`Time::MAX`]: none.
-    timer: Time,
+    pub(crate) timer: Pending,
     /// Class of a short flow, or [`NO_CLASS`].
     class: u32,
     /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
@@ -73,7 +73,7 @@ impl<I> FlowReceiver<I> {
             class,
             receiver,
             drops: DropRules::at_receiver(f, seed).map(Box::new),
-            timer: Time::MAX,
+            timer: Pending::NONE,
             dropped: 0,
             not_taken: 0,
             delivered_before: 0,
@@ -159,20 +159,7 @@ impl<I> FlowReceiver<I> {
     /// too late.
     #[inline]
     pub fn arm(&mut self, wants: Time) -> Option<Time> {
-        let earlier = wants < self.timer;
-        if earlier {
-            self.timer = wants;
-        }
-        earlier.then_some(wants)
-    }
-
-    /// The timer entry that was set for `at` has come. False: the timer has moved since.
-    pub(crate) fn takes_timer(&mut self, at: Time) -> bool {
-        let current = self.timer == at;
-        if current {
-            self.timer = Time::MAX;
-        }
-        current
+        self.timer.arm(wants)
     }
 
     pub(crate) fn begin_measurement(&mut self) {
@@ -186,7 +173,7 @@ impl<I> FlowReceiver<I> {
         if self.class != NO_CLASS {
             classes[self.class as usize].add(now, &self.totals());
             self.class = NO_CLASS;
-            self.timer = Time::MAX;
+            self.timer = Pending::NONE;
         }
     }
 

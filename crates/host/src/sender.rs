@@ -12,6 +12,7 @@ use crate::NO_FLOW;
 use crate::configs::Configs;
 use crate::report::SenderReport;
 use crate::traffic::{ClassRecord, Short};
+use crate::wake::Pending;
 
 /// A sender, what is recorded of it, and what the network keeps with it.
 ///
@@ -23,8 +24,7 @@ pub struct FlowSender<O> {
     acks: u64,
     /// Data packets sent, exact drops included.
     offered: u64,
-    /// Time of the pending timer entry; [`Time::MAX`]: none.
-    timer: Time,
+    pub(crate) timer: Pending,
     drops: Option<Box<DropRules>>,
     /// It has a last segment.
     finite: bool,
@@ -134,7 +134,7 @@ impl<O> FlowSender<O> {
             sender,
             record,
             drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)).map(Box::new),
-            timer: Time::MAX,
+            timer: Pending::NONE,
             started,
             finite: f.sender.transfer.is_some() || f.stop.is_some(),
             completed: None,
@@ -441,21 +441,7 @@ impl<O> FlowSender<O> {
     /// When to set a timer, if the pending one is too late.
     #[inline]
     pub fn arm(&mut self) -> Option<Time> {
-        let wants = self.sender.next_timeout();
-        let earlier = wants < self.timer;
-        if earlier {
-            self.timer = wants;
-        }
-        earlier.then_some(wants)
-    }
-
-    /// The timer entry that was set for `at` has come. False: the timer has moved since.
-    pub(crate) fn takes_timer(&mut self, at: Time) -> bool {
-        let current = self.timer == at;
-        if current {
-            self.timer = Time::MAX;
-        }
-        current
+        self.timer.arm(self.sender.next_timeout())
     }
 
     pub(crate) fn begin_measurement(&mut self, now: Time) {
@@ -473,7 +459,7 @@ impl<O> FlowSender<O> {
             let totals = self.totals();
             classes[short.class as usize].leave(now, short.number, &totals);
             self.record = Record::Vacant;
-            self.timer = Time::MAX;
+            self.timer = Pending::NONE;
         }
     }
 

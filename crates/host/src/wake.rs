@@ -1,4 +1,6 @@
-//! Timers of a host: what each entry wakes.
+//! Timers of a host: what each entry wakes, and which one a flow waits for.
+
+use fullpipe_units::Time;
 
 /// What a timer of a host, or of the network that it is attached to, wakes. Flows are numbered by
 /// slot, the rest by index of the specification.
@@ -24,4 +26,35 @@ pub enum Wake<E> {
     Resume(u32),
     /// The network's own.
     Network(E),
+}
+
+/// The timer entry that an end of a flow waits for; [`Time::MAX`]: none. Entries are not removed:
+/// one that it no longer waits for finds nobody.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Pending(Time);
+
+impl Pending {
+    pub(crate) const NONE: Self = Self(Time::MAX);
+
+    /// When to set an entry for something that is wanted at `wants`, if the pending one is too
+    /// late.
+    #[inline(always)]
+    pub(crate) fn arm(&mut self, wants: Time) -> Option<Time> {
+        let earlier = wants < self.0;
+        if earlier {
+            self.0 = wants;
+        }
+        earlier.then_some(wants)
+    }
+
+    /// The entry that was set for `at` has come. False: it is not the one that is waited for.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, at: Time) -> bool {
+        let current = self.0 == at;
+        if current {
+            *self = Self::NONE;
+        }
+        current
+    }
 }
