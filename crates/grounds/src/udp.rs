@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_net::ground::{Options, run_watched};
+use fullpipe_net::ground::{Options, run_local};
 use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
@@ -46,7 +46,7 @@ impl Ground for Udp<'_> {
         if let Some(live) = live {
             live.begin(LiveRun::new(spec));
         }
-        Ok(run_watched(spec, &self.options, live, self.interrupt)?)
+        Ok(run_local(spec, &self.options, live, self.interrupt)?)
     }
 }
 

@@ -114,23 +114,12 @@ impl From<GroundError> for fullpipe_run::GroundError {
     }
 }
 
-/// Runs `spec` on this machine. `interrupt` ends it within a tenth of a second.
+/// Runs `spec` on this machine. Both hosts publish in `live`; `interrupt` ends them within a tenth
+/// of a second.
 ///
 /// # Errors
 /// See [`GroundError`].
 pub fn run_local(
-    spec: &RunSpec,
-    options: &Options,
-    interrupt: &AtomicBool,
-) -> Result<Outcome, GroundError> {
-    run_watched(spec, options, None, interrupt)
-}
-
-/// The same; both hosts publish in `live`.
-///
-/// # Errors
-/// See [`GroundError`].
-pub fn run_watched(
     spec: &RunSpec,
     options: &Options,
     live: Option<&Live>,

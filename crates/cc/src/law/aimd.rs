@@ -58,12 +58,6 @@ impl Aimd {
         } = *self;
         libm::sqrt(a * (2.0 - b) / (2.0 * b * p))
     }
-
-    /// Increase with which a flow that removes `decrease` gets as much as Reno: `3b/(2-b)` (RFC
-    /// 9438 section 4.3).
-    pub fn friendly_increase(decrease: f64) -> f64 {
-        3.0 * decrease / (2.0 - decrease)
-    }
 }
 
 impl WindowLaw for Aimd {

@@ -56,11 +56,6 @@ impl Limited {
         }
     }
 
-    /// RTTs from one segment to `w > max_ssthresh` segments (RFC 3742 section 2).
-    pub fn rtts_to(&self, w: f64) -> f64 {
-        libm::log2(self.max_ssthresh) + (w - self.max_ssthresh) / (0.5 * self.max_ssthresh)
-    }
-
     /// Whole segments, at least one, whose growth of `1/k` starts at a window where `K` is still
     /// `k`.
     fn piece(&self, w: f64, k: f64) -> f64 {

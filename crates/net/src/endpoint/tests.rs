@@ -44,7 +44,7 @@ fn spec(flows: Vec<FlowSpec>) -> RunSpec {
 }
 
 fn run(spec: &RunSpec) -> Outcome {
-    run_local(spec, &Options::default(), &AtomicBool::new(false)).unwrap()
+    run_local(spec, &Options::default(), None, &AtomicBool::new(false)).unwrap()
 }
 
 /// A run that ends with its last transfer, however slow the machine.
@@ -57,7 +57,7 @@ fn run_whole(spec: &RunSpec) -> Outcome {
         until_complete: true,
         ..Options::default()
     };
-    run_local(&spec, &options, &AtomicBool::new(false)).unwrap()
+    run_local(&spec, &options, None, &AtomicBool::new(false)).unwrap()
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_run_is_interrupted() {
             std::thread::sleep(Duration::from_millis(200));
             interrupt.store(true, Ordering::Relaxed);
         });
-        run_local(&spec, &Options::default(), &interrupt)
+        run_local(&spec, &Options::default(), None, &interrupt)
     });
     assert!(
         matches!(result, Err(GroundError::Interrupted)),
@@ -401,7 +401,7 @@ fn a_run_ends_when_all_is_complete() {
         until_complete: true,
         ..Options::default()
     };
-    let o = run_local(&spec, &options, &AtomicBool::new(false)).unwrap();
+    let o = run_local(&spec, &options, None, &AtomicBool::new(false)).unwrap();
     assert!(o.flows.iter().all(|f| f.completed.is_some()));
     assert!(o.duration < Span::from_secs(60));
     let last = o.flows.iter().filter_map(|f| f.completed).max().unwrap();
@@ -424,7 +424,7 @@ fn a_run_over_ipv6_is_the_same_run() {
             ipv6,
             ..Options::default()
         };
-        run_local(&spec, &options, &AtomicBool::new(false)).unwrap()
+        run_local(&spec, &options, None, &AtomicBool::new(false)).unwrap()
     });
     for o in [&four, &six] {
         let (t, link) = (&o.flows[0].totals, &o.links[0]);
@@ -441,11 +441,15 @@ fn a_run_over_ipv6_is_the_same_run() {
 
 #[test]
 fn what_cannot_be_done_is_said_with_a_remedy() {
-    let refused =
-        |spec: &RunSpec| match run_local(spec, &Options::default(), &AtomicBool::new(false)) {
-            Err(GroundError::Unable { what, hint }) => format!("{what}; {hint}"),
-            other => panic!("{other:?}"),
-        };
+    let refused = |spec: &RunSpec| match run_local(
+        spec,
+        &Options::default(),
+        None,
+        &AtomicBool::new(false),
+    ) {
+        Err(GroundError::Unable { what, hint }) => format!("{what}; {hint}"),
+        other => panic!("{other:?}"),
+    };
     let mut jumbo = flow("main", 10);
     jumbo.sender.mss = 65_500;
     let told = refused(&spec(vec![jumbo]));

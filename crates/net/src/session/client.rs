@@ -278,17 +278,6 @@ impl Client {
         }
     }
 
-    /// Says start, and is never heard of again: for tests of servers.
-    ///
-    /// # Errors
-    /// [`SessionError`].
-    pub fn vanish_after_start(mut self) -> Result<(), SessionError> {
-        self.session.start(self.clock.now());
-        let begun = |session: &mut ClientSession| session.progress().map(|_| ());
-        self.is_over = true;
-        self.converse((ANSWER, "start"), &AtomicBool::new(false), begun)
-    }
-
     fn run_near(
         &mut self,
         spec: &Arc<RunSpec>,

@@ -14,7 +14,7 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::client::{Client, Peer, SessionError, run_with_peer};
-use fullpipe_net::session::control::EndReason;
+use fullpipe_net::session::control::{ClientMessage, EndReason, ServerMessage};
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::handshake::HandshakeError;
 use fullpipe_net::session::limits::Limits;
@@ -23,6 +23,9 @@ use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Key, Reason};
 use fullpipe_run::{CrossSpec, FlowSpec, Outcome, RunSpec, Waveform};
 use fullpipe_units::{Bytes, Rate, Span, Time};
+
+use crate::attack::Dice;
+use crate::hostile::{Raw, ask_for, encoded};
 
 /// A server on a thread, and what it said.
 pub(crate) struct Running {
@@ -426,14 +429,14 @@ fn a_client_that_vanishes_leaves_nothing() {
             ..Limits::default()
         },
     );
-    let request = Request {
-        spec: spec(500_000, vec![flow("down", None, true)]),
-        options: Options::default(),
-    };
-    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
-    let peer = server.peer(key("a"));
-    let client = Client::connect(&peer, &request, &local, &never).unwrap();
-    client.vanish_after_start().unwrap();
+    let request = encoded(spec(500_000, vec![flow("down", None, true)]));
+    let mut client =
+        Raw::open(server.address, &key("a"), ask_for(&request), &mut Dice(34)).unwrap();
+    let verdict = client.verdict(&request);
+    assert!(matches!(verdict, ServerMessage::Granted(_)), "{verdict:?}");
+    client.say(&ClientMessage::Start);
+    assert!(client.hear().is_some());
+    drop(client);
     server.wait_for(|e| matches!(e, Event::Finished { why, .. } if why.contains("vanished")));
     let spec = spec(200, vec![flow("up", None, false)]);
     let begin = Instant::now();

@@ -96,7 +96,7 @@ fn a_hundred_paths_follow_the_rule() {
         })
         .collect();
     let spec = spec(&drawn, Span::from_secs(2));
-    let outcome = run_local(&spec, &Options::default(), &AtomicBool::new(false)).unwrap();
+    let outcome = run_local(&spec, &Options::default(), None, &AtomicBool::new(false)).unwrap();
     let (mut spread, mut capped, mut at_once, mut punctual) = (0, 0, 0, 0);
     for (i, d) in drawn.iter().enumerate() {
         let seen = seen(&outcome, i);
@@ -154,7 +154,7 @@ fn gaps_of_four_milliseconds_are_precise() {
         wait: WaitStrategy::Spin,
         ..Options::default()
     };
-    let outcome = run_local(&spec, &options, &AtomicBool::new(false)).unwrap();
+    let outcome = run_local(&spec, &options, None, &AtomicBool::new(false)).unwrap();
     let mut errors: Vec<f64> = (0..drawn.len())
         .flat_map(|i| gaps(&seen(&outcome, i).arrived))
         .map(|gap| (gap.as_secs_f64() - T_MAX.as_secs_f64()).abs() * 1e6)

@@ -146,12 +146,6 @@ impl Response {
         let b = self.b(w);
         w * w * self.p(w) * 2.0 * b / (2.0 - b)
     }
-
-    /// Window sustained at loss rate `p`, segments: `low_window (p/low_p)^S`. The law is in force
-    /// only for `p <= low_p`.
-    pub fn window_at(&self, p: f64) -> f64 {
-        self.constants.low_window * libm::pow(p / self.constants.low_p, self.s)
-    }
 }
 
 /// Smallest fraction removed; ours, see the module's text.

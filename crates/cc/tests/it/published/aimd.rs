@@ -11,18 +11,17 @@ use fullpipe_units::Span;
 
 #[test]
 fn steady_state_and_reopening_of_the_pairs() {
-    for (a, b, mean, friendly, reopening, ratio) in [
-        (1.0, 0.5, 1.224745, 1.0, 500, 0.75),
-        (15.0, 0.3, 6.519202, 0.529412, 20, 0.85),
-        (4.0, 0.125, 5.477226, 0.2, 32, 0.9375),
-        (6.0, 0.5, 3.0, 1.0, 84, 0.75),
+    for (a, b, mean, reopening, ratio) in [
+        (1.0, 0.5, 1.224745, 500, 0.75),
+        (15.0, 0.3, 6.519202, 20, 0.85),
+        (4.0, 0.125, 5.477226, 32, 0.9375),
+        (6.0, 0.5, 3.0, 84, 0.75),
     ] {
         let pair = Aimd {
             increase: a,
             decrease: b,
         };
         near(pair.mean_window(1e-4) * 1e-2, mean, 1e-6, a);
-        near(Aimd::friendly_increase(b), friendly, 1e-6, b);
         let (a, b) = (a.to_string(), b.to_string());
         let params = [("increase", a.as_str()), ("decrease", b.as_str())];
         assert_eq!(reopen("aimd", &params, 1000.0), reopening);
