@@ -20,20 +20,6 @@ pub const QUEUE: u16 = 0xfb10;
 
 /// Sizes of the structures, bytes.
 pub mod size {
-    /// `struct params`.
-    pub const PARAMS: usize = 112;
-    /// `struct table`.
-    pub const TABLE: usize = 12 * super::TABLE_ROWS;
-    /// `struct match`.
-    pub const MATCH: usize = 76;
-    /// `struct control`.
-    pub const CONTROL: usize = 80;
-    /// `struct prefix`.
-    pub const PREFIX: usize = 21;
-    /// `struct order`.
-    pub const ORDER: usize = 48;
-    /// `struct flow`.
-    pub const FLOW: usize = 104;
     /// `struct listing`.
     pub const LISTING: usize = 256;
     /// `struct event`.
