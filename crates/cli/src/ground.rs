@@ -129,7 +129,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Those of the first such setting.
+    /// Of the first setting that none of the chosen grounds takes; `None`: they take all.
     pub fn of(chosen: &[&Entry], flags: &[Flags]) -> Option<Self> {
         let mut given = flags.iter().filter(|(_, is_given, _)| *is_given);
         let (_, _, setting) = *given.find(|(.., s)| !chosen.iter().any(|g| g.takes(*s)))?;

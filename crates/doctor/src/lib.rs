@@ -45,7 +45,7 @@ pub enum Remedy {
     Capabilities {
         /// Their names (capabilities(7)).
         names: Vec<&'static str>,
-        /// What would do in their place.
+        /// Another way to the same end, as a clause behind "or".
         or: &'static str,
     },
 }
