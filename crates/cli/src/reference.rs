@@ -389,9 +389,7 @@ fn markdown(command: &clap::Command) -> String {
         "# Command line\n\n<!-- Made by `fullpipe man --markdown`; a test compares the two. -->\n\n",
     );
     out += "Data goes to stdout, words and progress to stderr. A stdout that cannot be written to, as \
-            a full disk, is exit code 3. One that was closed before the start (`>&-`) goes unnoticed: \
-            Rust opens /dev/null in its place before `main`, and nothing tells that apart from a \
-            stdout that a parent sent there.\n\n";
+            a full disk or one that is closed (`>&-`), is exit code 3.\n\n";
     section(&mut out, command, "fullpipe");
     for sub in every(command) {
         let name = sub.get_bin_name().unwrap_or(sub.get_name());

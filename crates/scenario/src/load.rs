@@ -86,6 +86,10 @@ pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> 
             "this is a directory, not a scenario".to_owned(),
             "`fullpipe report DIR` and `fullpipe figure DIR` read results".to_owned(),
         ),
+        io::ErrorKind::PermissionDenied => unreadable(
+            format!("cannot be read: {error}"),
+            format!("run as its owner, or: chmod a+r {name_or_path}"),
+        ),
         _ => unreadable(format!("cannot be read: {error}"), known()),
     })?;
     let text = String::from_utf8(bytes).map_err(|_| {

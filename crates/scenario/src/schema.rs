@@ -132,7 +132,7 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
         Kind::OneOrMany(item) => {
             let item = kind(item, name);
-            json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] })
+            json!({ "anyOf": [item, { "type": "array", "items": item }] })
         }
         Kind::Either(first, second) => json!({ "anyOf": [kind(first, name), kind(second, name)] }),
         Kind::OrOff(inner) => json!({ "anyOf": [{ "const": "off" }, kind(inner, name)] }),

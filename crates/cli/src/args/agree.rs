@@ -133,7 +133,7 @@ was switched was chance. The last lines say what follows, and what to try next.
 the stack that the other grounds run in its place.
 
 Cases whose runs were not what the scenario says (flagged) are left out, unless --with-flagged. \
-The exit code is 1 if two grounds part, 5 if cases were left out, 0 if all agree.";
+The exit code is 1 if two grounds part, 5 if none do and cases were left out, 0 if all agree.";
 
 const EXAMPLES: &str = "\
 Examples:

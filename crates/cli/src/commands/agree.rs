@@ -30,6 +30,8 @@ use crate::{ground, output};
 
 /// Runs the command.
 pub fn agree(args: &Agree) -> Result<Exit, Failure> {
+    let entries = args.grounds.iter().map(|name| ground::entry(name));
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
     if args.grounds.len() < 2 {
         let message = "one ground agrees with itself";
         let hint = "name two or more: `--grounds sim,kernel`";
@@ -67,8 +69,6 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         settings.sockets.wait = WaitStrategy::Spin;
     }
     settings.sockets.pin = args.pin;
-    let entries = args.grounds.iter().map(|name| ground::entry(name));
-    let entries = entries.collect::<Result<Vec<_>, _>>()?;
     about_grounds(args, &entries)?;
     own_module(args, &entries, &scenario)?;
     let stands_in = args.own_is.as_ref();
@@ -168,10 +168,13 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         ShortFormat::Table => output::data(&text(&found))?,
         ShortFormat::Json => output::data(&agreement::json(&found))?,
     }
-    Ok(match (found.agree, found.flagged) {
+    // Two that part do so whatever was left out of the others.
+    let part = |pair: &PairAgreement| !pair.is_empty() && !pair.comparison.agree;
+    Ok(match (found.pairs.iter().any(part), found.flagged) {
+        (true, _) => Exit::Failed,
+        (false, true) => Exit::NotValid,
+        (false, false) if found.agree => Exit::Ok,
         (false, false) => Exit::Failed,
-        (_, true) => Exit::NotValid,
-        (true, false) => Exit::Ok,
     })
 }
 

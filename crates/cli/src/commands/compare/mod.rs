@@ -62,7 +62,8 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
         let page = agreement_page::write_compared(dir, &all)?;
         output::say(&format!("page: {}", page.display()));
     }
-    let agree = comparisons.iter().all(|c| c.agree);
+    // Of what is left out alone nothing is known; where cases are left that part, the two do.
+    let part = comparisons.iter().any(|c| !c.agree && !c.is_empty());
     let left_out = comparisons.iter().any(|c| !c.left_out.is_empty());
     match args.format {
         ShortFormat::Table => {
@@ -74,10 +75,10 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             output::data(&printed::pretty(&Compared::from(comparisons)))?;
         }
     }
-    Ok(match (agree, left_out) {
-        (false, _) => Exit::Failed,
-        (true, true) => Exit::NotValid,
-        (true, false) => Exit::Ok,
+    Ok(match (part, left_out) {
+        (true, _) => Exit::Failed,
+        (false, true) => Exit::NotValid,
+        (false, false) => Exit::Ok,
     })
 }
 
