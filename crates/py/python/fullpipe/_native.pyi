@@ -222,7 +222,7 @@ class Round:
 
     @property
     def duration(self) -> float:
-        """How long it lasted, seconds."""
+        """Length of the round, seconds."""
 
     @property
     def acks(self) -> int:

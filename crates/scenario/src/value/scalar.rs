@@ -90,8 +90,7 @@ impl Reader<'_> {
         };
         match Fraction::new(x) {
             Some(fraction) => Some(Value::Real(fraction.get())),
-            // 1.1 is rather 110 % than 1.1.
-            None if (2.0..=100.0).contains(&x) => {
+            None if (0.0..=100.0).contains(&x) => {
                 self.wrong(item, message, format!("write \"{x}%\" for a percentage"))
             }
             None => self.unfit(item, message),
