@@ -532,7 +532,12 @@ impl Work {
             let iw = iw.unwrap_or(DEFAULT_IW);
             self.params.initial_window = segments(iw);
             match facts.rtt {
-                Some(rtt) => self.params.spread_us = spread_us(sending, rtt, iw as u32),
+                Some(rtt) => {
+                    self.params.spread_us = spread_us(sending, rtt, iw as u32);
+                    if self.params.spread_us == 0 && iw > 1.0 {
+                        self.departs(TOO_CLOSE);
+                    }
+                }
                 None => self.refuse(
                     "spreading over the first round trip needs its length",
                     "give the path's `rtt`",
@@ -541,6 +546,10 @@ impl Work {
         }
     }
 }
+
+/// A warning where a spread was asked for and there is none.
+pub(crate) const TOO_CLOSE: &str =
+    "nothing is spread: RTT/segments is less than a jiffy (1 ms, or the stack's `jiffy`)";
 
 /// The initial window leaves over this time, in microseconds: its segments times the gap between
 /// them; 0: at once.

@@ -150,6 +150,22 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_spread_that_is_none_is_told() {
+    let said = |lines: &str| path(lines).compiled.warnings;
+    for lines in [
+        "stack = \"reno\"\nrtt = \"20ms\"\ninitial_window = { segments = 24, spread = \"4ms\" }",
+        "stack = \"reno+spread\"\nrtt = \"9ms\"",
+    ] {
+        let warnings = said(lines);
+        let text = format!("{warnings:?}");
+        assert!(text.contains("nothing is spread"), "{text}");
+        let longer = lines.replace("20ms", "40ms").replace("9ms", "10ms");
+        let text = format!("{:?}", said(&longer));
+        assert!(!text.contains("nothing is spread"), "{text}");
+    }
+}
+
+#[test]
 fn more_than_cubic_is_a_warning_with_its_reno_flows_and_less_is_none() {
     let of = |stack: &str| path(&format!("stack = \"{stack}\"")).compiled.warnings;
     for stack in [

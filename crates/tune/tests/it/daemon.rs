@@ -791,7 +791,7 @@ fn kills_at_any_moment_leave_nothing() {
         stack = "highspeed"
         pacing = "4Mbit/s"
         buffers = "300kB"
-        rtt = "20ms"
+        rtt = "40ms"
         initial_window = {{ segments = 24, spread = "4ms" }}
 
         [[path]]
