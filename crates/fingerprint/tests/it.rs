@@ -173,7 +173,7 @@ fn crates_from_a_registry_are_known_by_their_version() {
         w.write("Cargo.lock", &other);
         assert_eq!(w.fingerprint() != before, changes, "{version}");
     }
-    // That of somebody else.
+    // The lock file of another workspace, which lacks the crate, is not read.
     w.write("Cargo.lock", &LOCK.replace("x-top", "x-other"));
     assert_eq!(w.fingerprint(), without);
 }

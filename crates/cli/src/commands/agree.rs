@@ -168,14 +168,11 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         ShortFormat::Table => output::data(&text(&found))?,
         ShortFormat::Json => output::data(&agreement::json(&found))?,
     }
-    // Two that part do so whatever was left out of the others.
-    let part = |pair: &PairAgreement| !pair.is_empty() && !pair.comparison.agree;
-    Ok(match (found.pairs.iter().any(part), found.flagged) {
-        (true, _) => Exit::Failed,
-        (false, true) => Exit::NotValid,
-        (false, false) if found.agree => Exit::Ok,
-        (false, false) => Exit::Failed,
-    })
+    let part = |pair: &PairAgreement| {
+        let c = &pair.comparison;
+        !pair.is_empty() && (!c.agree || c.rows.is_empty())
+    };
+    Ok(compare::exit(found.pairs.iter().any(part), found.flagged))
 }
 
 fn scenario(args: &Agree) -> Result<Scenario, Failure> {

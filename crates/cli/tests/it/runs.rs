@@ -321,13 +321,35 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
         Ok(outcome)
     };
     let grounds: [(&str, &dyn Ground); 2] = [("a", &fullpipe_grounds::Sim), ("b", &untrue)];
-    for (name, ground) in grounds {
+    let keep = |name: &str, scenario: &Scenario, ground: &dyn Ground| {
         let out = dir.path().join(name);
         let options = Options {
             out: Some(&out),
             ..Options::default()
         };
-        run_on(&scenario, &options, ground).unwrap();
+        run_on(scenario, &options, ground).unwrap();
+    };
+    for (name, ground) in grounds {
+        keep(name, &scenario, ground);
+    }
+    // Where nothing else is there, nobody knows; where another case parts, it does.
+    let flagged_alone = text.replace("1500, 9000", "9000");
+    let parts_too = text.replace("1500, 9000", "1400, 9000");
+    let apart = |spec: &RunSpec| {
+        let mut outcome = untrue(spec)?;
+        outcome.flows[0].totals.delivered_measured /= 2;
+        Ok(outcome)
+    };
+    for (text, ground, names, code) in [
+        (flagged_alone, &untrue as &dyn Ground, ["c", "d"], 5),
+        (parts_too, &apart, ["e", "f"], 1),
+    ] {
+        let scenario = Scenario::parse(&text, "small.toml", &Overrides::default()).unwrap();
+        keep(names[0], &scenario, &fullpipe_grounds::Sim);
+        keep(names[1], &scenario, ground);
+        let args = ["compare", names[0], names[1], "--metric", "goodput_mbps"];
+        let ended = fullpipe(dir.path(), &args);
+        assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
     }
     let only = ["compare", "a", "b", "--metric", "goodput_mbps"];
     let counted = fullpipe(dir.path(), &only);
@@ -342,7 +364,7 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
     let summary = "DISAGREE: 1 of 2 numbers differ";
     assert!(all.stdout.contains(summary), "{}", all.stdout);
     assert!(!all.stdout.contains("left out"), "{}", all.stdout);
-    let json = [&only[..], &["--format", "json", "--figures", "f"]].concat();
+    let json = [&only[..], &["--format", "json", "--figures", "pictures"]].concat();
     let json = fullpipe(dir.path(), &json);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     holds("comparison", &json);
@@ -351,7 +373,7 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
         (&json["agree"], &json["left_out"]),
         (&true.into(), &left_out)
     );
-    let page = std::fs::read_to_string(dir.path().join("f/compare.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path().join("pictures/compare.html")).unwrap();
     assert!(page.contains("Left out, because"), "{page}");
     let marked = |mtu: u32| page.contains(&format!("mtu {mtu}; NOT VALID"));
     assert!(marked(9000) && !marked(1500), "{page}");

@@ -30,7 +30,7 @@ pub const MOST_OF_HOST: u32 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub [u8; COOKIE]);
 
-/// Why a cookie is refused.
+/// Reasons for which an OPEN is refused by its cookie alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CookieError {
     /// Not of this server, for this address and nonce, or too old.

@@ -62,7 +62,6 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
         let page = agreement_page::write_compared(dir, &all)?;
         output::say(&format!("page: {}", page.display()));
     }
-    // Of what is left out alone nothing is known; where cases are left that part, the two do.
     let part = comparisons.iter().any(|c| !c.agree && !c.is_empty());
     let left_out = comparisons.iter().any(|c| !c.left_out.is_empty());
     match args.format {
@@ -75,11 +74,17 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             output::data(&printed::pretty(&Compared::from(comparisons)))?;
         }
     }
-    Ok(match (part, left_out) {
+    Ok(exit(part, left_out))
+}
+
+/// Results that part in a case that counts do so whatever was left out beside it; where all that
+/// differs was left out, nobody knows.
+pub fn exit(part: bool, left_out: bool) -> Exit {
+    match (part, left_out) {
         (true, _) => Exit::Failed,
         (false, true) => Exit::NotValid,
         (false, false) => Exit::Ok,
-    })
+    }
 }
 
 /// A metric that is asked for has to be somewhere, or a misspelt variable would agree for ever.
