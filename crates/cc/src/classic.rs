@@ -142,6 +142,11 @@ pub trait StartUp: Clone {
     /// What the endpoint fixes, before everything else.
     fn set_up(&mut self, _setup: &Setup) {}
 
+    /// Threshold of the first slow start, segments; infinite: the first congestion event ends it.
+    fn initial_ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
     /// Every ACK while in start-up, grown or not: RTT rounds and exit tests. Leaving means lowering
     /// `win.ssth`.
     fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
@@ -329,7 +334,7 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
         start.set_up(&setup);
         law.set_up(&setup);
         let ssth = if law.has_slow_start() {
-            f64::INFINITY
+            start.initial_ssthresh()
         } else {
             1.0
         };

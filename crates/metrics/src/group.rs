@@ -16,6 +16,8 @@ pub struct FlowGroup {
     pub members: Range<usize>,
     /// When it counts as recovered from a loss.
     pub recovered_at: RecoveredAt,
+    /// The recovery is counted from this time; `None`: from the first congestion event.
+    pub recovered_from: Option<Time>,
     /// Cap of one member's window, segments: the smaller of `window` and `receive_window`.
     pub window_cap: Option<f64>,
     /// Round-trip propagation delay.
@@ -89,7 +91,7 @@ pub enum TrafficKind {
     Ping,
 }
 
-/// When a flow counts as recovered.
+/// What a flow has when it counts as recovered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RecoveredAt {
     /// The delivered rate over one RTT reaches this part of `min(capacity, window_cap/RTT)`.

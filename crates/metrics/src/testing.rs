@@ -17,6 +17,7 @@ pub fn group(name: &str, members: Range<usize>) -> FlowGroup {
         stack: "reno".into(),
         members,
         recovered_at: RecoveredAt::Rate(0.95),
+        recovered_from: None,
         window_cap: None,
         base_rtt: Span::from_millis(100),
         capacity: Rate::from_bits_per_sec(100_000_000),

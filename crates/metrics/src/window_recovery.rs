@@ -51,6 +51,56 @@ pub fn recovery_time(group: &FlowGroup, flow: &FlowOutcome, event: &Episode) -> 
     Some(back.saturating_since(event.at).as_secs_f64())
 }
 
+/// Seconds from a time of the run until the flow is at [`FlowGroup::recovered_at`]; 0 if it is
+/// there already.
+pub fn time_from(group: &FlowGroup, flow: &FlowOutcome, from: Time) -> Option<f64> {
+    let from = from.max(flow.started);
+    let at = match group.recovered_at {
+        RecoveredAt::Window(w) => {
+            let points = trajectory(flow);
+            let before = points.partition_point(|p| p.at <= from).checked_sub(1);
+            match before.is_some_and(|i| points[i].last >= w * (1.0 - ROUNDING)) {
+                true => from,
+                false => reaches(&points, from, w)?,
+            }
+        }
+        RecoveredAt::Rate(part) => {
+            let rate = part * full_rate(group);
+            let begin = flow.rounds.partition_point(|r| r.start < from);
+            let there = |i: &usize| {
+                delivers(flow, *i, group.base_rtt).is_some_and(|(delivered, _)| delivered >= rate)
+            };
+            let first = (begin..flow.rounds.len()).find(there)?;
+            match first == begin {
+                true => from,
+                false => delivers(flow, first, group.base_rtt)?.1,
+            }
+        }
+    };
+    Some(at.saturating_since(from).as_secs_f64())
+}
+
+/// Seconds from the flow's start until so many bytes of payload have been acknowledged, in whole
+/// segments; linear within a round.
+pub fn delivery_time(flow: &FlowOutcome, bytes: u64) -> Option<f64> {
+    let segments = bytes.div_ceil(u64::from(flow.mss));
+    let after = flow.rounds.partition_point(|r| r.delivered < segments);
+    let (end, delivered) = match flow.rounds.get(after) {
+        Some(round) => (round.start, round.delivered),
+        // What a transfer ends with begins no other round.
+        None if flow.totals.delivered >= segments => (flow.completed?, flow.totals.delivered),
+        None => return None,
+    };
+    let at = match after.checked_sub(1).map(|i| &flow.rounds[i]) {
+        None => end,
+        Some(begin) => {
+            let part = (segments - begin.delivered) as f64 / (delivered - begin.delivered) as f64;
+            begin.start + (end - begin.start).mul_f64(part)
+        }
+    };
+    Some(at.saturating_since(flow.started).as_secs_f64())
+}
+
 /// Seconds from the event until the window is back at its value before it.
 pub fn reopen_time(flow: &FlowOutcome, event: &Episode) -> Option<f64> {
     Some((returns_to(flow, event, event.before)? - event.at).as_secs_f64())
@@ -330,6 +380,59 @@ mod tests {
         }
         g.recovered_at = RecoveredAt::Window(1001.0);
         assert_eq!(all(&g, &[one_drop(500.0, 1.0)])["recovery_time_s"], None);
+    }
+
+    /// The window grows by one per 0.1 s from 500 at 2.1 s.
+    #[test]
+    fn recovery_counted_from_a_time() {
+        let mut g = capped(1000.0);
+        let mut f = one_drop(500.0, 1.0);
+        for (from, target, expected) in [
+            (10.0, RecoveredAt::Window(900.0), Some(32.2)),
+            (10.0, RecoveredAt::Window(560.0), Some(0.0)),
+            (10.0, RecoveredAt::Window(1001.0), None),
+            (10.0, RecoveredAt::Rate(0.95), Some(37.3)),
+            (10.0, RecoveredAt::Rate(0.5), Some(0.0)),
+            // Before the loss it is there.
+            (2.04, RecoveredAt::Window(900.0), Some(0.0)),
+        ] {
+            (g.recovered_at, g.recovered_from) = (target, Some(Time::from_secs_f64(from)));
+            let v = all(&g, std::slice::from_ref(&f))["recovery_time_s"];
+            match expected {
+                Some(expected) => close(v, expected, 0.11),
+                None => assert_eq!(v, None, "{target:?}"),
+            }
+        }
+        // Without a loss too, which it is not counted from.
+        f.episodes.clear();
+        g.recovered_at = RecoveredAt::Window(560.0);
+        close(all(&g, &[f])["recovery_time_s"], 0.0, 1e-9);
+    }
+
+    /// A hundred segments per round of 0.1 s: 150 kB are 104 segments of 1448 bytes.
+    #[test]
+    fn delivery_is_linear_within_a_round() {
+        let mut f = flow("a");
+        f.started = Time::from_secs_f64(1.0);
+        f.rounds = (0..=20)
+            .map(|i| Round {
+                start: Time::from_secs_f64(1.0 + 0.1 * f64::from(i)),
+                delivered: 100 * i as u64,
+                cwnd: 100.0,
+            })
+            .collect();
+        f.totals.delivered = 2050;
+        let v = all(&group("a", 0..1), std::slice::from_ref(&f));
+        close(v["delivery_time_s.15k"], 0.011, 1e-9);
+        close(v["delivery_time_s.150k"], 0.104, 1e-9);
+        close(v["delivery_time_s.1500k"], 1.036, 1e-9);
+        assert_eq!(v["delivery_time_s.15m"], None);
+        // The end of a transfer begins no round.
+        f.mss = 732;
+        close(delivery_time(&f, 1_464_000), 2.0, 1e-9);
+        assert_eq!(delivery_time(&f, 1_500_000), None);
+        f.completed = Some(Time::from_secs_f64(3.2));
+        close(delivery_time(&f, 1_500_600), 2.2, 1e-9);
     }
 
     #[test]

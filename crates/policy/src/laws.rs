@@ -459,7 +459,11 @@ impl Work {
             return;
         };
         match name {
-            "standard" => self.params.gamma = 0,
+            "standard" => {
+                self.params.gamma = 0;
+                let first = "has no threshold before the first loss";
+                self.only(name, "ssthresh", p.number("ssthresh") >= 1e9, first);
+            }
             "limited" => {
                 self.params.gamma = 0;
                 self.params.max_ssthresh = segments(p.number("max_ssthresh"));

@@ -93,8 +93,8 @@ impl Case {
         for group in self.flows.iter() {
             writeln!(
                 out,
-                "group {} {:?} {:?}",
-                group.name, group.members, group.recovered_at
+                "group {} {:?} {:?} {:?}",
+                group.name, group.members, group.recovered_at, group.recovered_from
             )?;
         }
         for group in self.traffic.iter() {

@@ -162,7 +162,7 @@ impl StackSpec {
                 _ => None,
             })
             .or_else(|| law.own_start_up(&leader.params))
-            .unwrap_or(Start::Standard(Standard));
+            .unwrap_or(Start::Standard(Standard::UNLIMITED));
         let keep = leader.common.number("ecn_keep");
         let keep = (keep > 0.0).then_some(keep);
         Stack::Classic(Classic::new(start, law.clone(), keep, setup))

@@ -9,7 +9,7 @@ use crate::number::{finite, mean_millis, millis, ratio};
 use crate::synchronization::synchronization;
 use crate::view::{goodput, inflation, stability};
 use crate::window_recovery::{
-    climb_time, decrease, first_event, growth_per_round, recovery_time, reopen_time, startup_exit,
+    climb_time, decrease, delivery_time, first_event, growth_per_round, recovery_time, reopen_time, startup_exit, time_from,
 };
 
 const OURS: &str = "definition ours";
@@ -24,6 +24,27 @@ const NET100: &str = "Net100 2003";
 const WUSTL: &str = "\
 definition of an epoch ours; after \"Loss Synchronization of TCP Connections at a Shared \
 Bottleneck Link\", Washington University 2006";
+
+/// The time until so many bytes of a flow, `1500 * 10^n`, have been delivered.
+macro_rules! delivered {
+    ($name:literal, $bytes:literal) => {
+        flow($name, "s", Lower, |f| {
+            f.latest(|m| delivery_time(m, $bytes))
+        })
+        .means(
+            concat!(
+                "Time from the flow's start until ",
+                stringify!($bytes),
+                " bytes of its payload have been acknowledged: how fast those that are there make \
+                 room; `null` if the run ends before"
+            ),
+            "first time `acknowledged >= ceil(bytes / mss)`, linear within a round trip",
+            "draft-irtf-iccrg-tcpeval-01 section 5.2.3, which counts from the receiver's side: \
+             half an RTT less",
+        )
+        .streams("the last stream")
+    };
+}
 
 /// Metrics of a flow, in the order of columns and JSON keys.
 pub const FLOW: &[Metric] = &[
@@ -144,7 +165,10 @@ pub const FLOW: &[Metric] = &[
         if of_rate && !f.case.path_is_known() {
             return None;
         }
-        f.longest(|m, event| recovery_time(f.group, m, event))
+        match f.group.recovered_from {
+            Some(from) => f.latest(|m| time_from(f.group, m, from)),
+            None => f.longest(|m, event| recovery_time(f.group, m, event)),
+        }
     })
     .means(
         "Time from the first congestion event until the flow is back at full rate; 0 if the \
@@ -157,7 +181,8 @@ pub const FLOW: &[Metric] = &[
              taken together until it has passed; reductions that follow one another within 3 \
              rounds are one episode, which ends with the last; a fall that begins more than 3 \
              rounds after it is not the event's; `recovered_at = { window = x }`: first time \
-             `cwnd >= x`, once it was below",
+             `cwnd >= x`, once it was below; with `from` the first time at or after it that this \
+             holds, whether it was below or not",
         NET100,
     )
     .streams("the longest; `null` if a stream that had an event does not return").titled("Recovery time").column_of_two("recovery", "1st, s"),
@@ -221,6 +246,12 @@ pub const FLOW: &[Metric] = &[
         "RFC 5166 section 2.1.1",
     )
     .streams("the last stream").titled("Completion time").column("complete"),
+    delivered!("delivery_time_s.15k", 15_000),
+    delivered!("delivery_time_s.150k", 150_000),
+    delivered!("delivery_time_s.1500k", 1_500_000),
+    delivered!("delivery_time_s.15m", 15_000_000),
+    delivered!("delivery_time_s.150m", 150_000_000),
+    delivered!("delivery_time_s.1500m", 1_500_000_000),
     flow("share", "1", Neither, |f| {
         ratio(f.case.goodput[f.index]?, f.case.goodputs().iter().sum())
     })

@@ -6,6 +6,7 @@ use fullpipe_units::Span;
 use super::flow::{goodput, measured_part};
 use super::path::added_s;
 use crate::FlowGroup;
+use crate::number::ratio;
 
 /// A run of a case: what the metrics of the case are computed of.
 pub struct CaseView<'a> {
@@ -87,10 +88,56 @@ impl<'a> CaseView<'a> {
         })
     }
 
+    /// Payload delivered in the second half of the measured part against the first, of flows and
+    /// short flows.
+    pub fn second_half_against_first(&self) -> Option<f64> {
+        let o = self.outcome;
+        let width = o.interval.as_nanos().max(1);
+        let begin = (o.measure_from.as_nanos().div_ceil(width)) as usize;
+        let end = (o.duration.as_nanos() / width) as usize;
+        let half = end.checked_sub(begin)? / 2;
+        let flows = o.flows.iter().map(|f| (&f.delivered_per_interval, f.mss));
+        let short = o.arrivals.iter().map(|a| (&a.delivered_per_interval, a.mss));
+        let [mut first, mut second] = [0.0; 2];
+        for (counts, mss) in flows.chain(short) {
+            let bytes = |part: std::ops::Range<usize>| {
+                let counts = counts.iter().take(part.end).skip(part.start);
+                f64::from(mss) * counts.sum::<u64>() as f64
+            };
+            first += bytes(begin..begin + half);
+            second += bytes(end - half..end);
+        }
+        ratio(second, first)
+    }
+
     /// The streams of all flows.
     pub fn streams(&self) -> impl Iterator<Item = &'a FlowOutcome> {
         let flows = &self.outcome.flows;
         let groups = self.groups.iter();
         groups.flat_map(|g| &flows[g.members.clone()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{arrivals, flow, outcome};
+
+    #[test]
+    fn halves_of_the_measured_part() {
+        let mut f = flow("a");
+        f.delivered_per_interval = vec![99, 10, 10, 50, 15, 15];
+        let mut o = outcome(vec![f], 6, 1, 1);
+        let run = RunSpec::default();
+        let ratio = |o: &Outcome| CaseView::new(&[], &run, o).second_half_against_first();
+        assert_eq!(ratio(&o), Some(1.5), "the middle of five is left out");
+        // Short flows are of it, and one that came late has fewer intervals.
+        let mut mice = arrivals("mice");
+        mice.delivered_per_interval = vec![0, 10, 10];
+        o.arrivals = vec![mice];
+        assert_eq!(ratio(&o), Some(0.75));
+        o.flows.clear();
+        o.arrivals.clear();
+        assert_eq!(ratio(&o), None);
     }
 }

@@ -17,6 +17,7 @@ const PATHS: &[&str] = &[
     "stack = \"aimd(increase=5000)\"",
     "stack = \"multcp(n=100)\"",
     "stack = \"cubic+hystart++\"",
+    "stack = \"reno+standard(ssthresh=100)\"",
     "stack = \"illinois\"",
     "stack = \"bbr\"",
     "stack = \"cubic-linux(beta=717)\"",

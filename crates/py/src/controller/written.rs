@@ -57,7 +57,7 @@ impl Written {
         Self {
             class,
             params,
-            own: Classic::new(Standard, Aimd::RENO, None, setup),
+            own: Classic::new(Standard::UNLIMITED, Aimd::RENO, None, setup),
             setup,
             pacing_rate: None,
             round: Round::default(),
@@ -213,7 +213,7 @@ impl Guest for Written {
 impl Cc for Written {
     fn set_up(&mut self, setup: &Setup) {
         self.setup = *setup;
-        self.own = Classic::new(Standard, Aimd::RENO, None, *setup);
+        self.own = Classic::new(Standard::UNLIMITED, Aimd::RENO, None, *setup);
     }
 
     fn on_established(&mut self, ev: &RestartEvent) {

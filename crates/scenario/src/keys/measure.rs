@@ -48,6 +48,9 @@ keys! {
         window: either(window, real(1e-6, 1.0)), "1BDP",
             "the congestion window reaches this size, or this part (a plain number) of the flow's \
              `window`";
+        from: time, "40s",
+            "counted from this time of the run, at which something else has changed, instead of \
+             from the first congestion event; 0 if the flow is there already";
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) fn flows(
             continue;
         };
         group.recovered_at = resolver.recovered_at(&group, findings);
+        group.recovered_from = resolver.recovered_from(findings);
         groups.push(group);
     }
     groups
@@ -149,6 +150,7 @@ impl FlowResolver<'_> {
             stack: connection.stack.to_string(),
             members,
             recovered_at: RecoveredAt::Rate(RECOVERED),
+            recovered_from: None,
             window_cap: connection.cap,
             base_rtt: rtt,
             capacity: leg.capacity,
@@ -350,6 +352,18 @@ impl FlowResolver<'_> {
                 RecoveredAt::Rate(table.rate)
             }
         }
+    }
+
+    fn recovered_from(&self, findings: &mut Findings) -> Option<Time> {
+        let table = self.measure.recovered_at.as_ref()?;
+        let table = self.measure.inside(&Measures::recovered_at, table);
+        let from = table.from?;
+        if from >= self.duration {
+            let message = format!("the run of {} is over by then", self.duration);
+            let hint = "write an earlier time or lengthen `duration`";
+            table.refuse(findings, &RecoveredTable::from, message, hint);
+        }
+        Some(Time::ZERO + from)
     }
 }
 

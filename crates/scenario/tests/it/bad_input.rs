@@ -448,6 +448,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "[measure]\nrecovered_at = { window = 1.0 }",
     ),
     (
+        "recovered from a time behind the end",
+        "end",
+        "[measure]\nrecovered_at = { rate = 0.9, from = \"1h\" }",
+    ),
+    (
         "an unknown metric",
         "end",
         "[[expect]]\nmetric = \"goodput\"\nat_least = 1",

@@ -128,7 +128,7 @@ fn standard_slow_start_and_delayed_acks() {
         (3.0, 8.30, 14.50),
         (10.0, 6.56, 11.35),
     ] {
-        let mut start = Start::Standard(Standard);
+        let mut start = Start::Standard(Standard::UNLIMITED);
         near(
             rounds_to(&mut start, iw, 1000.0, 1.0, 1.0),
             rounds,
@@ -166,7 +166,7 @@ fn standard_slow_start_to_larger_windows() {
         (3500.0, 11.77, 0.09),
         (83_000.0, 16.27, 0.0051),
     ] {
-        let mut start = Start::Standard(Standard);
+        let mut start = Start::Standard(Standard::UNLIMITED);
         near(
             rounds_to(&mut start, 1.0, target, 1.0, 1.0),
             want,

@@ -266,6 +266,10 @@ fn windows_of_the_net100_path() {
         read(&text).cases[1].flows[0].recovered_at,
         RecoveredAt::Window(555.0)
     );
+    assert_eq!(read(&text).cases[1].flows[0].recovered_from, None);
+    let text = text.replace("window = \"1BDP\"", "window = \"1BDP\", from = \"20s\"");
+    let from = read(&text).cases[1].flows[0].recovered_from;
+    assert_eq!(from, Some(Time::ZERO + Span::from_secs(20)));
 }
 
 /// A receiver cannot check stamps that no segment carries, whatever the preset says.
