@@ -189,7 +189,8 @@ impl<O: Debug, I: Debug> Host<O, I> {
                 }
             }
             Wake::Cross(i) => net.cross_due(now, i, &mut self.cross[i as usize]),
-            Wake::Class(class) => self.begin_short_flow(now, class, net),
+            Wake::Class(class) => self.begin_short_flow(now, class, true, net),
+            Wake::Session(class) => self.begin_short_flow(now, class, false, net),
             Wake::Resume(slot) => {
                 let sender = &mut self.senders[slot as usize];
                 sender.resume(now, classes);
@@ -199,17 +200,22 @@ impl<O: Debug, I: Debug> Host<O, I> {
         }
     }
 
-    /// The next short flow of a class arrives: into the slot of one that is over, or into a new
-    /// one.
+    /// The next short flow of a class arrives, or continues a session: into the slot of one that is
+    /// over, or into a new one.
     #[cold]
     fn begin_short_flow<N: Network<Out = O, In = I>>(
         &mut self,
         now: Time,
         class: u32,
+        arrives: bool,
         net: &mut N,
     ) {
         let arrivals = &mut self.arrivals[class as usize];
-        let f = arrivals.next_flow();
+        let next = match arrives {
+            true => Some(arrivals.next_flow()),
+            false => arrivals.next_of_session(),
+        };
+        let Some((f, session)) = next else { return };
         let number = self.classes[class as usize].begin(now, f.sender.transfer.unwrap_or(0));
         let id = FlowId::Short {
             class,
@@ -219,11 +225,14 @@ impl<O: Debug, I: Debug> Host<O, I> {
             Some(slot) => *slot,
             None => self.senders.len() as u32,
         };
+        // One that finds no room never completes: it ends its session.
         let Some(outlet) = net.outgoing(id, slot, f) else {
-            self.expect_next(class, net);
+            if arrives {
+                self.expect_next(class, net);
+            }
             return;
         };
-        let short = Short::new(class, number);
+        let short = Short::new(class, number, session);
         put(
             &mut self.senders,
             slot,
@@ -234,7 +243,9 @@ impl<O: Debug, I: Debug> Host<O, I> {
             put(&mut self.receivers, slot, receiver);
         }
         self.free.pop();
-        self.expect_next(class, net);
+        if arrives {
+            self.expect_next(class, net);
+        }
         let sender = &mut self.senders[slot as usize];
         sender.start(now, &mut self.classes);
         net.ready(now, slot, sender, &mut self.classes);
@@ -243,6 +254,23 @@ impl<O: Debug, I: Debug> Host<O, I> {
     fn expect_next<N: Network<Out = O, In = I>>(&mut self, class: u32, net: &mut N) {
         if let Some(at) = self.arrivals[class as usize].next_arrival() {
             net.schedule(at, Wake::Class(class));
+        }
+    }
+
+    /// A sender has processed an ACK: if that completed a short flow, its session goes on, or not.
+    /// To be called before the sender retires; a second time it does nothing.
+    #[cold]
+    pub fn note_complete<N: Network<Out = O, In = I>>(
+        &mut self,
+        now: Time,
+        slot: u32,
+        net: &mut N,
+    ) {
+        let Some((class, session)) = self.senders[slot as usize].take_session() else {
+            return;
+        };
+        if let Some(at) = self.arrivals[class as usize].go_on(now, session) {
+            net.schedule(at, Wake::Session(class));
         }
     }
 

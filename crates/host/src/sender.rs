@@ -11,7 +11,7 @@ use fullpipe_units::{Span, Time};
 use crate::NO_FLOW;
 use crate::configs::Configs;
 use crate::report::SenderReport;
-use crate::traffic::{ClassRecord, Short};
+use crate::traffic::{ClassRecord, OpenSession, Short};
 use crate::wake::Pending;
 
 /// A sender, what is recorded of it, and what the network keeps with it.
@@ -181,6 +181,16 @@ impl<O> FlowSender<O> {
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.completed.is_some()
+    }
+
+    /// Class and session of a short flow that is complete, once.
+    pub(crate) fn take_session(&mut self) -> Option<(u32, Box<OpenSession>)> {
+        match &mut self.record {
+            Record::Short(short) if self.completed.is_some() => {
+                Some((short.class, short.session.take()?))
+            }
+            _ => None,
+        }
     }
 
     /// At most `most` rounds and episodes are kept of a lasting flow: see

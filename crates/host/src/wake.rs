@@ -22,6 +22,8 @@ pub enum Wake<E> {
     Cross(u32),
     /// The next short flow of a class arrives.
     Class(u32),
+    /// A session of a class goes on with its next short flow.
+    Session(u32),
     /// A sender whose segment was refused by its interface tries again.
     Resume(u32),
     /// The network's own.

@@ -177,6 +177,13 @@ pub fn plan(
         let what = "captures are not on this ground".to_owned();
         return Err(unable(None, what, "leave out `--pcap` and `--qlog`"));
     }
+    if let Some(class) = spec.arrivals.iter().find(|a| a.session.goes_on()) {
+        let key = Some(format!("{}.exchanges", class.template.name));
+        let what = "when a flow starts is known before the run here, and the next transfer of a \
+                    session waits for the one before";
+        let hint = "leave out `exchanges`, or use --ground sim or udp";
+        return Err(unable(key, what.to_owned(), hint));
+    }
     let templates = spec.arrivals.iter().map(|a| &a.template);
     let flows: Vec<&FlowSpec> = spec.flows.iter().chain(templates).collect();
     let by_law = flows.iter().enumerate();
@@ -491,8 +498,44 @@ pub(crate) fn unable(key: Option<String>, what: String, hint: &str) -> GroundErr
 #[cfg(test)]
 mod tests {
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_run::{ArrivalSpec, Arrivals, Session, SizeLaw};
+    use fullpipe_units::Span;
 
     use super::*;
+
+    #[test]
+    fn sessions_that_go_on_are_refused_by_their_key() {
+        let class = |exchanges| ArrivalSpec {
+            template: FlowSpec::new(
+                "web",
+                StackSpec::parse("reno").unwrap(),
+                SenderConfig::preset(Preset::Linux, 1500),
+                ReceiverConfig::preset(Preset::Linux),
+                Vec::new(),
+                Vec::new(),
+            ),
+            arrivals: Arrivals::Every(Span::from_millis(100)),
+            sizes: SizeLaw::Fixed(7),
+            session: Session {
+                exchanges,
+                think: Span::ZERO,
+            },
+            seeded_by: None,
+        };
+        let refused = |exchanges| {
+            let spec = RunSpec {
+                arrivals: vec![class(exchanges)],
+                duration: Span::from_secs(1),
+                ..RunSpec::default()
+            };
+            match plan(&spec, &["reno".to_owned()], None) {
+                Err(GroundError::Unable { key, .. }) => key,
+                _ => None,
+            }
+        };
+        assert_eq!(refused(5.0).as_deref(), Some("web.exchanges"));
+        assert_eq!(refused(1.0), None);
+    }
 
     /// What would be done to a kernel of one's own, on the ground that has one.
     #[test]

@@ -10,7 +10,7 @@ use fullpipe_kernel::{Options, RunningKernel};
 use fullpipe_observe::FIELDS;
 use fullpipe_run::{
     ArrivalSpec, Arrivals, Buffer, Check, CrossSpec, Drops, FlowSpec, Ground, GroundError,
-    LinkSpec, Outcome, RunSpec, SizeLaw, Trace, Waveform,
+    LinkSpec, Outcome, RunSpec, Session, SizeLaw, Trace, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -348,6 +348,8 @@ fn short_flows_come_when_they_are_due_and_take_two_round_trips() {
         template,
         arrivals: Arrivals::Every(Span::from_millis(350)),
         sizes: SizeLaw::Fixed(10),
+        session: Session::default(),
+        seeded_by: None,
     }];
     let Some(outcome) = run(&spec) else { return };
     let class = &outcome.arrivals[0];
@@ -383,6 +385,8 @@ fn short_flows_share_the_path_with_lasting_ones() {
         template,
         arrivals: Arrivals::Every(Span::from_millis(700)),
         sizes: SizeLaw::Fixed(300),
+        session: Session::default(),
+        seeded_by: None,
     }];
     let Some(outcome) = run(&spec) else { return };
     let (bulk, brief) = (&outcome.flows[0].totals, &outcome.arrivals[0].totals);

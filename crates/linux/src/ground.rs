@@ -114,7 +114,7 @@ mod tests {
     use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
     use fullpipe_run::{
         ArrivalSpec, Arrivals, Buffer, CaptureEvent, ComponentRng, CrossSpec, FlowSpec, LinkSpec,
-        Loss, LossProcess, SizeLaw, Trace, Waveform,
+        Loss, LossProcess, Session, SizeLaw, Trace, Waveform,
     };
     use fullpipe_units::{Rate, Span, Time};
 
@@ -315,6 +315,8 @@ mod tests {
             template,
             arrivals: Arrivals::Every(Span::from_millis(500)),
             sizes: SizeLaw::Fixed(10),
+            session: Session::default(),
+            seeded_by: None,
         }];
         let outcome = linux.run_one(&spec).unwrap();
         let mice = &outcome.arrivals[0];

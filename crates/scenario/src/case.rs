@@ -85,6 +85,13 @@ impl Case {
         }
         for class in &s.arrivals {
             writeln!(out, "arrivals {:?} {:?}", class.arrivals, class.sizes)?;
+            // Only what is there: results of before there were sessions keep their key.
+            if class.session.goes_on() {
+                writeln!(out, "{:?}", class.session)?;
+            }
+            if let Some(name) = &class.seeded_by {
+                writeln!(out, "seeded by {name}")?;
+            }
             write_flow(out, &class.template)?;
         }
         for cross in &s.cross {

@@ -57,7 +57,11 @@ const SECTIONS: &[Section] = &[
         title: "`[[traffic]]`",
         text: "What is no lasting flow: short flows, datagrams without congestion control, probes. A key of another kind is an\n\
                error. Short flows have one of `load`, `per_second`, `every` and `count`, and take the keys of a `[[flow]]` that are\n\
-               not about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.",
+               not about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.\n\n\
+               With `exchanges` a session arrives, whose transfers follow one another, each a connection of its own and of a size of\n\
+               its own: a closed loop, which offers a slow path less, where open arrivals pile up (draft-irtf-iccrg-tcpeval-01\n\
+               section 2.1). Its `load` is that of as many sessions as there are in the long run, which a run much longer than\n\
+               `exchanges` times transfer and `think` has. No transfer begins after `stop`.",
         keys: keys::TrafficKeys::KEYS,
     },
     Section {

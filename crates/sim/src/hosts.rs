@@ -250,8 +250,13 @@ impl Ends for Hosts {
                     ways.hand_over(now, &packet.apart(), sender, &mut net.options);
                 }
                 sender.end_ack(now, classes);
-                Attached { net, ways }.ready(now, slot, sender, classes);
-                sender.is_short()
+                let mut attached = Attached { net, ways };
+                attached.ready(now, slot, sender, classes);
+                let is_short = sender.is_short();
+                if is_short && sender.is_complete() {
+                    self.host.note_complete(now, slot, &mut attached);
+                }
+                is_short
             }
             Class::Segment => {
                 let receiver = &mut self.host.receivers[slot as usize];

@@ -10,6 +10,7 @@ pub struct Layout {
     links: u32,
     cross: u32,
     classes: u32,
+    sessions: u32,
     flows: u32,
 }
 
@@ -34,11 +35,13 @@ impl Layout {
         let links = links as u32;
         let cross_from = 3 * links + 1;
         let classes_from = cross_from + cross as u32;
+        let sessions_from = classes_from + classes as u32;
         Self {
             links,
             cross: cross_from,
             classes: classes_from,
-            flows: classes_from + classes as u32,
+            sessions: sessions_from,
+            flows: sessions_from + classes as u32,
         }
     }
 
@@ -63,6 +66,7 @@ impl Layout {
             Wake::Measure => 3 * self.links,
             Wake::Cross(i) => self.cross + i,
             Wake::Class(i) => self.classes + i,
+            Wake::Session(i) => self.sessions + i,
             Wake::Sender(i) => of_flow(i, 0),
             Wake::Receiver(i) => of_flow(i, 1),
             Wake::Start(i) => of_flow(i, 2),
@@ -87,7 +91,9 @@ impl Layout {
                 _ => Wake::Change(i),
             };
         }
-        if target >= self.classes {
+        if target >= self.sessions {
+            Wake::Session(target - self.sessions)
+        } else if target >= self.classes {
             Wake::Class(target - self.classes)
         } else if target >= self.cross {
             Wake::Cross(target - self.cross)
@@ -117,6 +123,7 @@ mod tests {
             all.push(Wake::Measure);
             all.extend(count(cross).map(Wake::Cross));
             all.extend(count(classes).map(Wake::Class));
+            all.extend(count(classes).map(Wake::Session));
             for i in [0, 1, 7] {
                 all.extend([
                     Wake::Sender(i),

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_run::{ArrivalSpec, Arrivals, Buffer, FlowSpec, LinkSpec, Loss, SizeLaw};
+    use fullpipe_run::{ArrivalSpec, Arrivals, Buffer, FlowSpec, LinkSpec, Loss, Session, SizeLaw};
     use fullpipe_units::{Rate, Span};
 
     /// 100 flows a second, each there for some tenths of a second: dozens of slots serve 20 000
@@ -114,6 +114,8 @@ mod tests {
                 ),
                 arrivals: Arrivals::Poisson { per_second: 100.0 },
                 sizes: SizeLaw::Uniform(1, 20),
+                session: Session::default(),
+                seeded_by: None,
             }],
             ..RunSpec::default()
         };

@@ -2,13 +2,17 @@
 //! them.
 //!
 //! Arrival times and sizes have a generator each, and every flow its own: a variant that changes
-//! one of them, or the transport, leaves the others as they are (common random numbers).
+//! one of them, or the transport, leaves the others as they are (common random numbers). What
+//! follows the first transfer of a session is drawn from a generator of that session, so that one
+//! that takes longer, or goes on, moves no other.
+
+use std::collections::BTreeMap;
 
 use fullpipe_cc::Stack;
 use fullpipe_flow::Sender;
 use fullpipe_run::{
     ArrivalOutcome, ArrivalSpec, Arrivals, ComponentRng, FlowSpec, FlowTotals, Histogram, RunSpec,
-    SizeLaw, Transfer,
+    Session, SizeLaw, Transfer,
     traffic::{PerInterval, draw_size},
 };
 use fullpipe_units::{Span, Time};
@@ -22,10 +26,24 @@ pub struct Class {
     gaps: Gaps,
     law: SizeLaw,
     sizes: ComponentRng,
+    session: Session,
+    /// What the generators of sessions are derived from, with the number of each.
+    seed: (u64, String),
+    /// Sessions so far.
+    sessions: u64,
+    /// Those between two transfers, by the time of the next one and by their number.
+    thinking: BTreeMap<(Time, u64), Box<OpenSession>>,
     /// Flows so far.
     flows: u64,
     last: Time,
     until: Time,
+}
+
+/// A session that may go on.
+#[derive(Debug)]
+pub struct OpenSession {
+    number: u64,
+    rng: ComponentRng,
 }
 
 /// The arrival process.
@@ -44,7 +62,7 @@ impl Class {
     /// A class of the run.
     pub fn new(a: &ArrivalSpec, spec: &RunSpec) -> Self {
         let f = &a.template;
-        let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", f.name));
+        let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", a.seed_name()));
         let after_stop = |t: Time| t + Span::from_nanos(1);
         let end = Time::ZERO + spec.duration;
         Self {
@@ -56,6 +74,10 @@ impl Class {
             gaps: Gaps::new(a, rng("arrivals")),
             law: a.sizes.clone(),
             sizes: rng("sizes"),
+            session: a.session,
+            seed: (spec.seed, format!("{} session", a.seed_name())),
+            sessions: 0,
+            thinking: BTreeMap::new(),
             flows: 0,
             last: f.start,
             // What would arrive at the end of the run has no time to send anything.
@@ -69,10 +91,47 @@ impl Class {
         (self.last < self.until).then_some(self.last)
     }
 
-    /// The flow that arrives.
-    pub fn next_flow(&mut self) -> &FlowSpec {
+    /// The flow that arrives, and its session if that may go on.
+    pub fn next_flow(&mut self) -> (&FlowSpec, Option<Box<OpenSession>>) {
+        let size = draw_size(&self.law, &mut self.sizes);
+        let session = self.session.goes_on().then(|| {
+            let (seed, name) = &self.seed;
+            let number = self.sessions;
+            let rng = ComponentRng::new(*seed, &format!("{name} {number}"));
+            Box::new(OpenSession { number, rng })
+        });
+        self.sessions += 1;
+        (self.flow(size), session)
+    }
+
+    /// A transfer of a session is complete. When the next one begins; `None`: the session is over,
+    /// or the time for new flows is.
+    pub fn go_on(&mut self, now: Time, mut session: Box<OpenSession>) -> Option<Time> {
+        let rng = &mut session.rng;
+        if rng.uniform() * self.session.exchanges >= self.session.exchanges - 1.0 {
+            return None;
+        }
+        let mean = self.session.think.as_nanos() as f64;
+        let think = libm::round(mean * rng.exponential());
+        let at = now + Span::from_nanos(think as u64);
+        if at >= self.until {
+            return None;
+        }
+        self.thinking.insert((at, session.number), session);
+        Some(at)
+    }
+
+    /// The flow with which a session goes on: the one whose time comes first, of the times that
+    /// [`Class::go_on`] has told.
+    pub fn next_of_session(&mut self) -> Option<(&FlowSpec, Option<Box<OpenSession>>)> {
+        let (_, mut session) = self.thinking.pop_first()?;
+        let size = draw_size(&self.law, &mut session.rng);
+        Some((self.flow(size), Some(session)))
+    }
+
+    fn flow(&mut self, size: u64) -> &FlowSpec {
         self.template.name = format!("{}#{}", self.name, self.flows);
-        self.template.sender.transfer = Some(draw_size(&self.law, &mut self.sizes));
+        self.template.sender.transfer = Some(size);
         self.flows += 1;
         &self.template
     }
@@ -117,15 +176,18 @@ pub struct Short {
     pub class: u32,
     /// Index into [`ClassRecord::transfers`].
     pub number: usize,
+    /// Its session, until the transfer is complete.
+    pub session: Option<Box<OpenSession>>,
     rtt_samples: u64,
 }
 
 impl Short {
-    /// Row `number` of `class`.
-    pub fn new(class: u32, number: usize) -> Self {
+    /// Row `number` of `class`, a transfer of `session` if that may go on.
+    pub fn new(class: u32, number: usize, session: Option<Box<OpenSession>>) -> Self {
         Self {
             class,
             number,
+            session,
             rtt_samples: 0,
         }
     }
@@ -153,7 +215,7 @@ pub struct ClassRecord {
     mss: u32,
     packet: u32,
     measure_from: Time,
-    /// In the order of arrival.
+    /// In the order in which they began.
     pub transfers: Vec<Transfer>,
     rtt: Histogram,
     totals: FlowTotals,

@@ -5,19 +5,20 @@ mod class;
 mod cross;
 
 pub use class::ClassRecord;
-pub(crate) use class::{Class, Short};
+pub(crate) use class::{Class, OpenSession, Short};
 pub use cross::Cross;
 
 use fullpipe_run::{ArrivalSpec, CrossSpec, RunSpec};
 use fullpipe_units::Time;
 
 /// When each short flow of a class starts, and its segments: for grounds whose hosts are not of
-/// this crate.
+/// this crate. Of a class whose sessions go on these are the first transfers alone: when the others
+/// start is known when they do.
 pub fn short_flows(class: &ArrivalSpec, spec: &RunSpec) -> Vec<(Time, u64)> {
     let mut class = Class::new(class, spec);
     let one = || {
         let at = class.next_arrival()?;
-        Some((at, class.next_flow().sender.transfer.unwrap_or(1)))
+        Some((at, class.next_flow().0.sender.transfer.unwrap_or(1)))
     };
     std::iter::from_fn(one).collect()
 }
@@ -39,7 +40,7 @@ pub fn departures(cross: &CrossSpec, spec: &RunSpec) -> Vec<Time> {
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_run::{Arrivals, FlowSpec, SizeLaw, Waveform};
+    use fullpipe_run::{Arrivals, FlowSpec, Session, SizeLaw, Waveform};
     use fullpipe_units::{Rate, Span};
 
     use super::*;
@@ -63,6 +64,8 @@ mod tests {
             template,
             arrivals: Arrivals::Every(Span::from_millis(400)),
             sizes: SizeLaw::Fixed(7),
+            session: Session::default(),
+            seeded_by: None,
         };
         assert_eq!(short_flows(&class, &spec), [(ms(400), 7), (ms(800), 7)]);
         // None at the end of the run: it could not begin.

@@ -79,6 +79,7 @@ impl Traffic {
 /// # Errors
 /// [`LinuxError::Unable`] for what it cannot do, by key.
 pub fn plan(spec: &RunSpec, traffic: &Traffic, kernel: Kernel<'_>) -> Result<Plan, LinuxError> {
+    sessions(spec)?;
     room(spec, traffic)?;
     let mut plan = Plan::default();
     let templates = spec.arrivals.iter().map(|a| &a.template);
@@ -111,6 +112,19 @@ pub fn plan(spec: &RunSpec, traffic: &Traffic, kernel: Kernel<'_>) -> Result<Pla
         drain(spec).as_nanos()
     );
     Ok(plan)
+}
+
+/// Refuses sessions that go on: the guest is told beforehand when each flow starts.
+fn sessions(spec: &RunSpec) -> Result<(), LinuxError> {
+    let mut classes = spec.arrivals.iter();
+    let Some(class) = classes.find(|a| a.session.goes_on()) else {
+        return Ok(());
+    };
+    let key = format!("{}.exchanges", class.template.name);
+    let what = "when a flow starts is known before the run here, and the next transfer of a \
+                session waits for the one before";
+    let hint = "leave out `exchanges`, or use --ground sim or udp";
+    Err(LinuxError::unable_to(key, what, hint))
 }
 
 /// Refuses a discipline whose clock was set to ticks that the kernel has not.

@@ -167,6 +167,7 @@ impl State<'_, '_> {
         let ack = outlet::handle_ack(sender, now, datagram, &mut self.host.classes)?;
         if sender.is_complete() {
             if sender.is_short() {
+                self.host.note_complete(now, slot, &mut self.wires);
                 self.retire_if_over(now, slot);
                 return Some(());
             }

@@ -220,7 +220,7 @@ pub fn live(receiving: &Receiving) -> LiveFlow {
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, SizeLaw};
+    use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, Session, SizeLaw};
     use fullpipe_units::Span;
 
     use super::*;
@@ -230,6 +230,8 @@ mod tests {
             template: flow.clone(),
             arrivals: Arrivals::Every(Span::from_secs(1)),
             sizes: SizeLaw::Fixed(1),
+            session: Session::default(),
+            seeded_by: None,
         };
         ClassRecord::new(&arrivals, &RunSpec::default())
     }

@@ -12,7 +12,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_run::{
     ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, CaptureEvent, CrossSpec, Departures, Drops,
-    FlowSpec, LinkSpec, Outcome, RunSpec, SizeLaw, Spacing, Waveform,
+    FlowSpec, LinkSpec, Outcome, RunSpec, Session, SizeLaw, Spacing, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -322,6 +322,8 @@ fn short_flows(classes: usize, per_second: f64) -> RunSpec {
             per_second: if i < 2 { per_second } else { 0.0 },
         },
         sizes: SizeLaw::Uniform(1, 30),
+        session: Session::default(),
+        seeded_by: None,
     };
     RunSpec {
         arrivals: (0..classes).map(class).collect(),
@@ -350,6 +352,49 @@ fn short_flows_come_as_in_the_simulator_and_complete() {
             assert_eq!((w.totals.delivered, w.totals.dropped), (all, 0));
             assert_eq!(w.delivered_per_interval.iter().sum::<u64>(), all);
         }
+    }
+}
+
+/// Every session draws its own: over the loopback each has the transfers that it has in the
+/// simulator, though they follow one another at other times.
+#[test]
+fn sessions_go_on_as_in_the_simulator() {
+    let mut spec = short_flows(2, 0.0);
+    for class in &mut spec.arrivals {
+        class.template.stop = None;
+        class.arrivals = Arrivals::Spread {
+            count: 20,
+            within: Span::from_millis(300),
+        };
+        class.session = Session {
+            exchanges: 4.0,
+            think: Span::from_millis(10),
+        };
+    }
+    let (wire, simulated) = (run(&spec), fullpipe_sim::run(&spec).unwrap());
+    for (w, s) in wire.arrivals.iter().zip(&simulated.arrivals) {
+        let sizes = |o: &ArrivalOutcome| -> Vec<u64> {
+            let mut sizes: Vec<u64> = o.transfers.iter().map(|t| t.size).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        assert!(s.transfers.len() > 40, "{}", s.transfers.len());
+        assert_eq!(sizes(w), sizes(s));
+        assert!(w.transfers.iter().all(|t| t.completion.is_some()), "{w:?}");
+        let all: u64 = sizes(s).iter().sum();
+        assert_eq!((w.totals.delivered, w.totals.dropped), (all, 0));
+    }
+
+    // None begins after the stop; a busy machine may be late with one that was due before it.
+    let stop = Time::ZERO + Span::from_millis(600);
+    for class in &mut spec.arrivals {
+        class.template.stop = Some(stop);
+        class.session.exchanges = 1e6;
+    }
+    for class in run(&spec).arrivals {
+        let last = class.transfers.iter().map(|t| t.start).max().unwrap();
+        assert!(class.transfers.len() > 100, "{}", class.transfers.len());
+        assert!(last < stop + Span::from_millis(200), "{last}");
     }
 }
 

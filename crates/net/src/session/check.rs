@@ -185,6 +185,11 @@ fn receiver(r: &ReceiverConfig) -> Checked {
 
 fn class(a: &ArrivalSpec, spec: &RunSpec) -> Checked {
     flow(&a.template, Time::ZERO + spec.duration)?;
+    if let Some(seed) = &a.seeded_by {
+        name(seed)?;
+    }
+    range("exchanges", a.session.exchanges, 1.0, 1e6)?;
+    span("think time", a.session.think, Span::ZERO, LONGEST)?;
     let seconds = spec.duration.as_secs_f64();
     match a.arrivals {
         Arrivals::Poisson { per_second } => {

@@ -145,8 +145,7 @@ impl Limits {
                 self.max_flows
             ));
         }
-        let seconds = spec.duration.as_secs_f64();
-        let short = spec.arrivals.iter().map(|a| arrivals(a, seconds));
+        let short = spec.arrivals.iter().map(|a| transfers(a, spec.duration));
         if short.sum::<f64>() > MOST_ROWS_OF_TRAFFIC {
             return Err("more short flows than a server keeps account of (1,000,000)".to_owned());
         }
@@ -183,11 +182,9 @@ impl Limits {
     /// Every flow gets an equal part. Where nothing was said this only bounds memory and is not
     /// worth a word.
     fn bound_windows(&self, spec: &mut RunSpec, grant: &mut Grant) {
-        let seconds = spec.duration.as_secs_f64();
-        // All of a class may be under way at the same time; chance may bring more than are
-        // expected.
+        // All sessions of a class may be under way at the same time, each with one transfer.
         let short = spec.arrivals.iter();
-        let short = short.map(|a| (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64);
+        let short = short.map(|a| at_once(sessions(a, spec.duration)));
         let flows = spec.flows.len() as u64 + short.sum::<u64>();
         let most = (self.max_window / flows.max(1)).max(16);
         let quiet = (self.quiet_window() / flows.max(1)).clamp(16, most);
@@ -223,13 +220,24 @@ impl Limits {
     }
 }
 
-/// Short flows of a class that are expected in a run.
-fn arrivals(a: &ArrivalSpec, seconds: f64) -> f64 {
+/// Sessions of a class that are expected in a run.
+fn sessions(a: &ArrivalSpec, duration: Span) -> f64 {
+    let seconds = duration.as_secs_f64();
     match a.arrivals {
         Arrivals::Poisson { per_second } => per_second * seconds,
         Arrivals::Every(gap) => seconds / gap.as_secs_f64(),
         Arrivals::Spread { count, .. } => count as f64,
     }
+}
+
+/// Short flows of a class that are expected in a run, at most: how fast the way is nobody knows.
+fn transfers(a: &ArrivalSpec, duration: Span) -> f64 {
+    sessions(a, duration) * a.session.transfers(duration, Span::ZERO)
+}
+
+/// Room for so many short flows at a time; chance may bring more than are expected.
+fn at_once(expected: f64) -> u64 {
+    (2.0 * expected + 16.0).min(MOST_SHORT) as u64
 }
 
 fn bound_series(spec: &mut RunSpec, grant: &mut Grant) {

@@ -151,14 +151,14 @@ impl Request {
 /// request began with a seed and the run's nanoseconds: it cannot be mistaken.
 const MARK: u8 = b'F';
 /// One more for every change of what a request, a message of control or a result is made of.
-const FORM: u8 = 12;
+const FORM: u8 = 13;
 
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
     use fullpipe_host::HostOutcome;
-    use fullpipe_run::FlowSpec;
+    use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, Session, SizeLaw};
 
     use super::*;
 
@@ -171,12 +171,23 @@ mod tests {
             vec![],
             vec![],
         );
+        let class = ArrivalSpec {
+            template: FlowSpec {
+                name: "mice".to_owned(),
+                ..flow.clone()
+            },
+            arrivals: Arrivals::Poisson { per_second: 5.0 },
+            sizes: SizeLaw::Fixed(10),
+            session: Session::default(),
+            seeded_by: None,
+        };
         Request {
             spec: RunSpec {
                 // The mark, if no form stood before it.
                 seed: MARK.into(),
                 duration: fullpipe_units::Span::from_secs(1),
                 flows: vec![flow],
+                arrivals: vec![class],
                 ..RunSpec::default()
             },
             options: Options::default(),

@@ -21,7 +21,7 @@ use fullpipe_net::session::seal::End;
 use fullpipe_net::session::{Key, Reason, Secrets};
 use fullpipe_net::wire::{Header, Kind};
 use fullpipe_run::{
-    ArrivalSpec, Arrivals, FlowTotals, HostLateness, Lateness, RunSpec, SizeLaw, Trace,
+    ArrivalSpec, Arrivals, FlowTotals, HostLateness, Lateness, RunSpec, Session, SizeLaw, Trace,
 };
 use fullpipe_units::{Rate, Span, Time};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
@@ -573,6 +573,8 @@ fn many_flows_do_not_multiply_what_is_kept() {
         template: flow("short", None, true),
         arrivals: Arrivals::Every(Span::from_millis(1)),
         sizes: SizeLaw::Fixed(1 << 40),
+        session: Session::default(),
+        seeded_by: None,
     };
     let mut many = RunSpec {
         duration: minutes,

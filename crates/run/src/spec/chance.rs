@@ -101,8 +101,11 @@ fn of_arrivals(class: &ArrivalSpec) -> bool {
         template,
         arrivals,
         sizes,
+        session,
+        seeded_by: _,
     } = class;
     !matches!(arrivals, Arrivals::Every(_))
+        || session.goes_on()
         || !matches!(sizes, SizeLaw::Fixed(_))
         || of_flow(template)
 }

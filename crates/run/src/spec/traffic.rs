@@ -8,14 +8,64 @@ use super::FlowSpec;
 /// Short flows that arrive at random and end by themselves.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ArrivalSpec {
-    /// What each of them is: the first arrives after `start`, none after `stop`. The name seeds the
-    /// generators; the transfer's size is overwritten, the spread of the start unused. The flows
-    /// are called name#0, name#1 ...
+    /// What each of them is: the first arrives after `start`, none begins after `stop`. The
+    /// transfer's size is overwritten, the spread of the start unused. The flows are called name#0,
+    /// name#1 ... in the order in which they begin.
     pub template: FlowSpec,
-    /// Arrival process.
+    /// Arrival process, of sessions.
     pub arrivals: Arrivals,
-    /// Size distribution, segments.
+    /// Size distribution of every transfer, segments.
     pub sizes: SizeLaw,
+    /// Whether others follow a transfer, and when.
+    pub session: Session,
+    /// Name that seeds the generators of arrivals, sizes and sessions; `None`: that of the
+    /// template. Two classes of one name and the same laws have the same transfers at the same
+    /// times: the paired camps of draft-irtf-iccrg-tcpeval-01 section 6.1.2.
+    pub seeded_by: Option<String>,
+}
+
+impl ArrivalSpec {
+    /// Name that seeds the generators of arrivals, sizes and sessions.
+    pub fn seed_name(&self) -> &str {
+        self.seeded_by.as_deref().unwrap_or(&self.template.name)
+    }
+}
+
+/// What a user does after a transfer: goes on, after a pause, or leaves. The next transfer is a
+/// connection of its own, and waits for the end of this one, so that a slow path is offered less:
+/// traffic in a closed loop (draft-irtf-iccrg-tcpeval-01 section 2.1).
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Session {
+    /// Mean number of transfers, at least 1: after each the session goes on with probability
+    /// 1 - 1/exchanges.
+    pub exchanges: f64,
+    /// Mean of the exponential time from the completion of a transfer to the next one.
+    pub think: Span,
+}
+
+impl Default for Session {
+    /// One transfer.
+    fn default() -> Self {
+        Self {
+            exchanges: 1.0,
+            think: Span::ZERO,
+        }
+    }
+}
+
+impl Session {
+    /// More than one transfer is possible.
+    pub fn goes_on(&self) -> bool {
+        self.exchanges > 1.0
+    }
+
+    /// Transfers to expect of a session, at most, if it has so much time and none of them is over
+    /// before `shortest`.
+    pub fn transfers(&self, time: Span, shortest: Span) -> f64 {
+        let each = (self.think + shortest).as_secs_f64();
+        // Without any time for each there is no bound but the mean; `min` ignores 0/0.
+        self.exchanges.min(1.0 + time.as_secs_f64() / each)
+    }
 }
 
 /// Arrival process of short flows.

@@ -35,6 +35,12 @@ keys! {
             "so many in all, each at a uniform time `within`";
         within: moment [or "until `stop` or the end"], "10s",
             "with `count`, time in which they arrive";
+        exchanges: real(1.0, 1e6) [= 1.0], 5,
+            "mean number of transfers of a session, geometric; what arrives is a session, and \
+             `load` counts all of them";
+        think: time [= Span::ZERO], "2s",
+            "with `exchanges`, mean of the exponential times from the end of a transfer to the \
+             next one of its session";
         rate: rate, "20Mbit/s", "rate, headers included; of an on-off source while it is on";
         on: span(MICROSECOND, YEAR), "500ms",
             "mean of the exponential times of sending";
@@ -74,6 +80,8 @@ kinds! {
             TrafficKeys::every => "time between two arrivals",
             TrafficKeys::count,
             TrafficKeys::within,
+            TrafficKeys::exchanges,
+            TrafficKeys::think,
         ];
         Udp = "udp", "datagrams at a constant `rate`" => {
             rate: Rate [!],

@@ -1,7 +1,7 @@
 //! What a capture at the hosts saw reproduces the counters, packet by packet.
 
 use fullpipe_run::{
-    ArrivalSpec, Arrivals, Buffer, CaptureEvent, CaptureRow, Loss, RunSpec, SizeLaw,
+    ArrivalSpec, Arrivals, Buffer, CaptureEvent, CaptureRow, Loss, RunSpec, Session, SizeLaw,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
@@ -21,6 +21,8 @@ fn spec() -> RunSpec {
         template: flow("mice", "reno"),
         arrivals: Arrivals::Poisson { per_second: 5.0 },
         sizes: SizeLaw::Fixed(5),
+        session: Session::default(),
+        seeded_by: None,
     }];
     spec.capture = true;
     spec

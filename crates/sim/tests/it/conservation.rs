@@ -5,7 +5,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};
 use fullpipe_run::{
     ArrivalSpec, Arrivals, CaptureEvent, CrossSpec, Departures, Drops, FlowSpec, LinkSpec, RunSpec,
-    SizeLaw, Spacing, Trace, Waveform,
+    Session, SizeLaw, Spacing, Trace, Waveform,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
@@ -153,12 +153,24 @@ fn arrivals() -> impl Strategy<Value = (Arrivals, SizeLaw)> {
     )
 }
 
+/// What follows a transfer, and whether another class seeds this one.
+fn sessions() -> impl Strategy<Value = (Session, bool)> {
+    let going_on = (1.0..50.0, 0u64..500).prop_map(|(exchanges, think)| Session {
+        exchanges,
+        think: Span::from_millis(think),
+    });
+    (
+        prop_oneof![Just(Session::default()), going_on],
+        any::<bool>(),
+    )
+}
+
 /// Traffic besides the flows: sources, probes, classes, by places of their links.
 #[derive(Clone, Debug)]
 struct Besides {
     sources: Vec<(Waveform, bool, u16, u64, Vec<prop::sample::Index>)>,
     pings: Vec<(u64, u16, Vec<prop::sample::Index>, Vec<prop::sample::Index>)>,
-    classes: Vec<((Arrivals, SizeLaw), Shape)>,
+    classes: Vec<((Arrivals, SizeLaw), (Session, bool), Shape)>,
 }
 
 type Shape = (FlowSpec, Vec<prop::sample::Index>, Vec<prop::sample::Index>);
@@ -172,7 +184,7 @@ prop_compose! {
             (1_000u64..500_000, 64u16..1500, prop::collection::vec(any::<prop::sample::Index>(), 1..4),
              prop::collection::vec(any::<prop::sample::Index>(), 1..4)), 0..3
         ),
-        classes in prop::collection::vec((arrivals(), flow()), 0..3),
+        classes in prop::collection::vec((arrivals(), sessions(), flow()), 0..3),
     ) -> Besides {
         Besides { sources, pings, classes }
     }
@@ -200,8 +212,8 @@ impl Besides {
             spec.cross
                 .push(CrossSpec::probes(&name, size, every, forward, back));
         }
-        for (i, ((arrivals, sizes), (mut f, forward, back))) in self.classes.into_iter().enumerate()
-        {
+        for (i, class) in self.classes.into_iter().enumerate() {
+            let ((arrivals, sizes), (session, paired), (mut f, forward, back)) = class;
             f.name = format!("c{i}");
             f.forward = places(&forward);
             f.back = places(&back);
@@ -212,6 +224,8 @@ impl Besides {
                 template: f,
                 arrivals,
                 sizes,
+                session,
+                seeded_by: paired.then(|| "c0".to_owned()),
             });
         }
     }

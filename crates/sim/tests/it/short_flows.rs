@@ -2,7 +2,7 @@
 //! of its own.
 
 use fullpipe_run::{
-    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, FlowSpec, Loss, RunSpec, SizeLaw,
+    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, FlowSpec, Loss, RunSpec, Session, SizeLaw,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
@@ -15,6 +15,8 @@ fn mice(arrivals: Arrivals) -> ArrivalSpec {
         template: flow("mice", "reno"),
         arrivals,
         sizes: SizeLaw::Fixed(10),
+        session: Session::default(),
+        seeded_by: None,
     }
 }
 
@@ -229,7 +231,15 @@ fn totals_add_up() {
 /// times. Slots are reused a hundred times meanwhile.
 #[test]
 fn a_short_flow_is_a_flow_like_any_other() {
-    for (handshake, ack_every) in [(false, 1), (true, 2)] {
+    let going_on = Session {
+        exchanges: 3.0,
+        think: ms(300),
+    };
+    for (handshake, ack_every, session) in [
+        (false, 1, Session::default()),
+        (true, 2, Session::default()),
+        (true, 2, going_on),
+    ] {
         let mut class = mice(Arrivals::Poisson { per_second: 20.0 });
         class.sizes = SizeLaw::Pareto {
             mean: 12.0,
@@ -239,6 +249,7 @@ fn a_short_flow_is_a_flow_like_any_other() {
         class.template.sender.handshake = handshake;
         class.template.receiver.acks.every = ack_every;
         class.template.drops.probability = 0.01;
+        class.session = session;
         let mut spec = path(vec![class.clone()], 60.0);
         spec.links[0].loss = Loss::Bernoulli { p: 0.02 };
         spec.links[0].buffer = Buffer::Packets(40);
@@ -353,4 +364,243 @@ fn starts_are_spread() {
     let again = start(1, "a", &|f| f.drops.probability = 1e-9);
     assert_eq!(start(1, "a", &|_| {}), again, "loss draws elsewhere");
     assert_eq!(start(1, "a", &|f| f.start_spread = Span::ZERO), 1000.0);
+}
+
+/// Classes of one session each, `c0`, `c1` ..., of transfers of 1 to 20 segments.
+fn alone(count: usize, session: Session) -> Vec<ArrivalSpec> {
+    let one = |i: usize| {
+        let mut class = mice(Arrivals::Spread {
+            count: 1,
+            within: ms(1000),
+        });
+        class.template.name = format!("c{i}");
+        class.sizes = SizeLaw::Uniform(1, 20);
+        class.session = session;
+        class
+    };
+    (0..count).map(one).collect()
+}
+
+/// From the completion of each transfer of a lone session to the start of the next one.
+fn thoughts(session: &ArrivalOutcome) -> Vec<Span> {
+    let pairs = session.transfers.windows(2);
+    pairs
+        .map(|w| w[1].start - (w[0].start + w[0].completion.unwrap()))
+        .collect()
+}
+
+/// 300 sessions of five transfers in the mean: geometric, with a deviation of sqrt(5 * 4); think
+/// times are exponential, of a second.
+#[test]
+fn sessions_follow_their_law() {
+    let session = Session {
+        exchanges: 5.0,
+        think: ms(1000),
+    };
+    let o = run(&path(alone(300, session), 100.0)).unwrap();
+    let lengths: Vec<f64> = (o.arrivals.iter())
+        .map(|a| a.transfers.len() as f64)
+        .collect();
+    let mean = lengths.iter().sum::<f64>() / 300.0;
+    let error = (20f64 / 300.0).sqrt();
+    assert!((mean - 5.0).abs() < 4.0 * error, "{mean}");
+    // A fifth are over after the first transfer, 0.8^4 go on after the fourth.
+    let part = |is: &dyn Fn(f64) -> bool| lengths.iter().filter(|n| is(**n)).count() as f64 / 300.0;
+    assert!((part(&|n| n == 1.0) - 0.2).abs() < 4.0 * (0.16f64 / 300.0).sqrt());
+    assert!((part(&|n| n > 4.0) - 0.4096).abs() < 4.0 * (0.25f64 / 300.0).sqrt());
+
+    let seconds: Vec<f64> = (o.arrivals.iter().flat_map(thoughts))
+        .map(|t| t.as_secs_f64())
+        .collect();
+    let n = seconds.len() as f64;
+    let mean = seconds.iter().sum::<f64>() / n;
+    assert!((mean - 1.0).abs() < 4.0 / n.sqrt(), "{mean} of {n}");
+    let longer = seconds.iter().filter(|t| **t > 1.0).count() as f64 / n;
+    assert!((longer - (-1f64).exp()).abs() < 2.0 / n.sqrt(), "{longer}");
+
+    // Without a think time the next one begins with the ACK of the last segment.
+    let at_once = Session {
+        exchanges: 5.0,
+        think: Span::ZERO,
+    };
+    let o = run(&path(alone(9, at_once), 60.0)).unwrap();
+    let thoughts: Vec<Span> = o.arrivals.iter().flat_map(thoughts).collect();
+    assert!(thoughts.len() > 9 && thoughts.iter().all(|t| *t == Span::ZERO));
+}
+
+/// Common random numbers of sessions: a slower path, another stack, a longer think time leave what
+/// a session draws as it is; and sessions leave the arrivals, and the sizes of those, as they are.
+#[test]
+fn sessions_share_their_draws_and_disturb_nobody() {
+    let session = Session {
+        exchanges: 4.0,
+        think: ms(500),
+    };
+    let base = path(alone(20, session), 120.0);
+    let mut variant = base.clone();
+    variant.links[0].rate = Some(fullpipe_units::Rate::from_bits_per_sec(3_000_000));
+    for class in &mut variant.arrivals {
+        class.template.stack = flow("x", "cubic").stack;
+    }
+    let (a, b) = (run(&base).unwrap(), run(&variant).unwrap());
+    let sizes = |r: &ArrivalOutcome| r.transfers.iter().map(|t| t.size).collect::<Vec<_>>();
+    for (a, b) in a.arrivals.iter().zip(&b.arrivals) {
+        assert_eq!(
+            (sizes(a), thoughts(a)),
+            (sizes(b), thoughts(b)),
+            "{}",
+            a.name
+        );
+    }
+    assert_ne!(a.arrivals[0].transfers, b.arrivals[0].transfers);
+
+    // Many sessions of one class: whichever goes on first, all transfer the same.
+    let mut many = mice(Arrivals::Spread {
+        count: 200,
+        within: ms(10_000),
+    });
+    many.sizes = SizeLaw::Uniform(1, 1000);
+    many.session = session;
+    let base = path(vec![many], 1500.0);
+    let mut slower = base.clone();
+    slower.links[0].rate = Some(fullpipe_units::Rate::from_bits_per_sec(6_000_000));
+    let (a, b) = (result(&base), result(&slower));
+    let sorted = |r: &ArrivalOutcome| {
+        let mut all = sizes(r);
+        all.sort_unstable();
+        all
+    };
+    assert!(a.transfers.len() > 600, "{}", a.transfers.len());
+    assert_ne!(sizes(&a), sizes(&b));
+    assert_eq!(sorted(&a), sorted(&b));
+
+    // The first transfers are those of the class without sessions.
+    let mut single = base.clone();
+    single.arrivals[0].session = Session::default();
+    let first = result(&single).transfers;
+    let known = |r: &ArrivalOutcome| {
+        r.transfers
+            .iter()
+            .map(|t| (t.start, t.size))
+            .collect::<Vec<_>>()
+    };
+    let all = known(&a);
+    assert_eq!(first.len(), 200);
+    assert!(first.iter().all(|t| all.contains(&(t.start, t.size))));
+    // Nothing is drawn for a session of one transfer.
+    single.arrivals[0].session.think = ms(700);
+    assert_eq!(result(&single).transfers, first);
+}
+
+/// Fifty users who want five times what the path carries: closed, none of them has more than one
+/// transfer open; open arrivals that want as much pile up.
+#[test]
+fn a_closed_loop_bounds_what_is_open() {
+    let mut closed = mice(Arrivals::Spread {
+        count: 50,
+        within: ms(1000),
+    });
+    closed.sizes = SizeLaw::Fixed(100);
+    let mut open = closed.clone();
+    closed.session = Session {
+        exchanges: 1e6,
+        think: ms(900),
+    };
+    open.arrivals = Arrivals::Poisson { per_second: 50.0 };
+    let most_open = |class: ArrivalSpec| {
+        let r = result(&path(vec![class], 60.0));
+        let ends = r.transfers.iter().map(|t| {
+            let end = t.completion.map_or(Time::MAX, |c| t.start + c);
+            (end, -1i64)
+        });
+        let begins = r.transfers.iter().map(|t| (t.start, 1));
+        let mut changes: Vec<(Time, i64)> = begins.chain(ends).collect();
+        changes.sort_unstable();
+        let count = changes.iter().scan(0, |open, (_, change)| {
+            *open += change;
+            Some(*open)
+        });
+        count.max().unwrap()
+    };
+    let (closed, open) = (most_open(closed), most_open(open));
+    assert!((40..=50).contains(&closed), "{closed}");
+    assert!(open > 1500, "{open}");
+}
+
+#[test]
+fn no_session_goes_on_after_the_stop() {
+    let mut class = mice(Arrivals::Every(ms(100)));
+    class.session = Session {
+        exchanges: 1e6,
+        think: ms(50),
+    };
+    class.sizes = SizeLaw::Fixed(1);
+    let stop = Time::ZERO + ms(2000);
+    let mut stopped = class.clone();
+    stopped.template.stop = Some(stop);
+    let r = result(&path(vec![stopped], 6.0));
+    assert!(r.transfers.len() > 100, "{}", r.transfers.len());
+    assert!(
+        r.transfers
+            .iter()
+            .all(|t| t.start <= stop && t.completion.is_some())
+    );
+    let end = Time::ZERO + ms(6000);
+    let r = result(&path(vec![class], 6.0));
+    let last = r.transfers.last().unwrap().start;
+    assert!(last > stop && last < end, "{last}");
+}
+
+/// Paired camps: the same transfers at the same times, whatever stack either has.
+#[test]
+fn paired_camps_have_the_same_transfers() {
+    let mut a = mice(Arrivals::Poisson { per_second: 20.0 });
+    a.template.name = "camp-a".into();
+    a.sizes = SizeLaw::Uniform(2, 30);
+    let mut b = a.clone();
+    b.template.name = "camp-b".into();
+    b.seeded_by = Some("camp-a".into());
+    let camps = |a: &ArrivalSpec, b: &ArrivalSpec| {
+        let o = run(&path(vec![a.clone(), b.clone()], 30.0)).unwrap();
+        let drawn = |i: usize| -> Vec<(Time, u64)> {
+            let rows = o.arrivals[i].transfers.iter();
+            rows.map(|t| (t.start, t.size)).collect()
+        };
+        let names = o.arrivals.iter().map(|a| a.name.clone());
+        assert_eq!(names.collect::<Vec<_>>(), ["camp-a", "camp-b"]);
+        (drawn(0), drawn(1))
+    };
+    let (of_a, of_b) = camps(&a, &b);
+    assert!(of_a.len() > 500);
+    assert_eq!(of_a, of_b);
+    let mut another = b.clone();
+    another.template.stack = flow("x", "cubic").stack;
+    another.template.sender.window.initial = 3.0;
+    assert_eq!(camps(&a, &another), (of_a.clone(), of_b));
+    let unpaired = ArrivalSpec {
+        seeded_by: None,
+        ..b.clone()
+    };
+    let (again, apart) = camps(&a, &unpaired);
+    assert_eq!(again, of_a);
+    assert_ne!(apart[..50], of_a[..50]);
+
+    // Sessions too, on paths where neither camp is in the way of the other.
+    let session = Session {
+        exchanges: 4.0,
+        think: ms(500),
+    };
+    let mut o = run(&{
+        let lone = alone(1, session).remove(0);
+        let mut other = lone.clone();
+        other.template.name = "other".into();
+        other.seeded_by = Some("c0".into());
+        let mut spec = path(vec![lone, other], 60.0);
+        spec.seed = 7;
+        spec
+    })
+    .unwrap();
+    let (b, a) = (o.arrivals.pop().unwrap(), o.arrivals.pop().unwrap());
+    assert!(a.transfers.len() > 2, "{}", a.transfers.len());
+    assert_eq!(thoughts(&a), thoughts(&b));
 }

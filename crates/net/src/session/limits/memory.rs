@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fullpipe_run::{FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Bytes, Span};
 
-use super::{Limits, MOST_ROWS, MOST_SHORT, arrivals};
+use super::{Limits, MOST_ROWS, at_once, sessions, transfers};
 use crate::content::Content;
 use crate::endpoint::leases::{self, FIRST_HOLES, FIRST_ROWS, OF_HOLE, OF_SEGMENT};
 use crate::file::{sink, source, walk};
@@ -177,7 +177,6 @@ impl Limits {
 /// What the far side of a run begins with; `sends` says on which flows it sends, by their
 /// direction.
 fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
-    let seconds = spec.duration.as_secs_f64();
     let sent = spec.flows.iter().filter(|f| sends(f.reverse)).count() as u64;
     let of_flow = |f: &FlowSpec| match sends(f.reverse) {
         true => {
@@ -188,13 +187,22 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     };
     let lasting = spec.flows.iter().map(of_flow);
     let short = spec.arrivals.iter().map(|a| {
-        let count = (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64;
-        let buffers = match sends(a.template.reverse) {
-            // A window that is larger than any number is as good as refused.
-            true => (a.template.sender.window.max as u64).saturating_mul(OF_SEGMENT),
-            false => OF_HOLES_OF_SHORT,
+        let sessions = sessions(a, spec.duration);
+        let transfers = transfers(a, spec.duration);
+        let (count, buffers, rows) = match sends(a.template.reverse) {
+            // A window that is larger than any number is as good as refused. What follows in a
+            // session takes the place of the transfer before, and leaves a row.
+            true => {
+                let window = a.template.sender.window.max as u64;
+                let rows = 2.0 * (transfers - sessions) * OF_ROW_OF_SHORT;
+                (sessions, window.saturating_mul(OF_SEGMENT), rows as u64)
+            }
+            // A receiver stays until its number is needed again.
+            false => (transfers, OF_HOLES_OF_SHORT, 0),
         };
-        count.saturating_mul(buffers.saturating_add(OF_SHORT_FLOW))
+        at_once(count)
+            .saturating_mul(buffers.saturating_add(OF_SHORT_FLOW))
+            .saturating_add(rows)
     });
     let buffers = lasting.chain(short).fold(0, u64::saturating_add);
     let one_way = spec.cross_numbers().one_way;
@@ -226,6 +234,8 @@ const MOST_OF_SOCKET: u64 = 16 << 20;
 const OF_HOLES_OF_SHORT: u64 = 16 << 10;
 /// A short flow besides: its place among the others, its timers, its row.
 const OF_SHORT_FLOW: u64 = 2 << 10;
+/// A row of a short flow in a list that grows by doubling, and in the result.
+const OF_ROW_OF_SHORT: f64 = 128.0;
 /// A number of a series, and once more in the result as it is sent.
 const OF_SAMPLE: u64 = 16;
 /// A row of a sender's time series, and in the result.
@@ -236,7 +246,7 @@ mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::Episode;
     use fullpipe_flow::{Change, Preset, Receiver, ReceiverConfig, SenderConfig, TraceRow};
-    use fullpipe_run::{ArrivalSpec, Arrivals, Round, SizeLaw, TimedChange, Transfer};
+    use fullpipe_run::{ArrivalSpec, Arrivals, Round, Session, SizeLaw, TimedChange, Transfer};
     use fullpipe_units::Time;
 
     use super::*;
@@ -360,6 +370,7 @@ mod tests {
         assert!(OF_SAMPLE >= 2 * bytes(size_of::<u64>()));
         let flow = size_of::<Receiver>() + size_of::<Transfer>();
         assert!(OF_SHORT_FLOW >= bytes(flow), "{flow}");
+        assert!(OF_ROW_OF_SHORT >= 2.0 * size_of::<Transfer>() as f64);
         let row = size_of::<Round>() + size_of::<Episode>();
         assert!(leases::OF_ROW >= bytes(row), "{row}");
         const { assert!(2 * OF_PACKET >= 1500) };
@@ -402,6 +413,8 @@ mod tests {
                 },
                 arrivals: Arrivals::Every(Span::from_millis(100)),
                 sizes: SizeLaw::Uniform(1, 30),
+                session: Session::default(),
+                seeded_by: None,
             }],
             ..plain.clone()
         };
@@ -411,6 +424,21 @@ mod tests {
             short >= 200 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW),
             "{short}"
         );
+        // What is received stays: five times as many, and chance. What is sent has one place for
+        // each session, and a row for each transfer.
+        let mut sessions = mice.clone();
+        sessions.arrivals[0].session.exchanges = 5.0;
+        let received = of(&sessions) - of(&mice);
+        assert_eq!(received, 800 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW));
+        let sent = of_run(&sessions, |_| true) - of_run(&mice, |_| true);
+        assert_eq!(sent, 800 * 128);
+        // In ten seconds of thoughts of a second no session has more than eleven.
+        sessions.arrivals[0].session = Session {
+            exchanges: 1e6,
+            think: Span::from_secs(1),
+        };
+        let sent = of_run(&sessions, |_| true) - of_run(&mice, |_| true);
+        assert_eq!(sent, 2000 * 128);
     }
 
     #[test]

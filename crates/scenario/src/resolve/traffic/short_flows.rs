@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
-use fullpipe_units::WindowSize;
+use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, Session, SizeLaw};
+use fullpipe_units::{Span, WindowSize};
 
 use super::super::flow::whole_segments;
 use super::super::graph::{Layout, Leg};
@@ -33,8 +33,9 @@ impl TrafficResolver<'_> {
         let mss = connection.as_ref().map_or(1, |c| c.ends.sender.mss);
         let sizes = self.sizes(mss, findings);
         let (connection, sizes) = (connection?, sizes?);
+        let session = self.session(findings);
         let mean = mean_size(&sizes);
-        let bytes = mean * f64::from(packet);
+        let bytes = session.exchanges * mean * f64::from(packet);
         let arrivals = self.arrivals(&group, bytes, findings)?;
         let host = self.at.transport.host.as_deref().unwrap_or(self.name);
         let nic = layout.interface(host, leg);
@@ -60,7 +61,9 @@ impl TrafficResolver<'_> {
             Arrivals::Every(gap) => 1.0 / gap.as_secs_f64(),
             Arrivals::Spread { count, within } => count as f64 / within.as_secs_f64(),
         };
-        let flows = per_second * (end - group.start).as_secs_f64();
+        let lasts = end - group.start;
+        let sessions = per_second * lasts.as_secs_f64();
+        let flows = sessions * session.transfers(lasts, rtt);
         if flows > MAX_ARRIVALS {
             let message = format!(
                 "about {flows:.1e} flows would arrive, at most {MAX_ARRIVALS:.0e} are allowed"
@@ -68,9 +71,9 @@ impl TrafficResolver<'_> {
             let hint = "shorten the run, or lower their number";
             findings.refuse_table(record.at, path, &message, hint);
         }
-        // What comes faster than it can be carried stays.
+        // What comes faster than it can be carried stays: of a session one transfer at a time.
         let load = per_second * 8.0 * bytes / group.capacity.as_bits_per_sec() as f64;
-        let open = flows * (1.0 - 1.0 / load);
+        let open = sessions * (1.0 - 1.0 / load);
         if flows <= MAX_ARRIVALS && open > MAX_OPEN {
             let message = format!(
                 "the flows offer {load:.1} times the capacity: about {open:.1e} would be open at once, at most \
@@ -83,6 +86,8 @@ impl TrafficResolver<'_> {
             template,
             arrivals,
             sizes,
+            session,
+            seeded_by: None,
         });
         Some(TrafficGroup {
             kind: TrafficKind::ShortFlows,
@@ -92,12 +97,14 @@ impl TrafficResolver<'_> {
             packet,
             mss,
             mean_size: Some(mean),
-            offered: Some(rate_of(per_second * mean * f64::from(packet) * 8.0)),
+            offered: Some(rate_of(
+                per_second * session.exchanges * mean * f64::from(packet) * 8.0,
+            )),
             ..group
         })
     }
 
-    /// One of `load`, `per_second`, `every`, `count`.
+    /// One of `load`, `per_second`, `every`, `count`, for sessions of so many `bytes`.
     fn arrivals(
         &self,
         group: &TrafficGroup,
@@ -155,6 +162,21 @@ impl TrafficResolver<'_> {
         }
         let count = own.count?;
         Some(Arrivals::Spread { count, within })
+    }
+
+    /// `exchanges` and `think`.
+    fn session(&self, findings: &mut Findings) -> Session {
+        let own = &self.at.own;
+        let session = Session {
+            exchanges: own.exchanges,
+            think: own.think,
+        };
+        if own.think > Span::ZERO && !session.goes_on() {
+            let message = "after the only transfer of a session nothing follows";
+            let hint = "write `exchanges` above 1 beside it";
+            self.at.refuse(findings, &TrafficKeys::think, message, hint);
+        }
+        session
     }
 
     fn sizes(&self, mss: u32, findings: &mut Findings) -> Option<SizeLaw> {

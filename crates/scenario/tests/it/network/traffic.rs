@@ -1,7 +1,7 @@
 //! Datagrams, blasts, probes and short flows.
 
 use super::{HEAD, mbit, ms, read, spec, way};
-use fullpipe_run::{Arrivals, Departures, RunSpec, SizeLaw, Spacing, Waveform};
+use fullpipe_run::{Arrivals, Departures, RunSpec, Session, SizeLaw, Spacing, Waveform};
 use fullpipe_scenario::{Scenario, TrafficKind};
 use fullpipe_units::{Span, Time};
 
@@ -172,6 +172,48 @@ fn short_flows_arrive() {
     assert!((mean - exact).abs() < 1e-9, "{mean} {exact}");
     let (_, class) = one("size = \"1 segment\"\nper_second = 5\ntxqueuelen = 10\n");
     assert!(class.template.local_queue);
+}
+
+/// 60 Mbit/s of ten packets each are 500 transfers per second: 100 sessions of five.
+#[test]
+fn sessions_offer_the_load_of_all_their_transfers() {
+    let head = "kind = \"short-flows\"\nstack = \"reno\"\nsize = \"10 segments\"\n";
+    let one = |lines: &str| {
+        let (scenario, mut spec) = traffic(&format!("{head}{lines}"));
+        (scenario, spec.arrivals.remove(0))
+    };
+    let (_, class) = one("load = \"60%\"");
+    assert_eq!(class.session, Session::default());
+    let (scenario, class) = one("load = \"60%\"\nexchanges = 5\nthink = \"2s\"");
+    let session = Session {
+        exchanges: 5.0,
+        think: ms(2000),
+    };
+    assert_eq!(class.session, session);
+    assert_eq!(class.arrivals, Arrivals::Poisson { per_second: 100.0 });
+    let group = &scenario.cases[0].traffic[0];
+    assert_eq!(
+        (group.mean_size, group.offered),
+        (Some(10.0), Some(mbit(60)))
+    );
+    let (scenario, _) = one("every = \"100ms\"\nexchanges = 5");
+    assert_eq!(scenario.cases[0].traffic[0].offered, Some(mbit(6)));
+    // Users who never leave: in a minute of round trips of 80 ms and thoughts of 1 s none has more
+    // than 57 transfers, and one is open at a time.
+    let (_, class) = one("count = 10000\nexchanges = 1e6\nthink = \"1s\"");
+    assert_eq!(class.session.exchanges, 1e6);
+
+    // In the long run the link is as busy as the load says: 100 transfers a second in all.
+    let (_, spec) = traffic(&format!(
+        "{head}load = \"12%\"\nexchanges = 5\nthink = \"100ms\""
+    ));
+    let outcome = fullpipe_sim::run(&spec).unwrap();
+    let transfers = outcome.arrivals[0].transfers.len() as f64;
+    // Of 1200 sessions; the variance of a sum of geometric ones is 1200 (20 + 25).
+    assert!(
+        (transfers - 6000.0).abs() < 4.0 * 54e3f64.sqrt(),
+        "{transfers}"
+    );
 }
 
 /// On grounds whose hosts have a place, short flows in reverse set out at the far one.

@@ -73,6 +73,22 @@ const WRONG: &[(&str, &str)] = &[
         "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nper_second = 1e6\n",
     ),
     (
+        "a session of less than one transfer",
+        "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\nexchanges = 0.5\n",
+    ),
+    (
+        "a think time that nothing follows",
+        "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\nthink = \"1s\"\n",
+    ),
+    (
+        "sessions of datagrams",
+        "[[traffic]]\nname = \"t\"\nkind = \"udp\"\nrate = \"1Mbit/s\"\nexchanges = 5\n",
+    ),
+    (
+        "more sessions than a machine holds",
+        "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nper_second = 1e4\nexchanges = 100\n",
+    ),
+    (
         "a probe in segments",
         "[[traffic]]\nname = \"t\"\nkind = \"ping\"\nsize = \"1 segment\"\n",
     ),
