@@ -61,7 +61,10 @@ const SECTIONS: &[Section] = &[
                With `exchanges` a session arrives, whose transfers follow one another, each a connection of its own and of a size of\n\
                its own: a closed loop, which offers a slow path less, where open arrivals pile up (draft-irtf-iccrg-tcpeval-01\n\
                section 2.1). Its `load` is that of as many sessions as there are in the long run, which a run much longer than\n\
-               `exchanges` times transfer and `think` has. No transfer begins after `stop`.",
+               `exchanges` times transfer and `think` has. No transfer begins after `stop`.\n\n\
+               `paired_with` makes two camps, of two stacks for example, of the same transfers at the same times\n\
+               (draft-irtf-iccrg-tcpeval-01 section 6.1.2). What follows a transfer begins when that is over: the same pause later, in\n\
+               either camp.",
         keys: keys::TrafficKeys::KEYS,
     },
     Section {

@@ -86,6 +86,16 @@ macro_rules! web {
     };
 }
 
+macro_rules! camp {
+    ($lines:literal) => {
+        concat!(
+            "[[traffic]]\nname = \"camp\"\nkind = \"short-flows\"\nstack = \"reno-linux\"\n\
+             preset = \"linux\"\nsize = \"10kB\"\nper_second = 5\n",
+            $lines
+        )
+    };
+}
+
 macro_rules! datagrams {
     ($kind:literal, $lines:literal) => {
         concat!(
@@ -306,6 +316,9 @@ const ROWS: &[Row] = &[
      web!("size = \"10kB\"\nevery = \"1s\"\nexchanges = 5\n"), R),
     (TRAFFIC, "think", Spot::End, web!("size = \"10kB\"\nevery = \"1s\"\n"),
      web!("size = \"10kB\"\nevery = \"1s\"\nthink = \"1s\"\n"), R),
+    (TRAFFIC, "paired_with", Spot::End,
+     concat!(web!("size = \"10kB\"\nper_second = 5\n"), camp!("")),
+     concat!(web!("size = \"10kB\"\nper_second = 5\n"), camp!("paired_with = \"web\"\n")), H),
     (TRAFFIC, "rate", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
      datagrams!("udp", "rate = \"2Mbit/s\"\n"), H),
     (TRAFFIC, "on", Spot::End,

@@ -41,6 +41,9 @@ keys! {
         think: time [= Span::ZERO], "2s",
             "with `exchanges`, mean of the exponential times from the end of a transfer to the \
              next one of its session";
+        paired_with: text ~ r#""web""#, "camp-a",
+            "name of other short flows: arrivals, sizes and sessions are drawn as theirs, so that \
+             with the same laws both have the same transfers at the same times";
         rate: rate, "20Mbit/s", "rate, headers included; of an on-off source while it is on";
         on: span(MICROSECOND, YEAR), "500ms",
             "mean of the exponential times of sending";
@@ -82,6 +85,7 @@ kinds! {
             TrafficKeys::within,
             TrafficKeys::exchanges,
             TrafficKeys::think,
+            TrafficKeys::paired_with,
         ];
         Udp = "udp", "datagrams at a constant `rate`" => {
             rate: Rate [!],

@@ -520,10 +520,12 @@ fn a_closed_loop_bounds_what_is_open() {
             *open += change;
             Some(*open)
         });
-        count.max().unwrap()
+        (count.max().unwrap(), r.transfers.len())
     };
-    let (closed, open) = (most_open(closed), most_open(open));
+    let ((closed, transfers), (open, _)) = (most_open(closed), most_open(open));
     assert!((40..=50).contains(&closed), "{closed}");
+    // A minute of a full path is 600 of them.
+    assert!((590..=650).contains(&transfers), "{transfers}");
     assert!(open > 1500, "{open}");
 }
 

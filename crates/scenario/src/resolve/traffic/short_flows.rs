@@ -7,10 +7,12 @@ use fullpipe_units::{Span, WindowSize};
 
 use super::super::flow::whole_segments;
 use super::super::graph::{Layout, Leg};
+use super::super::tables::Named;
 use super::super::transport::TransportResolver;
 use super::{MAX_ARRIVALS, TrafficResolver, rate_of};
-use crate::keys::{ParetoTable, SizeTable, TrafficKeys, Transport};
-use crate::value::{At, Bounds, Either, Findings, Key};
+use crate::document::shorten;
+use crate::keys::{ParetoTable, SizeTable, Traffic, TrafficKeys, TrafficWord, Transport};
+use crate::value::{At, Bounds, Either, Findings, Key, did_you_mean};
 use fullpipe_metrics::{TrafficGroup, TrafficKind};
 
 impl TrafficResolver<'_> {
@@ -34,6 +36,7 @@ impl TrafficResolver<'_> {
         let sizes = self.sizes(mss, findings);
         let (connection, sizes) = (connection?, sizes?);
         let session = self.session(findings);
+        let seeded_by = self.partner(findings);
         let mean = mean_size(&sizes);
         let bytes = session.exchanges * mean * f64::from(packet);
         let arrivals = self.arrivals(&group, bytes, findings)?;
@@ -87,7 +90,7 @@ impl TrafficResolver<'_> {
             arrivals,
             sizes,
             session,
-            seeded_by: None,
+            seeded_by,
         });
         Some(TrafficGroup {
             kind: TrafficKind::ShortFlows,
@@ -162,6 +165,41 @@ impl TrafficResolver<'_> {
         }
         let count = own.count?;
         Some(Arrivals::Spread { count, within })
+    }
+
+    /// The traffic of `paired_with`, whose name seeds the generators.
+    fn partner(&self, findings: &mut Findings) -> Option<String> {
+        let key = &TrafficKeys::paired_with;
+        let name = self.at.own.paired_with.as_ref()?;
+        let all = &self.input.tables.traffic;
+        let is_short = |t: &&Named<'_, Traffic>| t.at.own.kind == Some(TrafficWord::ShortFlows);
+        let others = all.iter().filter(is_short).map(|t| t.name);
+        let others = others.filter(|other| *other != self.name);
+        let near = || match others.clone().next() {
+            Some(_) => did_you_mean(name, others.clone()),
+            None => "there are no other short flows: leave it out".to_owned(),
+        };
+        let partner = all.iter().find(|t| t.name == name);
+        let (message, hint) = match partner {
+            None => (format!("there is no traffic `{}`", shorten(name)), near()),
+            Some(_) if name == self.name => ("paired with itself".to_owned(), near()),
+            // What it is, is missing or wrong, and said there.
+            Some(t) if t.at.own.kind.is_none() => return None,
+            Some(t) if !is_short(&t) => (format!("`{name}` is no short flows"), near()),
+            Some(t) => match &t.at.own.paired_with {
+                None => return Some(name.clone()),
+                Some(other) if other == self.name => (
+                    format!("`{name}` is paired with this one"),
+                    "leave it out of one of them".to_owned(),
+                ),
+                Some(other) => (
+                    format!("`{name}` is paired itself"),
+                    format!("write \"{}\", whose transfers it has", shorten(other)),
+                ),
+            },
+        };
+        self.at.refuse(findings, key, message, hint);
+        None
     }
 
     /// `exchanges` and `think`.

@@ -216,6 +216,38 @@ fn sessions_offer_the_load_of_all_their_transfers() {
     );
 }
 
+/// The camps of draft-irtf-iccrg-tcpeval-01 section 6.1.2, whatever stack either has; one that is
+/// left out still says what the other has.
+#[test]
+fn paired_camps_have_the_same_transfers() {
+    let camp = |name: &str, lines: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nkind = \"short-flows\"\nload = \"20%\"\n\
+             size = {{ uniform = [2, 30] }}\n{lines}\n"
+        )
+    };
+    let a = camp("a", "stack = \"reno\"");
+    let b = camp("b", "stack = \"cubic\"\npaired_with = \"a\"");
+    let paired = spec(&format!("{a}{b}"));
+    assert_eq!(paired.arrivals[0].seeded_by, None);
+    assert_eq!(paired.arrivals[1].seeded_by.as_deref(), Some("a"));
+    let drawn = |spec: &RunSpec, i: usize| -> Vec<(Time, u64)> {
+        let outcome = fullpipe_sim::run(spec).unwrap();
+        let transfers = outcome.arrivals[i].transfers.iter();
+        transfers.map(|t| (t.start, t.size)).collect()
+    };
+    let transfers = drawn(&paired, 0);
+    assert!(transfers.len() > 500);
+    assert_eq!(transfers, drawn(&paired, 1));
+    // The order of the tables does not matter.
+    let turned = spec(&format!("{b}{a}"));
+    assert_eq!(drawn(&turned, 0), transfers);
+    let apart = spec(&format!("{a}{}", camp("b", "stack = \"cubic\"")));
+    assert_ne!(drawn(&apart, 1)[..50], transfers[..50]);
+    let away = camp("a", "stack = \"reno\"\nenabled = false");
+    assert_eq!(drawn(&spec(&format!("{away}{b}")), 0), transfers);
+}
+
 /// On grounds whose hosts have a place, short flows in reverse set out at the far one.
 #[test]
 fn short_flows_in_reverse_set_out_at_the_other_host() {

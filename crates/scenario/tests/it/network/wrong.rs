@@ -89,6 +89,30 @@ const WRONG: &[(&str, &str)] = &[
         "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nper_second = 1e4\nexchanges = 100\n",
     ),
     (
+        "paired with nobody",
+        "[[traffic]]\nname = \"t\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"u\"\n",
+    ),
+    (
+        "paired with a name that is none",
+        "[[traffic]]\nname = \"camp-a\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\n[[traffic]]\nname = \"camp-b\"\nkind = \"short-flows\"\nstack = \"cubic\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"camp-aa\"\n",
+    ),
+    (
+        "paired with itself",
+        "[[traffic]]\nname = \"camp-a\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\n[[traffic]]\nname = \"camp-b\"\nkind = \"short-flows\"\nstack = \"cubic\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"camp-b\"\n",
+    ),
+    (
+        "a chain of pairs",
+        "[[traffic]]\nname = \"a\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\n[[traffic]]\nname = \"b\"\nkind = \"short-flows\"\nstack = \"cubic\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"a\"\n[[traffic]]\nname = \"c\"\nkind = \"short-flows\"\nstack = \"cubic\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"b\"\n",
+    ),
+    (
+        "paired both ways",
+        "[[traffic]]\nname = \"a\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"b\"\n[[traffic]]\nname = \"b\"\nkind = \"short-flows\"\nstack = \"cubic\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"a\"\n",
+    ),
+    (
+        "paired with probes",
+        "[[traffic]]\nname = \"p\"\nkind = \"ping\"\n[[traffic]]\nname = \"b\"\nkind = \"short-flows\"\nstack = \"cubic\"\nsize = \"1 segment\"\nload = \"10%\"\npaired_with = \"p\"\n",
+    ),
+    (
         "a probe in segments",
         "[[traffic]]\nname = \"t\"\nkind = \"ping\"\nsize = \"1 segment\"\n",
     ),
