@@ -90,10 +90,13 @@ fn report(reader: &mut Reader<'_>, table: &Referring<'_, Figures>) -> Option<Rep
     {
         return None;
     }
-    if let Some(flow) = &table.flow {
-        table.flow(reader, &Figures::flow, flow);
-    }
     let shape = Shape::of(figure);
+    let may_be_a_link = shape != Shape::Curves || figure == Figure::Queue;
+    if let Some(name) = &table.flow
+        && !(may_be_a_link && table.known.is_link(name))
+    {
+        table.flow(reader, &Figures::flow, name);
+    }
     for (key, line) in shape.needs() {
         if !table.is_attempted(key) {
             let hint = match (shape, table.known.axes.first()) {

@@ -24,6 +24,14 @@ pub(crate) struct Known<'a> {
     pub in_a_world: bool,
 }
 
+impl Known<'_> {
+    /// True if a case has a link of this name.
+    pub fn is_link(&self, name: &str) -> bool {
+        let mut links = self.cases.iter().flat_map(|case| case.spec.links());
+        links.any(|link| link.name == name)
+    }
+}
+
 /// A table with such references.
 pub(super) struct Referring<'a, T> {
     pub at: At<'a, T>,

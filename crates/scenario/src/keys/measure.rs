@@ -123,7 +123,8 @@ keys! {
     /// `[[report]]`.
     Figures {
         @fixed figure: word(Figure) [= Figure::Cwnd], "cwnd", "what is drawn";
-        @fixed flow: text [or "all"], "main", "flow that is drawn";
+        @fixed flow: text [or "all"], "main",
+            "flow or traffic that is drawn; `queue`, `metric`, `matrix`: or a link";
         @fixed x: text ~ r#""flow.a.stack""#, "path.mtu",
             "`metric`, `matrix`, which need it: key of [matrix] along the horizontal axis";
         @fixed y: text, "recovery_time_s",

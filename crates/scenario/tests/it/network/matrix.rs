@@ -103,6 +103,24 @@ fn figures_of_two_keys() {
 }
 
 #[test]
+fn figures_of_a_link() {
+    let with = |figure: &str, flow: &str| {
+        format!(
+            "{HEAD}[[flow]]\nstack = \"reno\"\n[matrix]\n\"flow.main.stack\" = [\"reno\", \
+             \"cubic\"]\n[[report]]\nfigure = \"{figure}\"\nflow = \"{flow}\"\n"
+        )
+    };
+    let axes = "x = \"flow.main.stack\"\ny = \"utilization\"\n";
+    let scenario = read(&(with("metric", "bottleneck") + axes));
+    assert_eq!(scenario.reports[0].flow.as_deref(), Some("bottleneck"));
+    // A link has no window, and no other name is one.
+    for text in [with("cwnd", "bottleneck"), with("metric", "botleneck") + axes] {
+        let wrong = Scenario::parse(&text, "test.toml", &Overrides::default()).unwrap_err();
+        assert!(wrong.to_string().contains("there is no flow"), "{wrong}");
+    }
+}
+
+#[test]
 fn a_study_names_scenarios() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).display().to_string();
