@@ -170,9 +170,10 @@ fn sessions() -> impl Strategy<Value = (Session, bool)> {
 struct Besides {
     sources: Vec<(Waveform, bool, u16, u64, Vec<prop::sample::Index>)>,
     pings: Vec<(u64, u16, Vec<prop::sample::Index>, Vec<prop::sample::Index>)>,
-    classes: Vec<((Arrivals, SizeLaw), (Session, bool), Shape)>,
+    classes: Vec<(Law, (Session, bool), Shape)>,
 }
 
+type Law = (Arrivals, SizeLaw);
 type Shape = (FlowSpec, Vec<prop::sample::Index>, Vec<prop::sample::Index>);
 
 prop_compose! {
