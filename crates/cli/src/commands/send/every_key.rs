@@ -22,6 +22,7 @@ const BESIDE: &[(&str, &[&str], &[&str])] = &[
     ("hz", &["timers=wheel"], &[]),
     ("tso_autosize", &["tso=64kB"], &[]),
     ("traffic.cross.load", &[], &["--set", "path.rate=1Gbit/s"]),
+    ("traffic.cross.think", &["exchanges=5"], &[]),
 ];
 
 /// Values other than the examples, where these are what short flows have anyhow, or go with other
