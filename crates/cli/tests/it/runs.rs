@@ -335,6 +335,19 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
     // Where nothing else is there, nobody knows; where another case parts, it does.
     let flagged_alone = text.replace("1500, 9000", "9000");
     let parts_too = text.replace("1500, 9000", "1400, 9000");
+    // A case that one side alone has parts them like any other.
+    for (name, text, ground) in [
+        ("g", &flagged_alone, &fullpipe_grounds::Sim as &dyn Ground),
+        ("h", &parts_too, &untrue),
+    ] {
+        let scenario = Scenario::parse(text, "small.toml", &Overrides::default()).unwrap();
+        keep(name, &scenario, ground);
+    }
+    let ended = fullpipe(dir.path(), &["compare", "g", "h"]);
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    for said in ["only in B: path.mtu=1400", "DISAGREE: 1 on one side only"] {
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    }
     let apart = |spec: &RunSpec| {
         let mut outcome = untrue(spec)?;
         outcome.flows[0].totals.delivered_measured /= 2;

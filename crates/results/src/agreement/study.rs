@@ -60,8 +60,7 @@ pub struct PairAgreement {
 impl PairAgreement {
     /// True if no case is left to compare.
     pub fn is_empty(&self) -> bool {
-        let c = &self.comparison;
-        !self.left_out.is_empty() && c.rows.is_empty() && c.distances.is_empty()
+        !self.left_out.is_empty() && self.comparison.says_nothing()
     }
 }
 

@@ -140,9 +140,18 @@ impl From<Vec<Comparison>> for Compared {
 }
 
 impl Comparison {
-    /// True if no case is left that counts.
+    /// True if no case is left that counts, on neither side.
     pub fn is_empty(&self) -> bool {
-        !self.left_out.is_empty() && self.compares_nothing()
+        !self.left_out.is_empty() && self.says_nothing()
+    }
+
+    /// Nothing to compare, and nothing that only one side has and should not.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.compares_nothing() && !self.lacks_something()
+    }
+
+    fn lacks_something(&self) -> bool {
+        self.missing.iter().any(|m| m.judged)
     }
 
     fn compares_nothing(&self) -> bool {
@@ -159,7 +168,7 @@ impl Comparison {
         let row = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
         let distance = |d: &Distance| d.verdict == Verdict::Beyond;
         self.agree = !self.compares_nothing()
-            && !self.missing.iter().any(|m| m.judged)
+            && !self.lacks_something()
             && !self.rows.iter().any(row)
             && !self.distances.iter().any(distance);
     }

@@ -515,6 +515,20 @@ fn a_side_whose_path_was_not_true_says_so() {
     assert!(said.contains("2 ms late"), "{said}");
 }
 
+/// With everything else left out a case of one side alone still tells the two apart.
+#[test]
+fn a_case_of_one_side_alone_is_not_nothing() {
+    let both = result(vec![case(1500, &[1.0])]);
+    let mut more = result(vec![case(1500, &[1.0]), case(9000, &[1.0])]);
+    more.cases[0].fidelity = Some(fullpipe_metrics::Fidelity::default());
+    assert!(more.cases[0].is_flagged());
+    for (a, b) in [(&both, &more), (&more, &both)] {
+        let c = compare(a, b, &Options::default());
+        assert_eq!((c.rows.len(), c.left_out.len(), c.missing.len()), (0, 1, 1));
+        assert!(!c.is_empty() && !c.agree, "{c:?}");
+    }
+}
+
 #[test]
 fn cases_with_flagged_runs_count_only_if_they_are_asked_for() {
     use fullpipe_metrics::Fidelity;
