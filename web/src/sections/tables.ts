@@ -49,23 +49,54 @@ export function matrix(model: Model, metric: string, of: string | undefined, lay
   };
 }
 
+/** A metric of one flow, class of short flows, link, or case. */
+interface Column {
+  metric: string;
+  of: string | undefined;
+  head: string;
+}
+
 /** Metrics side by side, one row per case: for a scenario with one axis or none. */
-function sideBySide(model: Model, row: Axis | undefined, of: string | undefined): Matrix {
-  const values = (metric: string): number[] => model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
-  const names = model.scenario.side_by_side.filter((m) => values(m).length > 0);
+function sideBySide(model: Model, row: Axis | undefined, columns: readonly Column[]): Matrix {
+  const values = ({ metric, of }: Column): number[] => model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
+  const shown = columns.filter((c) => values(c).length > 0);
   return {
     title: "Cases",
     rowHead: row ? row.heading : "case",
     rows: model.cases.map((_, c) => (row ? model.value(c, row) : model.scenario.name)),
-    columnHeads: [{ title: "", heads: names.map((m) => ({ label: model.heading(m, of), span: 1 })) }],
+    columnHeads: [{ title: "", heads: shown.map((c) => ({ label: c.head, span: 1 })) }],
     cells: model.cases.map((_, c) =>
-      names.map((m) => {
-        const estimate = model.estimate(c, m, of);
+      shown.map(({ metric, of }) => {
+        const estimate = model.estimate(c, metric, of);
         return estimate && { estimate, case: c };
       }),
     ),
-    style: names.map((m) => ({ colours: coloursOf(values(m), model.metric(m)?.signed ?? false), count: model.metric(m)?.count ?? false, digits: 4, unit: unit(model.metric(m)?.unit ?? "") })),
+    style: shown.map((c) => {
+      const m = model.metric(c.metric, c.of);
+      return { colours: coloursOf(values(c), m?.signed ?? false), count: m?.count ?? false, digits: 4, unit: unit(m?.unit ?? "") };
+    }),
   };
+}
+
+/** The tables with a row per case. A table of one flow has no numbers of the short flows beside it:
+ * where there are several flows, every class has its columns in a table of their own. */
+export function allCases(model: Model, row: Axis | undefined): { name: string; title: string; made: Matrix }[] {
+  const flows = model.flows();
+  const asked = model.scenario.side_by_side;
+  const isOfClasses = (metric: string, of: string | undefined): boolean => model.scopeOf(metric, of) === "traffic";
+  const own = (metric: string, of: string | undefined): Column => ({ metric, of, head: model.heading(metric, of) });
+  const classes = (metric: string): Column[] => model.traffic().map((of) => ({ metric, of, head: `${of}: ${model.heading(metric, of)}` }));
+  if (flows.length < 2) {
+    const of = flows[0];
+    const columns = asked.flatMap((metric) => (isOfClasses(metric, of) ? classes(metric) : [own(metric, of)]));
+    return [{ name: "cases", title: "All cases", made: sideBySide(model, row, columns) }];
+  }
+  const tables = flows.map((of) => {
+    const columns = asked.filter((metric) => !isOfClasses(metric, of)).map((metric) => own(metric, of));
+    return { name: `cases-${of}`, title: `All cases, flow ${of}`, made: sideBySide(model, row, columns) };
+  });
+  const columns = asked.filter((metric) => isOfClasses(metric, undefined)).flatMap(classes);
+  return columns.length === 0 ? tables : [...tables, { name: "classes", title: "All cases, short flows", made: sideBySide(model, row, columns) }];
 }
 
 /** Nested headings: equal neighbours of an outer level share one. */
@@ -170,12 +201,8 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
   const out: HTMLElement[] = [];
   const row = model.competitors();
   if (!row || model.axes.length < 2) {
-    const names = model.flows();
-    return (names.length > 0 ? names : [undefined]).map((of) => {
-      const made = sideBySide(model, row, of);
-      const title = names.length > 1 ? `All cases, flow ${of}` : "All cases";
-      return figure({ name: `${model.id}-cases${names.length > 1 ? `-${of}` : ""}`, title, note: "Every column has a colour scale of its own.", height: 80, body: () => table(made, open), svg: () => drawing({ ...made, title }), csv: () => rows(made) }).element;
-    });
+    const note = "Every column has a colour scale of its own.";
+    return allCases(model, row).map(({ name, title, made }) => figure({ name: `${model.id}-${name}`, title, note, height: 80, body: () => table(made, open), svg: () => drawing({ ...made, title }), csv: () => rows(made) }).element);
   }
   const layout = layoutOf(model, row);
   const pair = model.pair();

@@ -15,7 +15,7 @@ import { combinations, half, Model } from "../../src/model.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, notes, outcome, ranking, sorted, words } from "../../src/sections/overview.ts";
-import { layoutOf, matrix } from "../../src/sections/tables.ts";
+import { allCases, layoutOf, matrix } from "../../src/sections/tables.ts";
 import { toFile, toText, type Mark } from "../../src/svg.ts";
 import { f32, f64, packed, page } from "./example.ts";
 
@@ -23,6 +23,31 @@ const model = (): Model => {
   const p = page();
   return new Model(p, p.scenarios[0]!, "example");
 };
+
+/** One flow or several beside two classes of short flows, in one case. */
+function beside(flows: readonly string[]): Model {
+  const p = page();
+  const s = p.scenarios[0]!;
+  const table = (scope: "flow" | "traffic", name: readonly string[], metric: string, first: number) => ({ scope, case: name.map(() => 0), name: [...name], kind: name.map(() => ""), columns: [{ metric, mean: f64(name.map((_, i) => first + i)) }] });
+  s.axes = [];
+  s.cases = [{ ...s.cases[0]!, at: [] }];
+  s.tables = [table("flow", flows, "goodput_mbps", 1), table("traffic", ["web", "video"], "completion_time_s.mean", 7)];
+  s.side_by_side = ["goodput_mbps", "completion_time_s.mean"];
+  p.metrics.push({ ...p.metrics[0]!, name: "completion_time_s.mean", title: "Completion time", heading: "Completion time, s", scope: "traffic", unit: "s", better: "lower" });
+  return new Model(p, s, "beside");
+}
+
+test("every class of short flows has its own column, and none in the table of a flow", () => {
+  const shown = (flows: readonly string[]) =>
+    allCases(beside(flows), undefined).map(({ title, made }) => [title, ...made.columnHeads[0]!.heads.map((h, i) => `${h.label}: ${made.cells[0]![i]!.estimate.mean}`)]);
+  const classes = ["web: Completion time, s: 7", "video: Completion time, s: 8"];
+  assert.deepEqual(shown(["a"]), [["All cases", "Goodput, Mbit/s: 1", ...classes]]);
+  assert.deepEqual(shown(["a", "b"]), [
+    ["All cases, flow a", "Goodput, Mbit/s: 1"],
+    ["All cases, flow b", "Goodput, Mbit/s: 2"],
+    ["All cases, short flows", ...classes],
+  ]);
+});
 
 test("columns come back to the bit", () => {
   const values = [1 / 3, -0, 1e300, NaN];
