@@ -142,6 +142,9 @@ pub trait StartUp: Clone {
     /// What the endpoint fixes, before everything else.
     fn set_up(&mut self, _setup: &Setup) {}
 
+    /// The sender paces from now on ([`Setup::paced`] said before whether it did).
+    fn on_pacing(&mut self) {}
+
     /// Threshold of the first slow start, segments; infinite: the first congestion event ends it.
     fn initial_ssthresh(&self) -> f64 {
         f64::INFINITY
@@ -478,6 +481,11 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         saved.start.on_mss_change(ratio);
         saved.law.on_mss_change(ratio);
         self.frame.clamp();
+    }
+
+    fn on_pacing(&mut self) {
+        self.frame.start.on_pacing();
+        self.saved.start.on_pacing();
     }
 
     fn cap_window(&mut self, most: f64) {

@@ -46,7 +46,7 @@ pub const MOST_VARIABLES: usize = 10;
 ///    one [`on_congestion`](Controller::on_congestion); [`on_ack`](Controller::on_ack).
 /// 5. Between ACKs, when it happens: [`on_rto`](Controller::on_rto), `on_lost` before it;
 ///    `on_congestion` for a local drop; [`cap_window`](Controller::cap_window);
-///    [`on_mss_change`](Controller::on_mss_change).
+///    [`on_pacing`](Controller::on_pacing); [`on_mss_change`](Controller::on_mss_change).
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait Controller {
     /// What the endpoint fixes, before everything else, for a controller that was built without it.
@@ -105,6 +105,10 @@ pub trait Controller {
 
     /// The sender's segment size changed; `ratio` is old over new, finite and above 0.
     fn on_mss_change(&mut self, ratio: f64);
+
+    /// The endpoint, which did not pace ([`Setup::paced`]), does so from now on. It never stops: as
+    /// in Linux (`sk_pacing_status`) a ceiling that is lifted leaves the pacing.
+    fn on_pacing(&mut self) {}
 
     /// The endpoint's cap of the window is this from now on, segments; infinite for none, below 1
     /// as 1. An endpoint that never changes it need not be answered.

@@ -279,6 +279,10 @@ impl<M: Module> Controller for Linux<M> {
         self.sk.scale(ratio);
     }
 
+    fn on_pacing(&mut self) {
+        self.sk.paced = true;
+    }
+
     fn cap_window(&mut self, most: f64) {
         self.sk.set_clamp(most);
     }

@@ -37,6 +37,7 @@ pub struct HyStartParams {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HyStart {
     params: HyStartParams,
+    paced: bool,
     min_rtt: Span,
     round_start: Time,
     last_ack: Time,
@@ -51,6 +52,7 @@ impl HyStart {
     pub fn new(params: HyStartParams) -> Self {
         Self {
             params,
+            paced: params.paced == Some(true),
             min_rtt: Span::MAX,
             round_start: Time::ZERO,
             last_ack: Time::ZERO,
@@ -75,8 +77,7 @@ impl HyStart {
         }
         self.last_ack = now;
         let whole = self.min_rtt + self.params.ack_delay;
-        let is_paced = self.params.paced == Some(true);
-        let threshold = if is_paced { whole } else { whole / 2 };
+        let threshold = if self.paced { whole } else { whole / 2 };
         now.saturating_since(self.round_start) > threshold
     }
 
@@ -92,7 +93,11 @@ impl HyStart {
 
 impl StartUp for HyStart {
     fn set_up(&mut self, setup: &Setup) {
-        self.params.paced.get_or_insert(setup.paced);
+        self.paced = self.params.paced.unwrap_or(setup.paced);
+    }
+
+    fn on_pacing(&mut self) {
+        self.paced = self.params.paced.unwrap_or(true);
     }
 
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
@@ -170,6 +175,7 @@ pub const HYSTART: Entry<HyStart> = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::Controller;
     use crate::law::delay::testing::*;
 
     fn linux() -> HyStartParams {
@@ -232,6 +238,30 @@ mod tests {
             ),
             None
         );
+    }
+
+    /// Microseconds until 1000 ACKs 100 us apart end the start-up of a flow whose sender begins to
+    /// pace between a reduction and its undoing.
+    fn paced_late(spelling: &str) -> Option<u64> {
+        let mut flow = crate::rounds::Rounds::starting(spelling, Span::from_millis(100), 100.0);
+        flow.lose();
+        flow.stack.on_pacing();
+        flow.stack.on_undo(flow.now);
+        assert!(flow.stack.ssthresh().is_infinite(), "{spelling}");
+        (0..2000).map(|i| i * 100).find(|&at| {
+            let ev = ack(us(1_000_000 + at), 1, ms(100.0));
+            flow.stack.on_ack(&AckEvent {
+                round_start: at == 0,
+                ..ev
+            });
+            flow.stack.ssthresh().is_finite()
+        })
+    }
+
+    #[test]
+    fn the_train_of_a_sender_that_begins_to_pace_spans_the_whole_rtt() {
+        assert_eq!(paced_late("reno+hystart"), Some(101_100));
+        assert_eq!(paced_late("reno+hystart(paced=off)"), Some(50_600));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fullpipe_cc::{Controller, Stack, TakeOver};
+use fullpipe_cc::{Controller, PacingGains, Stack, TakeOver};
 use fullpipe_units::Time;
 
 use super::Sender;
@@ -22,7 +22,10 @@ impl Sender<Stack> {
             Some(Ceiling::At(rate)) => {
                 let pacing = &mut Arc::make_mut(&mut self.cfg).pacing;
                 pacing.max = Some(rate);
-                pacing.gains.get_or_insert_default();
+                if pacing.gains.is_none() {
+                    pacing.gains = Some(PacingGains::default());
+                    self.cc.on_pacing();
+                }
             }
             Some(Ceiling::Off) => {
                 Arc::make_mut(&mut self.cfg).pacing.max = None;

@@ -164,6 +164,24 @@ fn any_stack_takes_over_from_any_other() {
     }
 }
 
+/// Paced by a rate the ACKs of a window span as much of the round trip as the window fills of the
+/// path: HyStart leaves at half of it on a connection that is not paced, at all of it on one that
+/// is (Linux 6.8 `hystart_update`, which reads `sk_pacing_status` at each ACK). 50 Mbit/s and 80 ms
+/// are 333 packets.
+#[test]
+fn a_rate_that_comes_is_known_to_hystart() {
+    for stack in ["cubic+hystart", "cubic-linux", "cubic+hystart(paced=off)"] {
+        let mut rounds = Rounds::new(stack);
+        rounds.change("rate=50Mbit/s");
+        for _ in 0..7 {
+            rounds.round();
+        }
+        let whole = !stack.contains("off");
+        let w = rounds.sender.cwnd();
+        assert_eq!(w > 300.0, whole, "{stack}: {w}");
+    }
+}
+
 #[test]
 fn caps_and_ceilings_move() {
     for stack in ["reno", "cubic-linux", "bbr"] {

@@ -296,6 +296,10 @@ impl Cc for Written {
         self.own.on_mss_change(ratio);
     }
 
+    fn on_pacing(&mut self) {
+        self.own.on_pacing();
+    }
+
     fn cap_window(&mut self, most: f64) {
         self.setup.max_window = most;
         self.own.cap_window(most);
