@@ -538,8 +538,8 @@ impl Work {
             match facts.rtt {
                 Some(rtt) => {
                     self.params.spread_us = spread_us(sending, rtt, iw as u32);
-                    if self.params.spread_us == 0 && iw > 1.0 {
-                        self.departs(TOO_CLOSE);
+                    if let Some(remark) = remark(sending, rtt, iw as u32) {
+                        self.departs(remark);
                     }
                 }
                 None => self.refuse(
@@ -552,8 +552,26 @@ impl Work {
 }
 
 /// A warning where a spread was asked for and there is none.
-pub(crate) const TOO_CLOSE: &str =
+const TOO_CLOSE: &str =
     "nothing is spread: RTT/segments is less than a jiffy (1 ms, or the stack's `jiffy`)";
+
+/// A warning where the gap that a spread asks for at most is one that no timer keeps.
+const TOO_FINE: &str = "segments leave a jiffy apart (1 ms, or the stack's `jiffy`), which is more than the largest \
+     gap that is asked for";
+
+/// What is to be said of the spread of an initial window on a path of `rtt`.
+pub(crate) fn remark(sending: InitialSending, rtt: Span, iw: u32) -> Option<&'static str> {
+    let gap = sending.spacing(rtt, iw.into());
+    let InitialSending::Spread { t_max, .. } = sending else {
+        return None;
+    };
+    match t_max {
+        _ if iw <= 1 => None,
+        _ if gap == Span::ZERO => Some(TOO_CLOSE),
+        Some(most) if gap > most => Some(TOO_FINE),
+        _ => None,
+    }
+}
 
 /// The initial window leaves over this time, in microseconds: its segments times the gap between
 /// them; 0: at once.

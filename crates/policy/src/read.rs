@@ -384,8 +384,8 @@ impl Draft<'_> {
                 let jiffy = InitialSending::JIFFY;
                 let sending = InitialSending::Spread { t_max, jiffy };
                 params.spread_us = laws::spread_us(sending, rtt, segments);
-                if params.spread_us == 0 && segments > 1 {
-                    table.warn(findings, &InitialWindow::spread, laws::TOO_CLOSE);
+                if let Some(remark) = laws::remark(sending, rtt, segments) {
+                    table.warn(findings, &InitialWindow::spread, remark);
                 }
             }
         }

@@ -165,6 +165,31 @@ fn a_spread_that_is_none_is_told() {
     }
 }
 
+/// No timer keeps a gap below its jiffy: where a shorter one is asked for at most, it is exceeded.
+#[test]
+fn a_gap_longer_than_the_largest_is_told() {
+    let said = |lines: &str| format!("{:?}", path(lines).compiled.warnings);
+    for (lines, longer) in [
+        (
+            "stack = \"reno\"\nrtt = \"200ms\"\ninitial_window = { segments = 10, spread = \"0.5ms\" }",
+            "0.5ms",
+        ),
+        (
+            "stack = \"reno+spread(t_max=500us)\"\nrtt = \"200ms\"",
+            "500us",
+        ),
+        (
+            "stack = \"reno+spread(t_max=3ms,jiffy=4ms)\"\nrtt = \"200ms\"",
+            "3ms",
+        ),
+    ] {
+        let text = said(lines);
+        assert!(text.contains("leave a jiffy apart"), "{text}");
+        let text = said(&lines.replace(longer, "4ms"));
+        assert!(!text.contains("jiffy apart"), "{text}");
+    }
+}
+
 #[test]
 fn more_than_cubic_is_a_warning_with_its_reno_flows_and_less_is_none() {
     let of = |stack: &str| path(&format!("stack = \"{stack}\"")).compiled.warnings;
