@@ -131,8 +131,14 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Table(keys) => Value::Object(table(keys)),
         Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
         Kind::OneOrMany(item) => {
+            let of_tables = matches!(item, Kind::Table(_));
             let item = kind(item, name);
-            json!({ "anyOf": [item, { "type": "array", "items": item }] })
+            let mut list = json!({ "type": "array", "items": item });
+            // As the reader: without a table nothing happens, without a number one is missing.
+            if !of_tables {
+                list["minItems"] = json!(1);
+            }
+            json!({ "anyOf": [item, list] })
         }
         Kind::Either(first, second) => json!({ "anyOf": [kind(first, name), kind(second, name)] }),
         Kind::OrOff(inner) => json!({ "anyOf": [{ "const": "off" }, kind(inner, name)] }),

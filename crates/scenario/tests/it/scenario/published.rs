@@ -118,6 +118,23 @@ fn the_schema_accepts_expressions() {
 }
 
 #[test]
+fn the_schema_allows_the_empty_lists_that_the_reader_allows() {
+    let schema = schema();
+    for (lines, allowed) in [
+        ("drop = []", true),
+        ("change = []", true),
+        ("drop = { segment = [] }", false),
+        ("drop = { time = [] }", false),
+        ("[measure]\nprecision_of = []", false),
+    ] {
+        let text = SMALL.replace("stack = \"reno\"", &format!("stack = \"reno\"\n{lines}"));
+        let read = Scenario::parse(&text, "f", &Overrides::default());
+        assert_eq!(read.is_ok(), allowed, "{lines}: {:?}", read.err());
+        assert_eq!(schema.is_valid(&as_json(&text)), allowed, "{lines}");
+    }
+}
+
+#[test]
 fn the_schema_refuses_what_is_wrong() {
     let schema = schema();
     for (good, bad) in [
