@@ -592,7 +592,9 @@ pub enum Count {
     /// Every newly delivered segment counts (byte counting, RFC 3465 and RFC 5681).
     #[default]
     Segments,
-    /// Every ACK that advances counts one, however much it covers (RFC 2581 form, ns-2, Linux 2.4).
+    /// Every ACK that advances counts one, however much it covers (RFC 2581 form, ns-2, Linux 2.4),
+    /// except under a law with a count of its own
+    /// ([`WindowLaw::counts_segments`](crate::WindowLaw::counts_segments)).
     Acks,
 }
 

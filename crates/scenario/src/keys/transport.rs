@@ -336,7 +336,9 @@ words! {
 words! {
     Count {
         Segments = "segments", "every newly delivered segment (RFC 3465)";
-        Acks = "acks", "every ACK, however much it covers (RFC 2581, ns-2, Linux 2.4)";
+        Acks = "acks", "every ACK, however much it covers (RFC 2581, ns-2, Linux 2.4); past slow \
+                        start segments all the same in BIC above `low_window`, FAST without `mi`, \
+                        LEDBAT and YeAH's fast mode";
     }
 }
 
