@@ -48,7 +48,7 @@ DECREASE = [
     ("law/scalable.rs", "if w < self.lwnd { 0.5 }", "if w < self.lwnd { 0.55 }", "scalable", "removed below lwnd 0.5"),
     ("law/bic.rs", "beta: 819.0 / 1024.0", "beta: 737.1 / 1024.0", "bic", "kept on loss 819/1024"),
     ("law/bic.rs", "beta: 0.875,", "beta: 0.7875,", "bic-paper", "kept on loss 0.875"),
-    ("law/bic.rs", "if w <= self.low_window { 0.5 }", "if w <= self.low_window { 0.45 }", "bic", "kept below low_window 0.5"),
+    ("law/bic.rs", "if self.is_low(w) { 0.5 }", "if self.is_low(w) { 0.45 }", "bic", "kept below low_window 0.5"),
     ("law/bic.rs", "w * (1.0 + self.params.beta) / 2.0", "w * (1.0 + self.params.beta) / 2.2", "bic", "fast convergence (1+beta)/2"),
     ("law/cubic.rs", "beta: number = 0.7,", "beta: number = 0.63,", "cubic", "kept on loss 0.7"),
     ("linux/highspeed.rs", "u32::from(DECREASES[self.row])) >> 8", "u32::from(DECREASES[self.row])) / 282", "highspeed-linux", "row's decrease / 256"),

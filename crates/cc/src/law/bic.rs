@@ -61,13 +61,19 @@ impl BicParams {
         ..Self::LINUX
     };
 
+    /// Up to `low_window` the flow is Reno; Linux's window has whole segments.
+    fn is_low(&self, w: f64) -> bool {
+        let w = if self.integer { libm::floor(w) } else { w };
+        w <= self.low_window
+    }
+
     /// Increase per RTT at window `w`, segments; `w_max` is 0 before any loss.
     pub fn increase(&self, w: f64, w_max: f64) -> f64 {
         if self.integer {
             let w = libm::floor(w);
             return w / self.count(w, w_max);
         }
-        if w <= self.low_window {
+        if self.is_low(w) {
             return 1.0;
         }
         let search = (w - w_max).abs() / self.b;
@@ -120,7 +126,7 @@ impl BicParams {
 
     /// Fraction kept on loss at window `w`.
     pub fn kept(&self, w: f64) -> f64 {
-        if w <= self.low_window { 0.5 } else { self.beta }
+        if self.is_low(w) { 0.5 } else { self.beta }
     }
 }
 
@@ -151,7 +157,7 @@ impl Bic {
 impl WindowLaw for Bic {
     #[inline]
     fn counts_segments(&self, w: f64) -> bool {
-        w > self.params.low_window
+        !self.params.is_low(w)
     }
 
     #[inline]
@@ -305,6 +311,20 @@ mod tests {
         let mut flow = super::tests::flow("bic", 14.5);
         flow.acks(1);
         assert!((flow.w() - 14.5 - 14.5 / 3.0 / 14.5).abs() < 1e-12);
+        // Linux's window is 14 then.
+        let mut flow = super::tests::flow("bic(rule=linux)", 14.5);
+        flow.acks(1);
+        assert_eq!(flow.w(), 14.5 + 1.0 / 14.0);
+        flow.lose();
+        assert_eq!(flow.w(), 7.0);
+        let bic = |rule| {
+            Bic::new(BicParams {
+                integer: rule == "linux",
+                ..BicParams::LINUX
+            })
+        };
+        assert!(bic("real").counts_segments(14.5) && !bic("linux").counts_segments(14.5));
+        assert!(bic("linux").counts_segments(15.0) && !bic("real").counts_segments(14.0));
     }
 
     #[test]

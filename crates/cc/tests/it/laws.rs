@@ -227,6 +227,8 @@ fn what_delayed_acks_leave_of_the_growth() {
         ("cubic(tcp_friendliness=off)", 500.0, 80, 1.0),
         ("cubic", 500.0, 4, 0.5),
         ("bic", 8.0, 4, 0.5),
+        ("bic(rule=linux)", 14.0, 1, 0.5),
+        ("fast(mi=on)", 500.0, 1, 0.5),
         ("reno", 500.0, 4, 0.5),
         ("highspeed", 500.0, 4, 0.5),
         ("scalable", 500.0, 4, 0.5),

@@ -4,10 +4,11 @@
 //! Once per round `w <- min(2w, (1-gamma) w + gamma (base/avgRTT w + alpha))`, spread over the ACKs
 //! of the next round. Read in the ns-2 module 1.1.3; the paper's wording, its alpha of 200 and its
 //! averaging weight are unverified. Start-up is slow start with Vegas' test; with `mi=on` the
-//! module's multiplicative increase (one segment per segment while the queueing delay is below
-//! `mi_threshold`) also runs in congestion avoidance. The base is the minimum over the whole flow
-//! unless `base_window` is set: FAST never empties its own queue, so a short window would forget
-//! the true base and let the queue creep up.
+//! module's multiplicative increase also runs in congestion avoidance: while the queueing delay is
+//! below `mi_threshold` a segment for each one that is counted, so per ACK where ACKs are counted.
+//! All other growth is by the segments that are acknowledged. The base is the minimum over the
+//! whole flow unless `base_window` is set: FAST never empties its own queue, so a short window
+//! would forget the true base and let the queue creep up.
 //!
 //! Loss (in start-up or a lost retransmission too), timeout and mark halve and stop the running
 //! change; the next round after recovery computes anew. Timeout and idle time restart the average
