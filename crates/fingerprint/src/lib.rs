@@ -3,9 +3,15 @@
 //! A finished run may be taken over only by a program that would make the same one. Two programs
 //! of one version can differ in their sources, so a ground tells its runs apart by a fingerprint of
 //! the sources that decide what it returns: those of its own crate and of the crates of the same
-//! workspace below it. Crates from a registry that these need, and what those need, are known by
-//! name and version, as `Cargo.lock` has them; where no such file is found (`cargo install`, which
-//! writes none) they are left out.
+//! workspace below it. Crates from elsewhere that these need, and what those need, are known by
+//! name, version, source and checksum, as `Cargo.lock` has them; where no such file is found they
+//! are left out. What stands in a folder outside the workspace (`[patch]` with a path) has neither
+//! source nor checksum and is known by its version alone.
+//!
+//! No build script is told whether cargo keeps to that file. `cargo install` without `--locked`
+//! resolves anew and writes nothing, with `--path` beside the `Cargo.lock` of the workspace: the
+//! fingerprint then names versions that the program may not be built with. Two such programs are
+//! told apart only if they are installed with `--locked`.
 //!
 //! A `build.rs` with [`Sources`]:
 //!
@@ -24,15 +30,15 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lock::Lock;
+use lock::{Known, Lock};
 
 /// Sources that are fingerprinted together. Folders are relative to the crate that is being built.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Folders with `.rs` files, by the name under which they are hashed.
     folders: BTreeMap<String, PathBuf>,
-    /// Crates from a registry, as `name version`.
-    registry: BTreeSet<String>,
+    /// Crates from a registry or repository.
+    registry: BTreeSet<Known>,
     /// Manifests, and the file that says the versions.
     manifests: BTreeSet<PathBuf>,
 }
@@ -74,7 +80,7 @@ impl Sources {
     /// Crates from a registry as `name version`, in alphabetical order; none where nobody says the
     /// versions.
     pub fn registry(&self) -> impl Iterator<Item = &str> {
-        self.registry.iter().map(String::as_str)
+        self.registry.iter().map(|known| known.version.as_str())
     }
 
     /// Names of the crates, and folders, in alphabetical order.
@@ -96,7 +102,10 @@ impl Sources {
             }
         }
         for known in &self.registry {
-            hash = add(hash, known.as_bytes());
+            hash = add(hash, known.version.as_bytes());
+            for part in &known.origin {
+                hash = add(hash, part.as_bytes());
+            }
         }
         format!("{hash:016x}")
     }

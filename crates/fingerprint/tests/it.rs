@@ -173,6 +173,30 @@ fn crates_from_a_registry_are_known_by_their_version() {
         w.write("Cargo.lock", &other);
         assert_eq!(w.fingerprint() != before, changes, "{version}");
     }
+    // A fork of the same version, and another state of it; another content of the same name.
+    let registry = "registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"f9";
+    let fork = |revision| {
+        let source = format!("git+https://example.org/libm?branch=x#{revision}\"\nx = \"f9");
+        LOCK.replace(registry, &source)
+    };
+    let mut all = vec![before.clone()];
+    for lock in [fork("1a"), fork("2b"), LOCK.replace("\"f9", "\"e8")] {
+        w.write("Cargo.lock", &lock);
+        let other = w.fingerprint();
+        assert!(!all.contains(&other), "{lock}");
+        all.push(other);
+    }
+    // Two sources of one version: the one that is needed counts.
+    let index = "registry+https://github.com/rust-lang/crates.io-index";
+    let two = |needed: &str| {
+        let fork = "\n[[package]]\nname = \"libm\"\nversion = \"0.2.15\"\n\
+                    source = \"git+https://example.org/libm#1a\"\n";
+        LOCK.replace("\"libm\",", &format!("\"libm 0.2.15 ({needed})\",")) + fork
+    };
+    w.write("Cargo.lock", &two(index));
+    assert_eq!(w.fingerprint(), before);
+    w.write("Cargo.lock", &two("git+https://example.org/libm"));
+    assert_ne!(w.fingerprint(), before);
     // The lock file of another workspace, which lacks the crate, is not read.
     w.write("Cargo.lock", &LOCK.replace("x-top", "x-other"));
     assert_eq!(w.fingerprint(), without);

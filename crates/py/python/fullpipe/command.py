@@ -11,7 +11,8 @@ def main() -> None:
     if not program.exists():
         sys.exit(
             "error: this wheel was built without the command\n"
-            "  hint: `make wheel` builds both, `cargo install --path crates/cli` the command"
+            "  hint: `make wheel` builds both, `cargo install --locked --path crates/cli` the "
+            "command"
         )
     # What the command hands over to Python (`sweep`) is for this one, in PATH or not.
     os.environ.setdefault("FULLPIPE_PYTHON", sys.executable)

@@ -8,8 +8,8 @@ use fullpipe_grounds::Laws;
 use crate::args::{TunerJson, TunerVerb};
 use crate::exit::{Exit, Failure};
 
-const HOW: &str = "`apt-get install libelf-dev zlib1g-dev pkg-config`, then `cargo install --path \
-                   crates/cli --features tune`";
+const HOW: &str = "`apt-get install libelf-dev zlib1g-dev pkg-config`, then `cargo install --locked \
+                   --path crates/cli --features tune`";
 
 /// Findings of `tune doctor`: the tuner is not in this build.
 pub fn examine(_: &Path) -> Vec<Finding> {
