@@ -368,7 +368,6 @@ mod tests {
         found
     }
 
-    /// Also where the nearest is another name (`bbr3`) of one that is listed.
     #[test]
     fn two_initial_windows_contradict() {
         let said = StackSpec::parse("reno+paced(iw=20)+spread(iw=10)").unwrap_err();
@@ -382,6 +381,7 @@ mod tests {
         }
     }
 
+    /// Also where the nearest is another name (`bbr3`) of one that is listed.
     #[test]
     fn the_name_that_was_meant_is_among_the_known_ones() {
         for (typed, meant) in [("bbr4", "bbr"), ("Cubic", "cubic")] {
