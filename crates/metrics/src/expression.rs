@@ -75,6 +75,15 @@ impl Expression {
         names
     }
 
+    /// The metric with which the value rises, if it is the only one in it and the value rises with
+    /// it wherever it stands: of `1000 * rtt_ms.mean + 1`, not of `1 / rtt_ms.mean`.
+    pub fn rises_with(&self) -> Option<&str> {
+        match self.metrics().as_slice() {
+            [only] if self.root.course() == Some(Course::Rising) => Some(only),
+            _ => None,
+        }
+    }
+
     /// What its value is of: a flow or traffic if any of its metrics is, otherwise a link if any
     /// is, otherwise the case.
     pub fn scope(&self) -> Scope {
@@ -90,7 +99,70 @@ impl Expression {
     }
 }
 
+/// How a term moves where its only metric rises.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    Constant,
+    Rising,
+    Falling,
+}
+
+impl Course {
+    fn reversed(self) -> Self {
+        match self {
+            Course::Constant => Course::Constant,
+            Course::Rising => Course::Falling,
+            Course::Falling => Course::Rising,
+        }
+    }
+
+    /// Of a sum, or of the smallest or largest of both; `None` where they move against each other.
+    fn with(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Course::Constant, course) | (course, Course::Constant) => Some(course),
+            (a, b) => (a == b).then_some(a),
+        }
+    }
+}
+
 impl Term {
+    /// `None` where that depends on the metric's value.
+    fn course(&self) -> Option<Course> {
+        match self {
+            Term::Number(_) => Some(Course::Constant),
+            Term::Metric(_) => Some(Course::Rising),
+            Term::Negative(term) => Some(term.course()?.reversed()),
+            Term::Binary(sign, both) => {
+                let [a, b] = &**both;
+                let (left, right) = (a.course()?, b.course()?);
+                match (sign, left, right) {
+                    ('+', ..) => left.with(right),
+                    ('-', ..) => left.with(right.reversed()),
+                    (_, _, Course::Constant) => b.scales(left),
+                    ('*', Course::Constant, _) => a.scales(right),
+                    _ => None,
+                }
+            }
+            Term::Call("abs", terms) => {
+                let is_constant = terms.iter().all(|t| t.course() == Some(Course::Constant));
+                is_constant.then_some(Course::Constant)
+            }
+            Term::Call(_, terms) => {
+                let mut courses = terms.iter().map(Term::course);
+                courses.try_fold(Course::Constant, |all, course| all.with(course?))
+            }
+        }
+    }
+
+    /// The course of something times this constant, or divided by it.
+    fn scales(&self, course: Course) -> Option<Course> {
+        match self.value(&mut |_| None)? {
+            factor if factor > 0.0 => Some(course),
+            factor if factor < 0.0 => Some(course.reversed()),
+            _ => None,
+        }
+    }
+
     fn collect<'a>(&'a self, names: &mut Vec<&'a str>) {
         match self {
             Term::Number(_) => {}
@@ -380,6 +452,31 @@ mod tests {
             _ => None,
         };
         Expression::parse(text).unwrap().value(&mut of)
+    }
+
+    #[test]
+    fn the_metric_with_which_the_value_rises() {
+        for (text, rises) in [
+            ("jain", true),
+            ("1000 * jain + 1", true),
+            ("jain / 2 - 1 + jain", true),
+            ("3 - (1 - jain)", true),
+            ("jain * -1 / -2", true),
+            ("max(log10(jain), sqrt(2), abs(-2))", true),
+            ("-jain", false),
+            ("1 - jain", false),
+            ("1 / jain", false),
+            ("jain * 0", false),
+            ("jain * jain", false),
+            ("jain - 2 * jain", false),
+            ("abs(jain)", false),
+            ("min(jain, -jain)", false),
+            ("utilization + jain", false),
+            ("1 + 1", false),
+        ] {
+            let expression = Expression::parse(text).unwrap();
+            assert_eq!(expression.rises_with(), rises.then_some("jain"), "{text}");
+        }
     }
 
     #[test]

@@ -270,7 +270,7 @@ export interface Scenario {
   name: string;
   /** Where the file came from. */
   origin: string;
-  /** The competitors in order; absent where nothing competes. */
+  /** The competitors in order; absent where nothing competes, or nobody says which value of the figure's expression is the better one. */
   ranking?: Ranking;
   /** Seeds of every case. */
   seeds: number[];

@@ -90,7 +90,8 @@ pub struct ScenarioPart {
     /// Metrics that stand side by side where the cases have one axis or none, as far as there are
     /// values.
     pub side_by_side: Vec<String>,
-    /// The competitors in order; absent where nothing competes.
+    /// The competitors in order; absent where nothing competes, or nobody says which value of the
+    /// figure's expression is the better one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranking: Option<Ranking>,
     /// Bounds and what was observed.

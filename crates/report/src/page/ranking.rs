@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::data::{Axis, CasePart, Figure, Rank, Ranking};
-use fullpipe_metrics::{self as metrics, Better, Metric, Scope};
+use fullpipe_metrics::{self as metrics, Better, Expression, Metric, Scope};
 use fullpipe_results::compare::Runs;
 use fullpipe_results::result::{Estimate, RunResult};
 
@@ -42,7 +42,8 @@ fn time_of(figure: &Figure) -> Option<&str> {
     figure.y.as_deref().filter(is_time)
 }
 
-/// The competitors in order; `None` where nothing competes.
+/// The competitors in order; `None` where nothing competes, or nobody says which value of the
+/// figure's expression is the better one.
 pub(super) fn ranking(
     result: &RunResult,
     runs: &Runs,
@@ -53,10 +54,7 @@ pub(super) fn ranking(
     let field = Field::of(result, runs, axes, cases)?;
     let (metric, of) = field.judged_by(figures)?;
     let own = of.as_deref().or(field.own.as_deref());
-    let better = match metrics::scope(&metric).and_then(|scope| metrics::find(scope, &metric)) {
-        Some(entry) if entry.better == Better::Lower => "lower",
-        _ => "higher",
-    };
+    let better = better(&metric)?;
     let beside: Vec<&str> = BESIDE
         .into_iter()
         .filter(|m| *m != metric && (*m != ASYMMETRY || field.pair.is_some()))
@@ -116,6 +114,21 @@ pub(super) fn ranking(
         beside: beside.into_iter().map(str::to_owned).collect(),
         rows,
     })
+}
+
+/// Which of two values is the better one: as the metric's entry says, or that of the only metric
+/// with which an expression rises; `None` where nobody says.
+fn better(metric: &str) -> Option<&'static str> {
+    let entry = |name: &str| metrics::find(metrics::scope(name)?, name);
+    let entry = match entry(metric) {
+        Some(entry) => entry,
+        None => entry(Expression::parse(metric).ok()?.rises_with()?)?,
+    };
+    match entry.better {
+        Better::Higher => Some("higher"),
+        Better::Lower => Some("lower"),
+        Better::Neither => None,
+    }
 }
 
 /// Who can be ranked, and the spots where all of them have a value: not who has one in less than
@@ -342,6 +355,21 @@ mod tests {
         let (ranked, common) = comparable(&valued, all);
         let common = common.iter().map(|spot| spot.1[0]).collect();
         (ranked.into_iter().collect(), common)
+    }
+
+    #[test]
+    fn an_expression_is_judged_as_the_metric_with_which_it_rises() {
+        for (metric, wanted) in [
+            ("completion_time_s.mean", Some("lower")),
+            ("goodput_mbps", Some("higher")),
+            ("completion_time_s.mean * 1000", Some("lower")),
+            ("(convergence_time_s + 1) / 60", Some("lower")),
+            ("-recovery_time_s", None),
+            ("60 / completion_time_s", None),
+            ("recovery_time_s + reopen_time_s", None),
+        ] {
+            assert_eq!(better(metric), wanted, "{metric}");
+        }
     }
 
     #[test]
