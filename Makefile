@@ -108,6 +108,7 @@ web: ## Build and test the report page (needs node 20, chromium, a built fullpip
 lint: ## Check format, prose, circles of files, docs/published.md, defects and mutants that no longer apply, lints, fuzz targets, licences
 	$(CARGO) fmt --all --check
 	scripts/lint.py
+	python3 -B scripts/lint_test.py
 	python3 -B scripts/published_test.py
 	scripts/published.py --check
 	scripts/mutants.py --check

@@ -7,8 +7,8 @@ width    No line over 100 columns in comments (*.rs, *.ts, *.py, *.sh, *.lua, *.
          (*.md, *.toml). Exempt: rows of tables, fenced blocks, lines that are one word (a URL, a link), `key = value` in TOML, and the files
          in GENERATED.
 filler   No doc comment that names nothing: `/// Of what.`, `/// See above.`, `/// Its key.`, and no
-         clause of six words that only begins a sentence: `/// What is wrong with it.` A number, a
-         unit after a comma, a citation or code in it is something.
+         clause of five or six words that only begins a sentence: `/// What is wrong with it.` A
+         number, a unit (`/// In bytes.`, or after a comma), an RFC or code in it is something.
 pointer  No mention of a document that is not in the repository.
 circle   No circle of `use` between files of different folders of one crate. A file x.rs or x/mod.rs
          with submodules counts as part of folder x. Unit tests are left out.
@@ -61,9 +61,12 @@ REMEDY = {
 }
 
 FILLER = re.compile(
-    r"^(?:(?:Of|What|Who|Whom|Whose|Which|Why|How|It|Its|That|As|From|To|In|By"
-    r"|And|Where|When|Whether|At|Those)(?: \S+){1,3}|See (?:above|below)|Why|How|Who|What|Which"
-    r"|Where|When|(?:Of|What|Which|How|Its|That|Those|As)(?: [A-Za-z'-]+){4,5})\.$"
+    r"^(?!.*[\d`]|.*\bRFC\b|In (?:bits|bytes|segments|packets|rounds|RTTs|ticks|s|ms|us|ns|Hz"
+    r"|(?:milli|micro|nano)?seconds)\.)"
+    r"(?:(?:Of|What|Who|Whom|Whose|Which|Why|How|It|Its|That|As|From|To|In|By"
+    r"|And|Where|When|Whether|At|Those)(?: \S+){1,3}|See (?:above|below|there)|Why|How|Who|What"
+    r"|Which|Where|When|Everything"
+    r"|(?:Of|What|Who|Whom|Whose|Which|Why|How|Its|That|Where|Those|As)(?: [A-Za-z'-]+){4,5})\.$"
 )
 
 POINTER = re.compile(

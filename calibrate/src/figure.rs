@@ -12,7 +12,7 @@ use crate::report::sampled;
 /// The algorithms shown, in the order of the panels.
 pub const SHOWN: [&str; 6] = ["reno", "highspeed", "scalable", "htcp", "bic", "cubic"];
 
-/// Why there is no picture.
+/// A picture that cannot be drawn, by its cause.
 #[derive(Debug, thiserror::Error)]
 pub enum FigureError {
     /// A cell has no curve on one side.

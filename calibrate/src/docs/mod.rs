@@ -27,7 +27,7 @@ use crate::report::Results;
 use crate::simulated::SimulatedError;
 use crate::wording;
 
-/// Why the page cannot be made.
+/// A page that cannot be made, by its cause.
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
     /// A cause is stale.

@@ -375,7 +375,7 @@ impl RateSample {
     }
 }
 
-/// Why a congestion event happened.
+/// Cause of a congestion event, in the network or at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CongestionKind {

@@ -95,7 +95,7 @@ impl Cycle {
     }
 }
 
-/// Why there is no cycle.
+/// A stack of which no cycle is drawn, by its cause.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoCycle {

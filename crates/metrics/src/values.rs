@@ -54,7 +54,7 @@ impl Names {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    /// Where a name stands among them.
+    /// Index of a name, if it is among them.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.0.binary_search_by(|n| n.as_ref().cmp(name)).ok()
     }

@@ -36,7 +36,7 @@ pub struct Options {
     pub until_complete: bool,
 }
 
-/// Why there is no result.
+/// A run that came to no result, by its cause.
 #[derive(Debug, thiserror::Error)]
 pub enum GroundError {
     /// The specification asks for what this ground does not have.

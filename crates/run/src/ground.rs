@@ -85,7 +85,7 @@ pub struct Network {
     pub max_bytes: Option<Bytes>,
 }
 
-/// Why a ground made no run.
+/// A run that a ground did not make, by its cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroundError {
     /// A fault of the program.

@@ -56,7 +56,7 @@ impl Case {
         self.point.json()
     }
 
-    /// Where it stands in the matrix.
+    /// Position in the matrix: a value of each axis.
     pub fn point(&self) -> &Point {
         &self.point
     }

@@ -113,7 +113,7 @@ pub struct Expectation {
     pub where_: Vec<(String, String)>,
     /// Smallest and largest accepted value, either may be infinite.
     pub bound: (f64, f64),
-    /// Where the bound comes from.
+    /// Document or reason of the bound, as the file says it.
     pub source: String,
     /// Line in the file.
     pub line: usize,
@@ -220,7 +220,7 @@ pub struct Negative {
     pub about: String,
     /// Dotted keys and their values as TOML.
     pub set: Vec<(String, String)>,
-    /// Why no number changes in it.
+    /// Reason for which no number changes in it, if the file gives one.
     pub inert: Option<String>,
     /// Line in the file.
     pub line: usize,

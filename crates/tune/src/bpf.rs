@@ -71,7 +71,7 @@ pub struct Load<'a> {
     pub prefix: &'a str,
     /// The control group whose new flows are looked at, with those below it.
     pub cgroup: Option<&'a Path>,
-    /// Where running flows are looked for.
+    /// Network namespaces in which running flows are looked for.
     pub scope: Scope,
     /// Register the names; otherwise flows can be listed and released only.
     pub register: bool,

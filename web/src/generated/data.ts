@@ -134,7 +134,7 @@ export interface Expected {
   of: string | null;
   /** False if the bound is missed. */
   pass: boolean;
-  /** Where the bound comes from. */
+  /** Document or reason of the bound, as the file says it. */
   source: string;
   /** An end of the bound lies in the interval: neither shown nor contradicted. */
   unclear: boolean;
@@ -268,7 +268,7 @@ export interface Scenario {
   machine: string;
   /** Name. */
   name: string;
-  /** Where the file came from. */
+  /** Path of the file, name of the built-in scenario, or `standard input`. */
   origin: string;
   /** The competitors in order; absent where nothing competes, or nobody says which value of the figure's expression is the better one. */
   ranking?: Ranking;

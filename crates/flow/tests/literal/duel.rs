@@ -12,7 +12,7 @@ use crate::law::Law;
 use crate::path::{Event, Fate, Packet, Receiver, Way};
 use crate::reference::{Detector, Literal, State};
 
-/// Where the two part ways.
+/// The first event after which the sender and the literal one differ.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub at: Time,

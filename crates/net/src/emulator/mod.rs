@@ -151,12 +151,12 @@ impl Emulator {
         })
     }
 
-    /// Where the near host sends to.
+    /// Address that the near host sends to.
     pub fn near_addr(&self) -> SocketAddr {
         self.near
     }
 
-    /// Where the far host sends to.
+    /// Address that the far host sends to.
     pub fn far_addr(&self) -> SocketAddr {
         self.far
     }

@@ -12,7 +12,7 @@ use super::pull::PullError;
 use super::request::RequestError;
 use crate::endpoint::EndpointError;
 
-/// Why there is no result.
+/// A session that came to no result, by its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {

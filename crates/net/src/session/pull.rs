@@ -43,7 +43,7 @@ struct Asked {
     deadline: Time,
 }
 
-/// Why there is no result.
+/// A result that did not arrive whole, by its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PullError {
     /// Longer than [`LONGEST`].

@@ -1,4 +1,4 @@
-//! Why a server opens no session.
+//! Refusals: the reasons for which a server opens no session.
 
 /// Why a server refused, before it knows the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

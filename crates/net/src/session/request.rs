@@ -43,7 +43,7 @@ pub struct Options {
     pub kernel_tcp: bool,
 }
 
-/// Why a request is none.
+/// Bytes that are no request, by what is wrong with them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {

@@ -92,7 +92,7 @@ struct Handle {
     thread: JoinHandle<()>,
 }
 
-/// Why a client is turned away.
+/// A client that is turned away, and what it is told.
 struct Refusal {
     /// Reason that the answer carries.
     reason: Reason,

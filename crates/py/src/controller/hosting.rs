@@ -23,7 +23,7 @@ pub(super) struct Raised {
     pub(super) seed: u64,
 }
 
-/// Why a controller cannot go on.
+/// A controller that cannot go on, by its cause.
 pub(super) enum Why {
     /// A method raised this exception.
     Exception(PyErr),

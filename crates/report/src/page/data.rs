@@ -63,7 +63,7 @@ pub struct ScenarioPart {
     pub name: String,
     /// Its description, from the file.
     pub about: String,
-    /// Where the file came from.
+    /// Path of the file, name of the built-in scenario, or `standard input`.
     pub origin: String,
     /// The file.
     pub text: String,
@@ -320,7 +320,7 @@ pub struct Expected {
     pub pass: bool,
     /// An end of the bound lies in the interval: neither shown nor contradicted.
     pub unclear: bool,
-    /// Where the bound comes from.
+    /// Document or reason of the bound, as the file says it.
     pub source: String,
 }
 

@@ -29,7 +29,7 @@ pub struct Row {
     /// 95 % interval of the difference; with two seeds or more on a side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_ci95: Option<[f64; 2]>,
-    /// Where the interval comes from.
+    /// Samples that the interval is made from, and how.
     pub method: Method,
     /// Pairs, if it is paired.
     #[serde(skip_serializing_if = "Option::is_none")]

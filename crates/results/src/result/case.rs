@@ -181,7 +181,7 @@ pub struct PrecisionResult {
 
 /// The runs of a case, in the order of their seeds, as often as they are asked for.
 pub trait Runs {
-    /// Why they cannot be read.
+    /// Error of a read.
     type Error;
 
     /// Shows every run.
@@ -480,7 +480,7 @@ impl CaseResult {
         Some((0..self.by_seed.seeds).map(value).collect())
     }
 
-    /// Where a metric is found.
+    /// The row that has the metric; `None` where none does.
     fn row(&self, metric: &str, flow: Option<&str>, link: Option<&str>) -> Option<Row> {
         Some(match metrics::scope_of(metric)? {
             Scope::Case => Row::Case,

@@ -53,7 +53,7 @@ pub struct ExpectationResult {
     /// Link it is taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Where the bound comes from.
+    /// Document or reason of the bound, as the file says it.
     pub source: String,
 }
 

@@ -39,7 +39,7 @@ pub struct Taken<'a> {
 /// What a result has of cases that were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// Everything.
+    /// All metrics of every case.
     #[default]
     All,
     /// No metric of a case: its parameters, seeds and times, flows where there are several, and

@@ -7,7 +7,7 @@ use crate::capture;
 use crate::result::RunResult;
 use crate::store::StoreError;
 
-/// Why there is no result.
+/// A scenario that came to no result, by its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

@@ -1,4 +1,4 @@
-//! Who is told about every run.
+//! Listeners, who are told about every run.
 
 use crate::store::Earlier;
 

@@ -35,7 +35,7 @@ pub struct Manifest {
     /// The other host, where the path was the one to there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// Where the scenario came from.
+    /// Path of the scenario, name of the built-in one, or `standard input`.
     pub origin: String,
     /// The scenario as it was read.
     pub scenario_text: String,

@@ -27,7 +27,7 @@ impl DeliveryTrace {
     }
 }
 
-/// Why a text is no trace.
+/// A text that is no trace, by what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryTraceError {
     /// A line is no time.

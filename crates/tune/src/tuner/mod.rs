@@ -25,7 +25,7 @@ use crate::journal::{Journal, JournalError, Key};
 use crate::kernel::{Counters, Kernel, KernelError, Seen};
 use crate::layout::{Control, Event, Listing, Order, OrderAction};
 
-/// Why the tuner cannot do it.
+/// A thing that the tuner cannot do, by its cause.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
     /// The kernel.

@@ -390,7 +390,7 @@ fn run(
     Ok(ran)
 }
 
-/// Why not all was carried.
+/// The cause, where not all was carried; `None` of an end that was asked for.
 fn broken(ran: &Done) -> Option<Broken> {
     match (ran.cut, ran.why) {
         (Some(Cut::Interrupted), _) => Some(SessionError::Interrupted.into()),
@@ -435,7 +435,7 @@ fn document(args: &Send, order: &Order, host: &str, size: u64) -> Result<Documen
     memory::of_file(args, &about, reverse, size)
 }
 
-/// Why there is no copy.
+/// A copy that was not made, or not whole, by its cause.
 #[derive(Debug)]
 enum Broken {
     /// Another transfer writes it.

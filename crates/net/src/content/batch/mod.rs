@@ -82,7 +82,7 @@ pub struct Fact {
     pub damaged: u64,
     /// BLAKE3, once the file has its name.
     pub digest: Option<Hash>,
-    /// Why it is not copied.
+    /// In words, the cause if it is not copied.
     pub failure: Option<String>,
 }
 

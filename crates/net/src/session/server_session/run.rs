@@ -13,7 +13,7 @@ use super::Job;
 pub struct Run {
     /// The run as granted.
     pub job: Arc<Job>,
-    /// Why it has to end.
+    /// Reason, if it has to end.
     pub why: Option<EndReason>,
     /// Bytes in both directions, headers and all.
     max_bytes: Option<u64>,

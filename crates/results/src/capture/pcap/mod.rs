@@ -32,7 +32,7 @@ use fullpipe_units::Time;
 
 use connection::Connection;
 
-/// Where the capture was taken.
+/// The end of the path at which the capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     /// The host where a flow's data segments leave.

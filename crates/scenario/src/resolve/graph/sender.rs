@@ -1,4 +1,4 @@
-//! Who sends over the links.
+//! Senders over the links, flows and traffic alike.
 
 use fullpipe_units::Span;
 

@@ -42,7 +42,7 @@ pub struct Summary {
     pub arrived: u64,
     /// Handshakes and all.
     pub took: Duration,
-    /// Why it ended before its time.
+    /// In words, the cause if it ended before its time.
     pub partial: Option<String>,
     /// Nothing was changed.
     pub dry_run: bool,
