@@ -30,7 +30,7 @@ const KNOWN: [(&str, &str); 7] = [
 
 /// Scenarios whose wrong worlds take 6 s and more each of a CPU, four fifths of all together;
 /// those that take longest begin.
-const LONG: [&str; 13] = [
+const LONG: [&str; 14] = [
     "slac",
     "early-loss",
     "tour",
@@ -44,6 +44,7 @@ const LONG: [&str; 13] = [
     "slac-throughput",
     "slac-txqueuelen",
     "versus",
+    "dtn",
 ];
 
 /// Every expectation passes where it was looked at, and fails in a wrong world, or its file says
