@@ -345,7 +345,7 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
     }
     let ended = fullpipe(dir.path(), &["compare", "g", "h"]);
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
-    for said in ["only in B: path.mtu=1400", "DISAGREE: 1 on one side only"] {
+    for said in ["only in B: path.mtu = 1400", "DISAGREE: 1 on one side only"] {
         assert!(ended.stdout.contains(said), "{}", ended.stdout);
     }
     let apart = |spec: &RunSpec| {
