@@ -112,7 +112,17 @@ fn run(args: &Falsify, name: &str, trial: &Trial) -> Result<Falsification, Failu
     let found = trial.run(depth, &options, &Sim, (!args.fresh).then_some(&cache));
     progress.finish();
     cache.shrink(KEPT);
-    Ok(found?)
+    found.map_err(|error| match error {
+        // It has no directory to resume.
+        RunError::Interrupted { kept, .. } => {
+            let hint = match kept {
+                true => "finished runs are kept: the same command goes on with them",
+                false => "without `--fresh` finished runs are kept",
+            };
+            Failure::new(Exit::Interrupted, error.to_string()).hint(hint)
+        }
+        error => error.into(),
+    })
 }
 
 /// Runs in the cache, of some 5 kB each.

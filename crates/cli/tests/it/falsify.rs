@@ -1,5 +1,10 @@
 //! `fullpipe falsify`: tables, JSON, exit codes, what is kept.
 
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::process::{Finished, SMALL, command, finished, write};
@@ -237,4 +242,22 @@ fn a_negative_is_not_dropped_in_silence() {
                    asymmetry compares two flows, there are 1\n";
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     }
+}
+
+/// It has no `--resume`: the same command goes on.
+#[test]
+fn whoever_interrupts_it_is_told_how_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "two.toml", &format!("{SMALL}{TWO}"));
+    let line = ["falsify", "two.toml", "--set", "duration=100000s"];
+    let mut command = command(dir.path(), &line);
+    command.env("XDG_CACHE_HOME", dir.path().join("cache"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let ended = finished(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
+    let hint = "hint: finished runs are kept: the same command goes on with them";
+    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
 }

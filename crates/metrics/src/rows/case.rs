@@ -87,16 +87,18 @@ pub const CASE: &[Metric] = &[
              begin in the measured part",
         WUSTL,
     ),
-    case("half_ratio", "1", Neither, |c| c.second_half_against_first())
-        .means(
-            "Whether the run is in equilibrium: 1 if its second half delivers as much as its \
+    case("half_ratio", "1", Neither, |c| {
+        c.second_half_against_first()
+    })
+    .means(
+        "Whether the run is in equilibrium: 1 if its second half delivers as much as its \
              first; `null` if the first delivers nothing",
-            "payload that was delivered in the second half of the measured part, of all flows and \
+        "payload that was delivered in the second half of the measured part, of all flows and \
              short flows, / that of the first half, in whole intervals, the middle one of an odd \
              number left out",
-            "draft-irtf-iccrg-tcpeval-01 section 3.2",
-        )
-        .titled("Second half against first"),
+        "draft-irtf-iccrg-tcpeval-01 section 3.2",
+    )
+    .titled("Second half against first"),
     against("gain", "1", Higher, |x, b| {
         quotient(first_goodput(x)?, first_goodput(b)?)
     })

@@ -1,15 +1,18 @@
 //! Metrics of one flow, all its streams together.
 
 use fullpipe_flow::Limit;
+use fullpipe_run::FlowOutcome;
 
 use crate::RecoveredAt;
 use crate::metric::Better::{Higher, Lower, Neither};
 use crate::metric::{Metric, flow};
 use crate::number::{finite, mean_millis, millis, ratio};
+use crate::sharing::jain;
 use crate::synchronization::synchronization;
 use crate::view::{goodput, inflation, stability};
 use crate::window_recovery::{
-    climb_time, decrease, delivery_time, first_event, growth_per_round, recovery_time, reopen_time, startup_exit, time_from,
+    climb_time, decrease, delivery_time, first_event, growth_per_round, recovery_time, reopen_time,
+    startup_exit, time_from,
 };
 
 const OURS: &str = "definition ours";
@@ -433,6 +436,17 @@ pub const FLOW: &[Metric] = &[
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by the application"),
+    flow("stream_jain", "1", Higher, |f| {
+        let rate = |m: &FlowOutcome| goodput(f.group, std::slice::from_ref(m), f.case.outcome);
+        let rates = f.members.iter().map(rate).collect::<Option<Vec<f64>>>()?;
+        (rates.len() > 1).then(|| jain(&rates))?
+    })
+    .means(
+        "Jain's fairness of the streams' goodput; `null` with one",
+        "`(sum x)^2 / (n * sum x^2)`, x = goodput of a stream over its own measured part",
+        "Jain 1984, RFC 5166 section 2.3.1",
+    )
+    .streams("over all of them").titled("Fairness of the streams (Jain)"),
     flow("stream_synchronization", "1", Lower, |f| {
         let longest = f.case.longest_base_rtt(std::slice::from_ref(f.group))?;
         synchronization(f.members.iter(), longest, f.case.outcome)

@@ -4,7 +4,9 @@ use fullpipe_cc::{CongestionKind, StackSpec};
 use fullpipe_flow::{
     Episode, EpisodeKind, Limit, LimitTimes, Preset, ReceiverConfig, SenderConfig,
 };
-use fullpipe_run::{Change, Extent, Fidelity, FlowSpec, Histogram, LinkSpec, Outcome, RunSpec};
+use fullpipe_run::{
+    Change, Extent, Fidelity, FlowOutcome, FlowSpec, Histogram, LinkSpec, Outcome, RunSpec,
+};
 use fullpipe_units::{Span, Time};
 
 use crate::testing::{flow, flow_values, group, outcome};
@@ -19,6 +21,22 @@ fn rates_count_the_measured_part() {
     let v = flow_values(&group("a", 0..1), &o);
     assert!((value(&v, "goodput_mbps").unwrap() - 1000.0 * 1448.0 * 8e-6 / 10.0).abs() < 1e-12);
     assert!((value(&v, "throughput_mbps").unwrap() - 1100.0 * 1500.0 * 8e-6 / 10.0).abs() < 1e-12);
+}
+
+#[test]
+fn fairness_of_streams_is_of_their_rates() {
+    let [mut a, mut b] = [flow("a.1"), flow("a.2")];
+    (a.totals.delivered_measured, b.totals.delivered_measured) = (1000, 3000);
+    let jain = |members: Vec<FlowOutcome>| {
+        let g = group("a", 0..members.len());
+        value(&flow_values(&g, &outcome(members, 12, 2, 1)), "stream_jain")
+    };
+    assert!((jain(vec![a.clone(), b.clone()]).unwrap() - 0.8).abs() < 1e-12);
+    // As much in a third of the time is three times the rate.
+    b.totals.delivered_measured = 1000;
+    b.started = Time::from_secs_f64(12.0 - 10.0 / 3.0);
+    assert!((jain(vec![a.clone(), b]).unwrap() - 0.8).abs() < 1e-9);
+    assert_eq!(jain(vec![a]), None);
 }
 
 #[test]

@@ -97,7 +97,10 @@ impl<'a> CaseView<'a> {
         let end = (o.duration.as_nanos() / width) as usize;
         let half = end.checked_sub(begin)? / 2;
         let flows = o.flows.iter().map(|f| (&f.delivered_per_interval, f.mss));
-        let short = o.arrivals.iter().map(|a| (&a.delivered_per_interval, a.mss));
+        let short = o
+            .arrivals
+            .iter()
+            .map(|a| (&a.delivered_per_interval, a.mss));
         let [mut first, mut second] = [0.0; 2];
         for (counts, mss) in flows.chain(short) {
             let bytes = |part: std::ops::Range<usize>| {

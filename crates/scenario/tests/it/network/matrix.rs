@@ -114,7 +114,10 @@ fn figures_of_a_link() {
     let scenario = read(&(with("metric", "bottleneck") + axes));
     assert_eq!(scenario.reports[0].flow.as_deref(), Some("bottleneck"));
     // A link has no window, and no other name is one.
-    for text in [with("cwnd", "bottleneck"), with("metric", "botleneck") + axes] {
+    for text in [
+        with("cwnd", "bottleneck"),
+        with("metric", "botleneck") + axes,
+    ] {
         let wrong = Scenario::parse(&text, "test.toml", &Overrides::default()).unwrap_err();
         assert!(wrong.to_string().contains("there is no flow"), "{wrong}");
     }
