@@ -30,7 +30,7 @@ const KNOWN: [(&str, &str); 7] = [
 
 /// Scenarios whose wrong worlds take 6 s and more each of a CPU, four fifths of all together;
 /// those that take longest begin.
-const LONG: [&str; 15] = [
+const LONG: [&str; 20] = [
     "core-scale",
     "slac",
     "early-loss",
@@ -46,6 +46,11 @@ const LONG: [&str; 15] = [
     "slac-txqueuelen",
     "versus",
     "dtn",
+    "tcpeval-basic",
+    "tcpeval-buffers",
+    "tcpeval-ramp-up",
+    "tcpeval-transients",
+    "tcpeval-impact",
 ];
 
 /// Every expectation passes where it was looked at, and fails in a wrong world, or its file says
