@@ -198,7 +198,7 @@ mod tests {
                     decrease: 0.5,
                 };
                 Ok(Box::new(Classic::new(
-                    Standard,
+                    Standard::UNLIMITED,
                     law,
                     None,
                     Setup::default(),
