@@ -11,6 +11,7 @@
 //! of metrics after RFC 5166. What these leave open is fixed here and said in the table: population
 //! deviation, where a convergence time begins, what a group of streams reports.
 
+mod delivery;
 mod expression;
 mod fidelity;
 mod group;

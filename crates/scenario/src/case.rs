@@ -100,9 +100,12 @@ impl Case {
         for group in self.flows.iter() {
             writeln!(
                 out,
-                "group {} {:?} {:?} {:?}",
-                group.name, group.members, group.recovered_at, group.recovered_from
+                "group {} {:?} {:?}",
+                group.name, group.members, group.recovered_at
             )?;
+            if let Some(from) = group.recovered_from {
+                writeln!(out, "recovered from {from:?}")?;
+            }
         }
         for group in self.traffic.iter() {
             writeln!(

@@ -4,6 +4,7 @@ use fullpipe_flow::Limit;
 use fullpipe_run::FlowOutcome;
 
 use crate::RecoveredAt;
+use crate::delivery::delivery_time;
 use crate::metric::Better::{Higher, Lower, Neither};
 use crate::metric::{Metric, flow};
 use crate::number::{finite, mean_millis, millis, ratio};
@@ -11,8 +12,8 @@ use crate::sharing::jain;
 use crate::synchronization::synchronization;
 use crate::view::{goodput, inflation, stability};
 use crate::window_recovery::{
-    climb_time, decrease, delivery_time, first_event, growth_per_round, recovery_time, reopen_time,
-    startup_exit, time_from,
+    climb_time, decrease, first_event, growth_per_round, recovery_time, reopen_time, startup_exit,
+    time_from,
 };
 
 const OURS: &str = "definition ours";
