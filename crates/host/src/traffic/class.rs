@@ -31,10 +31,12 @@ pub struct Class {
     seed: (u64, String),
     /// Sessions so far.
     sessions: u64,
+    most_sessions: u64,
     /// Those between two transfers, by the time of the next one and by their number.
     thinking: BTreeMap<(Time, u64), Box<OpenSession>>,
     /// Flows so far.
     flows: u64,
+    most_flows: u64,
     last: Time,
     until: Time,
 }
@@ -77,8 +79,10 @@ impl Class {
             session: a.session,
             seed: (spec.seed, format!("{} session", a.seed_name())),
             sessions: 0,
+            most_sessions: a.most_sessions(spec.duration),
             thinking: BTreeMap::new(),
             flows: 0,
+            most_flows: a.most_transfers(spec.duration),
             last: f.start,
             // What would arrive at the end of the run has no time to send anything.
             until: f.stop.map_or(Time::MAX, after_stop).min(end),
@@ -87,6 +91,9 @@ impl Class {
 
     /// When the next flow arrives; `None`: none does.
     pub fn next_arrival(&mut self) -> Option<Time> {
+        if self.sessions >= self.most_sessions || self.is_used_up() {
+            return None;
+        }
         self.last = self.gaps.next(self.last)?;
         (self.last < self.until).then_some(self.last)
     }
@@ -114,7 +121,7 @@ impl Class {
         let mean = self.session.think.as_nanos() as f64;
         let think = libm::round(mean * rng.exponential());
         let at = now + Span::from_nanos(think as u64);
-        if at >= self.until {
+        if at >= self.until || self.is_used_up() {
             return None;
         }
         self.thinking.insert((at, session.number), session);
@@ -127,6 +134,11 @@ impl Class {
         let (_, mut session) = self.thinking.pop_first()?;
         let size = draw_size(&self.law, &mut session.rng);
         Some((self.flow(size), Some(session)))
+    }
+
+    /// There are, or are to come, as many flows as there may be.
+    fn is_used_up(&self) -> bool {
+        self.flows + self.thinking.len() as u64 >= self.most_flows
     }
 
     fn flow(&mut self, size: u64) -> &FlowSpec {

@@ -74,6 +74,28 @@ mod tests {
             ..class
         };
         assert_eq!(short_flows(&halves, &spec), [(ms(500), 7)]);
+        // A seed whose thoughts are short, on a path without delay: the class ends all the same.
+        let chatty = ArrivalSpec {
+            arrivals: Arrivals::Spread {
+                count: 1,
+                within: Span::ZERO,
+            },
+            session: Session {
+                exchanges: 1e6,
+                think: Span::from_millis(100),
+            },
+            ..halves
+        };
+        let mut chats = Class::new(&chatty, &spec);
+        chats.next_arrival().unwrap();
+        let mut session = chats.next_flow().1;
+        let mut flows = 1;
+        while chats.go_on(Time::ZERO, session.unwrap()).is_some() {
+            session = chats.next_of_session().unwrap().1;
+            flows += 1;
+        }
+        assert_eq!(flows, 11 * 25);
+        assert_eq!(chatty.most_transfers(spec.duration), flows);
         // 1250 bytes at 50 kbit/s: one every 200 ms, the first when its bits have come together.
         let rate = Waveform::Steps {
             steps: vec![(Span::ZERO, Rate::from_bits_per_sec(50_000))],

@@ -3,7 +3,7 @@
 //! client is told.
 
 use fullpipe_flow::SenderConfig;
-use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, Trace};
+use fullpipe_run::{FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ const MOST_ROWS: u64 = 1_000_000;
 /// Samples, one per interval, that it keeps for all flows, classes and sources together.
 const MOST_SAMPLES: u64 = 1 << 23;
 /// Short flows under way at a time: so many numbers there are.
-const MOST_SHORT: f64 = 32_768.0;
+const MOST_SHORT: u64 = 32_768;
 /// Shortest step of one.
 const FINEST: Span = Span::from_micros(100);
 /// Short flows in all, and answers to probes: each leaves a row.
@@ -145,7 +145,7 @@ impl Limits {
                 self.max_flows
             ));
         }
-        let short = spec.arrivals.iter().map(|a| transfers(a, spec.duration));
+        let short = spec.arrivals.iter().map(|a| a.transfers(spec.duration));
         if short.sum::<f64>() > MOST_ROWS_OF_TRAFFIC {
             return Err("more short flows than a server keeps account of (1,000,000)".to_owned());
         }
@@ -184,7 +184,7 @@ impl Limits {
     fn bound_windows(&self, spec: &mut RunSpec, grant: &mut Grant) {
         // All sessions of a class may be under way at the same time, each with one transfer.
         let short = spec.arrivals.iter();
-        let short = short.map(|a| at_once(sessions(a, spec.duration)));
+        let short = short.map(|a| at_once(a.most_sessions(spec.duration)));
         let flows = spec.flows.len() as u64 + short.sum::<u64>();
         let most = (self.max_window / flows.max(1)).max(16);
         let quiet = (self.quiet_window() / flows.max(1)).clamp(16, most);
@@ -220,24 +220,9 @@ impl Limits {
     }
 }
 
-/// Sessions of a class that are expected in a run.
-fn sessions(a: &ArrivalSpec, duration: Span) -> f64 {
-    let seconds = duration.as_secs_f64();
-    match a.arrivals {
-        Arrivals::Poisson { per_second } => per_second * seconds,
-        Arrivals::Every(gap) => seconds / gap.as_secs_f64(),
-        Arrivals::Spread { count, .. } => count as f64,
-    }
-}
-
-/// Short flows of a class that are expected in a run, at most: how fast the way is nobody knows.
-fn transfers(a: &ArrivalSpec, duration: Span) -> f64 {
-    sessions(a, duration) * a.session.transfers(duration, Span::ZERO)
-}
-
-/// Room for so many short flows at a time; chance may bring more than are expected.
-fn at_once(expected: f64) -> u64 {
-    (2.0 * expected + 16.0).min(MOST_SHORT) as u64
+/// Room for the flows of a class, which can be so many.
+fn at_once(most: u64) -> u64 {
+    most.min(MOST_SHORT)
 }
 
 fn bound_series(spec: &mut RunSpec, grant: &mut Grant) {

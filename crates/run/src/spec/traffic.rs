@@ -29,6 +29,42 @@ impl ArrivalSpec {
     pub fn seed_name(&self) -> &str {
         self.seeded_by.as_deref().unwrap_or(&self.template.name)
     }
+
+    /// Sessions to expect in a run of this length.
+    pub fn sessions(&self, duration: Span) -> f64 {
+        let seconds = duration.as_secs_f64();
+        match self.arrivals {
+            Arrivals::Poisson { per_second } => per_second * seconds,
+            Arrivals::Every(gap) => seconds / gap.as_secs_f64(),
+            Arrivals::Spread { count, .. } => count as f64,
+        }
+    }
+
+    /// Transfers to expect in a run of this length, at most: how fast the path is nobody knows.
+    pub fn transfers(&self, duration: Span) -> f64 {
+        self.sessions(duration) * self.session.transfers(duration, Span::ZERO)
+    }
+
+    /// Sessions after which the class ends, whatever the seed says, so that who hosts it can tell
+    /// beforehand what it takes: where n are [expected](Self::sessions), (sqrt(n) + 4)^2. Of
+    /// Poisson's sessions with geometric numbers of transfers the chance of more, Chernoff's bound
+    /// with exponential numbers in their place, is exp(-16), one in nine million.
+    pub fn most_sessions(&self, duration: Span) -> u64 {
+        // The cast saturates.
+        most_of(self.sessions(duration)) as u64
+    }
+
+    /// Transfers after which it ends: those of so many [sessions](Self::most_sessions), each of the
+    /// expected number.
+    pub fn most_transfers(&self, duration: Span) -> u64 {
+        let of_session = self.session.transfers(duration, Span::ZERO);
+        (of_session * most_of(self.sessions(duration))) as u64
+    }
+}
+
+fn most_of(sessions: f64) -> f64 {
+    let root = libm::sqrt(sessions) + 4.0;
+    root * root
 }
 
 /// What a user does after a transfer: goes on, after a pause, or leaves. The next transfer is a

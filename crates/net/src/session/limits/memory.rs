@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fullpipe_run::{FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Bytes, Span};
 
-use super::{Limits, MOST_ROWS, at_once, sessions, transfers};
+use super::{Limits, MOST_ROWS, at_once};
 use crate::content::Content;
 use crate::endpoint::leases::{self, FIRST_HOLES, FIRST_ROWS, OF_HOLE, OF_SEGMENT};
 use crate::file::{sink, source, walk};
@@ -187,15 +187,20 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     };
     let lasting = spec.flows.iter().map(of_flow);
     let short = spec.arrivals.iter().map(|a| {
-        let sessions = sessions(a, spec.duration);
-        let transfers = transfers(a, spec.duration);
+        let sessions = a.most_sessions(spec.duration);
+        let transfers = a.most_transfers(spec.duration);
         let (count, buffers, rows) = match sends(a.template.reverse) {
             // A window that is larger than any number is as good as refused. What follows in a
             // session takes the place of the transfer before, and leaves a row.
             true => {
                 let window = a.template.sender.window.max as u64;
-                let rows = 2.0 * (transfers - sessions) * OF_ROW_OF_SHORT;
-                (sessions, window.saturating_mul(OF_SEGMENT), rows as u64)
+                let rows = transfers.saturating_mul(OF_ROW_OF_SHORT);
+                let waiting = match a.session.goes_on() {
+                    true => sessions.saturating_mul(OF_SESSION),
+                    false => 0,
+                };
+                let kept = rows.saturating_add(waiting);
+                (sessions, window.saturating_mul(OF_SEGMENT), kept)
             }
             // A receiver stays until its number is needed again.
             false => (transfers, OF_HOLES_OF_SHORT, 0),
@@ -232,10 +237,12 @@ const LEAST_OF_SOCKET: u64 = 104 << 10;
 const MOST_OF_SOCKET: u64 = 16 << 20;
 /// Holes that a receiver of a short flow remembers.
 const OF_HOLES_OF_SHORT: u64 = 16 << 10;
-/// A short flow besides: its place among the others, its timers, its row.
+/// A short flow besides: its place among the others, its timers.
 const OF_SHORT_FLOW: u64 = 2 << 10;
 /// A row of a short flow in a list that grows by doubling, and in the result.
-const OF_ROW_OF_SHORT: f64 = 128.0;
+const OF_ROW_OF_SHORT: u64 = 128;
+/// A session between two transfers: its generator, and its place in a B-tree that is half empty.
+const OF_SESSION: u64 = 128;
 /// A number of a series, and once more in the result as it is sent.
 const OF_SAMPLE: u64 = 16;
 /// A row of a sender's time series, and in the result.
@@ -370,7 +377,7 @@ mod tests {
         assert!(OF_SAMPLE >= 2 * bytes(size_of::<u64>()));
         let flow = size_of::<Receiver>() + size_of::<Transfer>();
         assert!(OF_SHORT_FLOW >= bytes(flow), "{flow}");
-        assert!(OF_ROW_OF_SHORT >= 2.0 * size_of::<Transfer>() as f64);
+        assert!(OF_ROW_OF_SHORT >= 2 * size_of::<Transfer>() as u64);
         let row = size_of::<Round>() + size_of::<Episode>();
         assert!(leases::OF_ROW >= bytes(row), "{row}");
         const { assert!(2 * OF_PACKET >= 1500) };
@@ -419,26 +426,40 @@ mod tests {
             ..plain.clone()
         };
         let short = of(&mice) - of(&plain);
-        // Twice the hundred that come, for chance.
+        // Of a hundred that are expected chance may make (10 + 4)^2.
         assert!(
-            short >= 200 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW),
+            short >= 196 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW),
             "{short}"
         );
-        // What is received stays: five times as many, and chance. What is sent has one place for
-        // each session, and a row for each transfer.
+        // What is received stays: five times as many. What is sent has one place for each session,
+        // and a row for each transfer.
         let mut sessions = mice.clone();
         sessions.arrivals[0].session.exchanges = 5.0;
         let received = of(&sessions) - of(&mice);
-        assert_eq!(received, 800 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW));
+        assert_eq!(received, 4 * 196 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW));
         let sent = of_run(&sessions, |_| true) - of_run(&mice, |_| true);
-        assert_eq!(sent, 800 * 128);
+        assert_eq!(sent, 4 * 196 * OF_ROW_OF_SHORT + 196 * OF_SESSION);
         // In ten seconds of thoughts of a second no session has more than eleven.
         sessions.arrivals[0].session = Session {
             exchanges: 1e6,
             think: Span::from_secs(1),
         };
         let sent = of_run(&sessions, |_| true) - of_run(&mice, |_| true);
-        assert_eq!(sent, 2000 * 128);
+        assert_eq!(sent, 10 * 196 * OF_ROW_OF_SHORT + 196 * OF_SESSION);
+        // Of many that come one after another the rows stay.
+        let second = |arrivals| ArrivalSpec {
+            arrivals: Arrivals::Spread {
+                count: arrivals,
+                within: Span::from_secs(1),
+            },
+            ..mice.arrivals[0].clone()
+        };
+        let many = |n| RunSpec {
+            arrivals: vec![second(n)],
+            ..plain.clone()
+        };
+        let more = of_run(&many(1_000_000), |_| true) - of_run(&many(40_000), |_| true);
+        assert_eq!(more, (1004 * 1004 - 204 * 204) * OF_ROW_OF_SHORT);
     }
 
     #[test]
