@@ -16,6 +16,9 @@
 //!   section 2.16.2 still say `MinPipeCwnd`.
 //! - Drain's window is not bounded by `inflight_longterm`: the pseudo-code of section 5.6.4.7
 //!   leaves it out, the table of section 5.6.1 has it.
+//! - "As soon as C.inflight reaches" `inflight_longterm` (section 5.3.3.6) is told by what was in
+//!   flight before the ACK, as in the authors' kernel: a window that `inflight_longterm` bounds is
+//!   never full after one, and the probe would not be precautionary.
 //! - `IsTimeToCruise()` compares with `max_bw` as its pseudo-code does; the prose of section
 //!   5.3.3.1 says `BBR.bdp`, which follows `bw`.
 //! - `MaxBwFilterLen` is two cycles, the previous and the present one (section 2.11); the filter of

@@ -142,7 +142,9 @@ impl Bbr {
     }
 
     pub(super) fn is_time_to_go_down(&mut self, rs: &Sample) -> bool {
-        if self.probe.too_high && rs.inflight >= self.inflight_longterm {
+        // Whole segments are in flight; a window that this bounds lets so many leave.
+        let risky = libm::floor(self.inflight_longterm);
+        if self.probe.too_high && rs.prior_inflight >= risky {
             self.probe.precautionary = true;
             return true;
         }

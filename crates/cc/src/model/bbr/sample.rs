@@ -13,6 +13,8 @@ pub(super) struct Sample {
     pub(super) c_delivered: u64,
     /// C.inflight after this ACK.
     pub(super) inflight: f64,
+    /// C.inflight before it: what it has reached.
+    pub(super) prior_inflight: f64,
     /// C.is_cwnd_limited.
     pub(super) cwnd_limited: bool,
     /// RS.newly_acked.
@@ -41,6 +43,7 @@ impl Sample {
             now: ev.now,
             c_delivered: ev.delivered,
             inflight: ev.flight as f64,
+            prior_inflight: ev.prior_flight as f64,
             cwnd_limited: ev.cwnd_limited,
             newly_acked: ev.delivered_now() as f64,
             rtt: ev.rtt,
