@@ -287,9 +287,17 @@ fn the_standard() -> StackSpec {
     StackSpec::parse("reno").expect("it is one")
 }
 
+/// What the module says; before it is loaded, that of kernel.org.
+fn version_of_bbr() -> u32 {
+    let text = std::fs::read_to_string("/sys/module/tcp_bbr/version");
+    let version = text.ok().and_then(|text| text.trim().parse().ok());
+    version.unwrap_or(1)
+}
+
 pub(crate) fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
     let kernel = Kernel {
         hz: None,
+        bbr: version_of_bbr(),
         module: None,
     };
     let s = switches::of(f, kernel).map_err(LinuxError::of_running_kernel)?;

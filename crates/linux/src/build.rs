@@ -224,6 +224,7 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Product, LinuxErro
     let product = Product {
         release: release(&tree, &log)?,
         hz: request.hz,
+        bbr: version_of_bbr(&tree),
         module: None,
         hash: sources_hash(),
         dir,
@@ -371,6 +372,19 @@ fn configured(base: &str) -> String {
     let kept = kept.filter(|l| key(l).is_none_or(|k| !ours.contains(&k)));
     let lines: Vec<&str> = kept.chain(CONFIG.lines()).collect();
     lines.join("\n") + "\n"
+}
+
+/// Version 3 says so; version 1 says nothing.
+fn version_of_bbr(tree: &Path) -> u32 {
+    let text = fs::read_to_string(tree.join("net/ipv4/tcp_bbr.c")).unwrap_or_default();
+    let defined = text.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["#define", "BBR_VERSION", version] => version.parse().ok(),
+            _ => None,
+        }
+    });
+    defined.unwrap_or(1)
 }
 
 fn release(tree: &Path, log: &Path) -> Result<String, LinuxError> {

@@ -56,6 +56,7 @@ impl Linux {
     fn kernel(&self) -> Kernel<'_> {
         Kernel {
             hz: Some(self.product.hz),
+            bbr: self.product.bbr,
             module: self.product.module.as_deref(),
         }
     }
@@ -82,10 +83,16 @@ impl Ground for Linux {
     }
 
     fn kernel(&self) -> Option<String> {
-        let Product { release, hz, .. } = &self.product;
+        let Product {
+            release, hz, bbr, ..
+        } = &self.product;
         let module = self.product.module.as_ref();
         let module = module.map_or(String::new(), |name| format!(", with module {name}"));
-        Some(format!("Linux {release}, {hz} ticks a second{module}"))
+        let bbr = match bbr {
+            1 => String::new(),
+            version => format!(", BBR version {version}"),
+        };
+        Some(format!("Linux {release}, {hz} ticks a second{bbr}{module}"))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -150,6 +157,7 @@ mod tests {
 
     const KERNEL: Kernel<'static> = Kernel {
         hz: Some(250),
+        bbr: 1,
         module: None,
     };
 
@@ -176,6 +184,15 @@ mod tests {
             key == "main.stack" && what.contains("the kernel has version 1"),
             "{key} {what}"
         );
+        let newer = Kernel { bbr: 3, ..KERNEL };
+        let planned = |stack: &str| {
+            let spec = spec(stack);
+            plan::plan(&spec, &Traffic::of(&spec), newer).map(|plan| plan.apps)
+        };
+        assert!(planned("bbr").unwrap().contains(" bbr "));
+        let refused = planned("bbr-linux").unwrap_err().to_string();
+        assert!(refused.contains("this kernel has version 3"), "{refused}");
+        assert!(planned("cubic-linux").is_ok());
         let (key, what) = refusal(|s| {
             let mut other = s.flows[0].clone();
             other.name = "other".to_owned();

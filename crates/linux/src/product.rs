@@ -18,6 +18,8 @@ pub struct Product {
     pub release: String,
     /// Ticks per second.
     pub hz: u32,
+    /// Version of its BBR.
+    pub bbr: u32,
     /// The user's own congestion module, as the kernel calls it.
     pub module: Option<String>,
     /// Of everything that it was made of beside the kernel's own sources.
@@ -55,6 +57,7 @@ impl Product {
             hz: field("hz")
                 .and_then(|h| h.parse().ok())
                 .ok_or_else(absent)?,
+            bbr: field("bbr").and_then(|b| b.parse().ok()).unwrap_or(1),
             module: field("module"),
             hash: field("hash").ok_or_else(absent)?,
             dir,
@@ -64,8 +67,8 @@ impl Product {
     /// Writes the description, the last step of a build.
     pub(crate) fn write(&self) -> Result<(), LinuxError> {
         let mut text = format!(
-            "release={}\nhz={}\nhash={}\n",
-            self.release, self.hz, self.hash
+            "release={}\nhz={}\nbbr={}\nhash={}\n",
+            self.release, self.hz, self.bbr, self.hash
         );
         if let Some(module) = &self.module {
             text += &format!("module={module}\n");

@@ -18,6 +18,8 @@ use crate::error::LinuxError;
 pub struct Kernel<'a> {
     /// Ticks per second; `None`: the running kernel's, which programs are not told.
     pub hz: Option<u32>,
+    /// Version of its BBR.
+    pub bbr: u32,
     /// The user's own congestion module.
     pub module: Option<&'a str>,
 }
@@ -125,7 +127,7 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
     // A switch of the preset's is the kernel's own.
     let own = |path: &str, value: bool| !set(path) || value;
     Ok(Switches {
-        module: module_of(f, kernel.module)?,
+        module: module_of(f, kernel)?,
         timestamps: sender.header > HEADERS,
         sack: sender.recovery.detector != Detector::NewReno,
         pace: match (sender.pacing.max, sender.pacing.gains) {
@@ -291,13 +293,24 @@ fn instead(f: &FlowSpec, stack: &str, module: &str) -> String {
 }
 
 /// The kernel's name of a stack.
-fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
+fn module_of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<String, LinuxError> {
+    let own = kernel.module;
     let stack = f.stack.to_string();
     let name = stack.strip_suffix("-linux").unwrap_or(&stack);
-    if stack == "bbr" {
-        let what = "`bbr` is version 3, the kernel has version 1";
-        let hint = instead(f, &stack, "bbr-linux");
-        return Err(LinuxError::unable(f, "stack", what, hint));
+    match (stack.as_str(), kernel.bbr) {
+        ("bbr", 1) => {
+            let what = "`bbr` is version 3, the kernel has version 1";
+            let hint = instead(f, &stack, "bbr-linux");
+            let how = "build one that has it, from a tree of its authors: `fullpipe linux build \
+                       --source TREE --name bbr3`";
+            return Err(LinuxError::unable(f, "stack", what, hint).or_with_own_kernel(how));
+        }
+        ("bbr-linux", 3) => {
+            let what = "`bbr-linux` is version 1, this kernel has version 3";
+            let hint = instead(f, &stack, "bbr");
+            return Err(LinuxError::unable(f, "stack", what, hint));
+        }
+        _ => {}
     }
     if MODULES.contains(&name) {
         return Ok(name.to_owned());
@@ -431,6 +444,7 @@ mod tests {
             let spec = scenario.cases[0].run_spec(1);
             let kernel = Kernel {
                 hz: Some(250),
+                bbr: 1,
                 module: None,
             };
             of(&spec.flows[0], kernel).unwrap().tlp

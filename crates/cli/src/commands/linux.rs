@@ -76,12 +76,14 @@ fn list() -> Result<Exit, Failure> {
     if all.is_empty() {
         output::say("no kernel has been built: `fullpipe linux build`");
     } else if io::stdout().is_terminal() {
-        output::data("kernel\trelease\tclock\tmodule\n")?;
+        output::data("kernel\trelease\tclock\tmodule\tBBR\n")?;
     }
     for (name, product) in all {
         let module = product.module.as_deref().unwrap_or("-");
-        let (release, hz) = (&product.release, product.hz);
-        output::data(&format!("{name}\t{release}\tHZ={hz}\t{module}\n"))?;
+        let (release, hz, bbr) = (&product.release, product.hz, product.bbr);
+        output::data(&format!(
+            "{name}\t{release}\tHZ={hz}\t{module}\tversion {bbr}\n"
+        ))?;
     }
     Ok(Exit::Ok)
 }

@@ -75,7 +75,9 @@ struct fp_model {
 	u64 bw;		  /* bytes per second */
 	u32 mss, min_rtt; /* bytes, us */
 	u32 pacing_gain, cwnd_gain; /* 1/256 */
-	u32 state, zero;  /* enum bbr_mode */
+	u32 state, version; /* enum bbr_mode; of version 3 the states of fullpipe_cc's `bbr` */
+	u64 max_bw, short_bw; /* version 3: bytes per second; all bits set: no bound */
+	u32 long_inflight, short_inflight; /* version 3: segments, likewise */
 };
 
 struct fp_episode {

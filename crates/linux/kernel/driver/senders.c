@@ -74,6 +74,29 @@ static bool model_of(struct sock *sk, struct tcp_bbr_info *bbr)
 	return true;
 }
 
+#ifdef FP_BBR3
+/* Startup, Drain, Down, Cruise, Refill, Up, ProbeRTT, by the phase. */
+static u8 state_of(const struct tcp_bbr_info *bbr)
+{
+	static const u8 states[] = {
+		[BBR_PHASE_STARTUP] = 0,	 [BBR_PHASE_DRAIN] = 1,
+		[BBR_PHASE_PROBE_BW_DOWN] = 2,	 [BBR_PHASE_PROBE_BW_CRUISE] = 3,
+		[BBR_PHASE_PROBE_BW_REFILL] = 4, [BBR_PHASE_PROBE_BW_UP] = 5,
+		[BBR_PHASE_PROBE_RTT] = 6,
+	};
+
+	return bbr->bbr_phase < ARRAY_SIZE(states) ? states[bbr->bbr_phase] : 0;
+}
+
+static void version3(struct fp_model *m, const struct tcp_bbr_info *bbr)
+{
+	m->version = bbr->bbr_version;
+	m->max_bw = (u64)bbr->bbr_bw_hi_msb << 32 | bbr->bbr_bw_hi_lsb;
+	m->short_bw = (u64)bbr->bbr_bw_lo_msb << 32 | bbr->bbr_bw_lo_lsb;
+	m->long_inflight = bbr->bbr_inflight_hi;
+	m->short_inflight = bbr->bbr_inflight_lo;
+}
+#else
 /* enum bbr_mode, by the gains: that of the window tells ProbeRTT (1) and ProbeBW (2) from the two
    others, that of the pacing rate those. */
 static u8 state_of(const struct tcp_bbr_info *bbr)
@@ -84,6 +107,11 @@ static u8 state_of(const struct tcp_bbr_info *bbr)
 		return 2;
 	return bbr->bbr_pacing_gain <= 1 << 8;
 }
+
+static void version3(struct fp_model *m, const struct tcp_bbr_info *bbr)
+{
+}
+#endif
 
 static void model(const struct fp_flow *f, struct sock *sk)
 {
@@ -97,6 +125,7 @@ static void model(const struct fp_flow *f, struct sock *sk)
 	m.pacing_gain = bbr.bbr_pacing_gain;
 	m.cwnd_gain = bbr.bbr_cwnd_gain;
 	m.state = state_of(&bbr);
+	version3(&m, &bbr);
 	fp_emit(FP_MODEL, f - fp_flows, &m, sizeof(m));
 }
 

@@ -63,8 +63,8 @@ pub(super) fn row(b: &mut Body<'_>, flow: usize) -> Option<TraceRow> {
 }
 
 /// The model of the path behind the latest row, laid out as `struct fp_model`: the variables that
-/// `bbr-linux` reports and the kernel does too, in the units of the former (segments per second,
-/// seconds).
+/// `bbr-linux`, or of version 3 `bbr`, reports and the kernel does too, in the units of the former
+/// (segments per second, seconds).
 pub(super) fn model(b: &mut Body<'_>, series: &mut Series) -> Option<()> {
     let rate = b.u64()? as f64;
     let mss = f64::from(b.u32()?);
@@ -73,15 +73,36 @@ pub(super) fn model(b: &mut Body<'_>, series: &mut Series) -> Option<()> {
         us => f64::from(us) * 1e-6,
     };
     let [pacing_gain, cwnd_gain] = [b.u32()?, b.u32()?].map(|gain| f64::from(gain) / 256.0);
-    let values = [
-        ("state", f64::from(b.u32()?)),
-        ("bw", rate / mss),
-        ("min_rtt", min_rtt),
-        ("pacing_gain", pacing_gain),
-        ("cwnd_gain", cwnd_gain),
-    ];
+    let state = f64::from(b.u32()?);
+    let version = b.u32()?;
+    let [max_bw, short_bw] = [b.u64()?, b.u64()?].map(|rate| match rate {
+        u64::MAX => f64::NAN, // no bound
+        rate => rate as f64 / mss,
+    });
+    let [long, short] = [b.u32()?, b.u32()?].map(|segments| match segments {
+        u32::MAX => f64::NAN,
+        segments => f64::from(segments),
+    });
+    let values = match version {
+        3 => vec![
+            ("state", state),
+            ("max_bw", max_bw),
+            ("bw_shortterm", short_bw),
+            ("min_rtt", min_rtt),
+            ("inflight_longterm", long),
+            ("inflight_shortterm", short),
+        ],
+        _ => vec![
+            ("state", state),
+            ("bw", rate / mss),
+            ("min_rtt", min_rtt),
+            ("pacing_gain", pacing_gain),
+            ("cwnd_gain", cwnd_gain),
+        ],
+    };
     if series.variables.is_empty() {
-        series.variables = values.map(|(name, _)| (name, Vec::new())).into();
+        let names = values.iter().map(|(name, _)| (*name, Vec::new()));
+        series.variables = names.collect();
     }
     let before = series.rows.len().checked_sub(1)?;
     // The module starts when the handshake ends; a timeout of the SYN finds it empty.
