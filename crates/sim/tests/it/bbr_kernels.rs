@@ -23,6 +23,13 @@ pub struct Path {
     begins: [[f64; 3]; 2],
 }
 
+impl Path {
+    /// Another flow competes.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.beside, Beside::Flow(_))
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Beside {
     Nothing,
@@ -121,10 +128,16 @@ fn simulated(path: &Path) -> Outcome {
 }
 
 pub fn spec(path: &Path, seed: u64, trace: Trace) -> RunSpec {
+    on(path, "bbr-linux", seed, trace)
+}
+
+/// `bbr` on this path, one of the two versions, and beside itself where another flow is.
+pub fn on(path: &Path, bbr: &str, seed: u64, trace: Trace) -> RunSpec {
     let (rate, rtt, bdps) = path.at;
     let packets = (bdps * rate * 1e6 * rtt as f64 * 1e-3 / (8.0 * 1500.0)) as u64;
-    let mut flows = vec![host("main", "bbr-linux")];
+    let mut flows = vec![host("main", bbr)];
     if let Beside::Flow(stack) = path.beside {
+        let stack = if stack == "bbr-linux" { bbr } else { stack };
         flows.push(FlowSpec {
             start: Time::ZERO + Span::from_secs(2),
             ..host("beside", stack)

@@ -2,6 +2,7 @@
 
 mod any_link;
 mod bbr;
+mod bbr3_kernel;
 mod bbr_kernels;
 mod bbr_timelines;
 mod build;
