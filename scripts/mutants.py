@@ -7,7 +7,7 @@
     scripts/mutants.py --quick                 no integration tests for what unit tests catch
     scripts/mutants.py --check                 do they apply? builds nothing
     scripts/mutants.py --markdown docs/mutants.md
-                                               the page, of what was tried: with --law only its rows
+                                               the page; with --law its rows, the others stay
 
 Works on a copy of the crates `units`, `cc` and `flow`; the working tree is not touched. Exit status: 0 if every mutant was
 caught, 1 if one survived or did not apply or there is none of a law, 2 if a law is unknown or the tests fail without any
@@ -272,6 +272,7 @@ MODEL = [
     ("model/bbr/startup.rs", "const DRAIN_ROUNDS: u32 = 3;", "const DRAIN_ROUNDS: u32 = 4;", "bbr", "rounds of Drain 3"),
     ("model/bbr/probe_bw.rs", "const PROBE_WAIT: Span = Span::from_secs(2);", "const PROBE_WAIT: Span = Span::from_millis(2200);", "bbr", "least time between probes 2 s"),
     ("model/bbr/probe_bw.rs", "const RENO_ROUNDS: f64 = 63.0;", "const RENO_ROUNDS: f64 = 70.0;", "bbr", "most rounds between probes 63"),
+    ("model/bbr/probe_bw.rs", "rs.prior_inflight >= risky", "rs.inflight >= risky", "bbr", "in flight before an ACK"),
     ("model/bbr/control.rs", "const OFFLOAD_QUANTA: f64 = 3.0;", "const OFFLOAD_QUANTA: f64 = 3.3;", "bbr", "offload budget 3 quanta"),
     ("linux/bbr/mod.rs", "HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1", "HIGH_GAIN: u32 = UNIT * 3174 / 1000 + 1", "bbr-linux", "Startup gain 2.885"),
     ("linux/bbr/mod.rs", "DRAIN_GAIN: u32 = UNIT * 1000 / 2885", "DRAIN_GAIN: u32 = UNIT * 1100 / 2885", "bbr-linux", "Drain gain 1/2.885"),
@@ -318,6 +319,7 @@ def main():
     work = pathlib.Path(args.scratch)
     mutants = [("decrease", *m) for m in DECREASE] + [("increase", *m) for m in INCREASE]
     mutants += [("model", *m) for m in MODEL]
+    order = [(law, kind, what) for kind, _, _, _, law, what in mutants]
     if args.kind:
         mutants = [m for m in mutants if m[0] == args.kind]
     if args.law:
@@ -358,7 +360,7 @@ def main():
     bad = [r for r in rows if r[3].isupper()]
     print(f"{len(rows)} mutants, {len(bad)} not caught")
     if args.markdown:
-        write_markdown(pathlib.Path(args.markdown), rows)
+        write_markdown(pathlib.Path(args.markdown), rows, order)
     return 1 if bad else 0
 
 
@@ -470,13 +472,24 @@ def run_tests(work, args, model=False):
     return names
 
 
-def write_markdown(path, rows):
+def write_markdown(path, rows, order):
+    """Rows that were tried, in the order of the tables above; of the others those that stand there
+    already."""
     # The section of scripts/defects.py stays.
     rest = path.read_text().partition("\n## ") if path.exists() else ("", "", "")
-    lines = [HEADER, "| law | constant | kind | caught by |", "|---|---|---|---|"]
+    tried = {}
+    for line in rest[0].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if len(cells) == 4:
+            law, what, kind, caught = cells
+            tried[law, kind, what] = caught
     for law, kind, what, verdict in rows:
         caught = verdict if verdict.isupper() else re.sub(r"^(\S+)", r"`\1`", verdict)
-        lines.append(f"| {law} | {what} | {kind} | {caught} |")
+        tried[law, kind, what] = caught
+    lines = [HEADER, "| law | constant | kind | caught by |", "|---|---|---|---|"]
+    for law, kind, what in order:
+        if (law, kind, what) in tried:
+            lines.append(f"| {law} | {what} | {kind} | {tried[law, kind, what]} |")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n" + "".join(rest[1:]))
 

@@ -302,7 +302,7 @@ fn habit_at_emulate(flag: &str) -> Option<&'static str> {
         "delay" | "latency" => "`--rtt 40ms`, there and back",
         "limit" => "`--buffer '100 packets'`, or in bytes, time or `1BDP`",
         "reorder" => "`--set 'path.reorder={ probability = 0.01, extra = \"5ms\" }'`",
-        "duplicate" | "corrupt" => "there is none: the path loses and reorders packets",
+        "duplicate" | "corrupt" => "there is none: `--set path.KEY=VALUE` sets any key of [path]",
         _ if flag.starts_with(|c: char| c.is_ascii_digit()) => "nothing of a path is below zero",
         _ if flag.len() == 1 => {
             "the command follows `--`: `fullpipe emulate --rate 1Gbit/s --rtt 40ms -- iperf3 -c ...`"

@@ -211,14 +211,32 @@ pub fn notes(scenario: &Scenario, peer: &str) -> Vec<String> {
 
 /// What a link does beside carrying packets at its rate.
 fn disturbances(link: &LinkSpec) -> Vec<&'static str> {
+    // Every field, so that a new one is not forgotten.
+    let LinkSpec {
+        name: _,
+        rate: _,
+        delay: _,
+        delay_spread: _,
+        buffer: _,
+        discipline: _,
+        loss,
+        loss_of_acks: _,
+        jitter,
+        reorder,
+        policer,
+        schedule,
+        trace,
+        watched: _,
+        is_interface,
+    } = link;
     let all = [
-        (link.loss != Loss::None, "loss"),
-        (link.jitter > Span::ZERO, "jitter"),
-        (link.reorder.is_some(), "reordering"),
-        (link.policer.is_some(), "a policer"),
-        (link.trace.is_some(), "a trace"),
-        (!link.schedule.is_empty(), "changes over time"),
-        (link.is_interface, "the interface of a host"),
+        (*loss != Loss::None, "loss"),
+        (*jitter > Span::ZERO, "jitter"),
+        (reorder.is_some(), "reordering"),
+        (policer.is_some(), "a policer"),
+        (trace.is_some(), "a trace"),
+        (!schedule.is_empty(), "changes over time"),
+        (*is_interface, "the interface of a host"),
     ];
     all.into_iter()
         .filter(|(is, _)| *is)

@@ -144,7 +144,7 @@ fn delays_add_up_around_one_rate() {
 #[test]
 fn what_the_kernels_queues_cannot_do_is_named() {
     type With = fn(&mut RunSpec);
-    let changes: [(With, &str); 14] = [
+    let changes: &[(With, &str)] = &[
         (|s| s.flows.push(flow("two")), "2 pairs of hosts"),
         (
             |s| {
@@ -237,7 +237,7 @@ fn what_the_kernels_queues_cannot_do_is_named() {
         change(&mut spec);
         Shape::of(&spec, 1500).unwrap_err()
     };
-    for (change, what) in changes {
+    for &(change, what) in changes {
         let refused = refused(&change);
         assert_eq!((refused.what.as_str(), refused.remedy), (what, OURS));
     }

@@ -365,7 +365,7 @@ const OF_A_FLOW: [(&str, &str, &str); 4] = [
 ];
 
 /// Impairments taken away from a link: key, neutral value, name of the world.
-const OF_A_LINK: [(&str, &str, &str); 7] = [
+const OF_A_LINK: &[(&str, &str, &str)] = &[
     ("loss", "0", "no random loss"),
     ("buffer", "\"10000000 packets\"", "room for any queue"),
     ("queue", "\"droptail\"", "first in, first out"),

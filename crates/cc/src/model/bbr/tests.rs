@@ -332,6 +332,23 @@ fn a_loss_too_many_ends_the_probe() {
     assert_eq!(small.bbr.inflight_longterm, 0.7 * target);
 }
 
+/// Section 5.3.3.6: after a probe that went too high the next one ends where it reaches that level,
+/// which an ACK then takes it from.
+#[test]
+fn a_precautionary_probe_ends_where_the_bound_is_reached() {
+    let probe = |prior_flight: u64| {
+        let mut bench = Bench::probing();
+        bench.bbr.inflight_longterm = 120.6;
+        bench.bbr.probe.too_high = true;
+        let mut ev = AckEvent::new(bench.now);
+        (ev.prior_flight, ev.flight) = (prior_flight, prior_flight - 2);
+        bench.bbr.update_probe_bw(&Sample::of(&ev));
+        (bench.bbr.state, bench.bbr.probe.precautionary)
+    };
+    assert_eq!(probe(119), (State::Up, false));
+    assert_eq!(probe(120), (State::Down, true), "a window of 120.6 is full");
+}
+
 /// Sections 2.15 and 5.5.11: what was saved when the recovery began, not what a later round made of
 /// it, and the state.
 #[test]
