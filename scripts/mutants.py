@@ -272,7 +272,7 @@ MODEL = [
     ("model/bbr/startup.rs", "const DRAIN_ROUNDS: u32 = 3;", "const DRAIN_ROUNDS: u32 = 4;", "bbr", "rounds of Drain 3"),
     ("model/bbr/probe_bw.rs", "const PROBE_WAIT: Span = Span::from_secs(2);", "const PROBE_WAIT: Span = Span::from_millis(2200);", "bbr", "least time between probes 2 s"),
     ("model/bbr/probe_bw.rs", "const RENO_ROUNDS: f64 = 63.0;", "const RENO_ROUNDS: f64 = 70.0;", "bbr", "most rounds between probes 63"),
-    ("model/bbr/probe_bw.rs", "rs.prior_inflight >= risky", "rs.inflight >= risky", "bbr", "in flight before an ACK"),
+    ("model/bbr/probe_bw.rs", "rs.prior_inflight + self.send_quantum", "rs.inflight + self.send_quantum", "bbr", "in flight before an ACK"),
     ("model/bbr/control.rs", "const OFFLOAD_QUANTA: f64 = 3.0;", "const OFFLOAD_QUANTA: f64 = 3.3;", "bbr", "offload budget 3 quanta"),
     ("linux/bbr/mod.rs", "HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1", "HIGH_GAIN: u32 = UNIT * 3174 / 1000 + 1", "bbr-linux", "Startup gain 2.885"),
     ("linux/bbr/mod.rs", "DRAIN_GAIN: u32 = UNIT * 1000 / 2885", "DRAIN_GAIN: u32 = UNIT * 1100 / 2885", "bbr-linux", "Drain gain 1/2.885"),

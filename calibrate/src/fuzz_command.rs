@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use fullpipe_calibrate::fuzz::{
-    Class, Draft, Kernel, Log, Record, Search, Summary, Trial, again, corpus_dir, disagrees, draw,
+    Class, Draft, Kernel, Log, Record, Search, Summary, Trial, again, corpus_dir, disagrees,
     findings, least, line, read_corpus, search, trial,
 };
 use rayon::prelude::*;
@@ -194,15 +194,15 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
         .map(|(_, records)| records)
         .unwrap_or_default();
     let logged = logged.into_iter().find(|r| r.seed == seed);
+    let kernel = Kernel::find(&a.kernel)?;
     let (class, draft) = match logged {
         Some(r) => (r.class, Draft::parse(&r.scenario)?.with_kernel_queue()),
         None => {
-            let drawn = draw(seed);
+            let drawn = kernel.draw(seed);
             (drawn.class, drawn.draft)
         }
     };
     println!("{draft}");
-    let kernel = Kernel::find(&a.kernel)?;
     let result = trial(&draft, class, &kernel).map_err(|_| "interrupted")?;
     if a.minimise > 0 {
         let record = Record {

@@ -9,8 +9,10 @@ use fullpipe_linux::{Linux, LinuxError, Product};
 use fullpipe_run::{FlowOutcome, Ground as _, GroundError, Outcome, RunSpec, Trace};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Span, Time};
+use toml::Value;
 
 use super::draft::Draft;
+use super::draw::{Drawn, draw};
 
 /// The first case of a draft with its first seed, without time series.
 ///
@@ -196,6 +198,19 @@ impl Kernel {
             product: Product::find(name).map_err(words)?,
             ground: Linux::new(name, &NEVER).map_err(words)?,
         })
+    }
+
+    /// The scenario of this seed, with the version of BBR that this kernel has.
+    pub fn draw(&self, seed: u64) -> Drawn {
+        let mut drawn = draw(seed);
+        if self.product.bbr == 3 {
+            for flow in drawn.draft.flows() {
+                if flow.get("stack").and_then(Value::as_str) == Some("bbr-linux") {
+                    flow.insert("stack".to_owned(), "bbr".into());
+                }
+            }
+        }
+        drawn
     }
 
     /// What tells its runs from those of another kernel.

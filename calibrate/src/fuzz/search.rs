@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::corpus::Kept;
 use super::draft::Draft;
-use super::draw::{Class, draw};
+use super::draw::Class;
 use super::judge::{Metric, Verdict, worst};
 use super::log::{Log, Record};
 use super::minimise::minimise;
@@ -85,7 +85,7 @@ pub fn search(
             if known.contains(&seed) {
                 continue;
             }
-            let drawn = draw(seed);
+            let drawn = kernel.draw(seed);
             let stack = drawn.draft.stacks();
             if !search.wants(drawn.class, &stack) {
                 continue;

@@ -101,9 +101,6 @@ fn measures(flow: &FlowOutcome) -> BTreeMap<&'static str, f64> {
 /// Paths on which Startup lasts two round trips longer: the draft compares the delivery rate with
 /// its baseline at the first ACK of a round, the kernel at every ACK.
 const TWO_ROUNDS_LATER: [usize; 4] = [2, 6, 10, 11];
-/// Buffers of a quarter and a tenth of a BDP: the kernel counts the train that is about to leave as
-/// in flight, some four segments, so that a precautionary probe ends before it fills them.
-const SHALLOW: [usize; 2] = [4, 5];
 /// A BDP of four segments, of which the kernel counts those that an ACK is for as in flight when it
 /// asks whether to cruise.
 const TINY: usize = 0;
@@ -127,7 +124,6 @@ fn agrees(index: usize, measure: &str, got: f64, (least, most): (f64, f64)) -> b
         "retransmits" if path.is_shared() => true,
         "retransmits" => within(0.15, 4.0),
         "down" | "cruise" if index == TINY => true,
-        "down" | "refill" | "up" if SHALLOW.contains(&index) => within(0.5, 0.0),
         "inflight" | "probe_rtt_begins" => within(0.15, 0.0),
         _ => within(0.15, 0.005),
     }

@@ -17,8 +17,9 @@
 //! - Drain's window is not bounded by `inflight_longterm`: the pseudo-code of section 5.6.4.7
 //!   leaves it out, the table of section 5.6.1 has it.
 //! - "As soon as C.inflight reaches" `inflight_longterm` (section 5.3.3.6) is told by what was in
-//!   flight before the ACK, as in the authors' kernel: a window that `inflight_longterm` bounds is
-//!   never full after one, and the probe would not be precautionary.
+//!   flight before the ACK and the quantum that leaves next, as in the authors' kernel: after an
+//!   ACK a window that `inflight_longterm` bounds is never full, and no probe would be
+//!   precautionary; one that waits until it is full before an ACK has filled the buffer already.
 //! - `IsTimeToCruise()` compares with `max_bw` as its pseudo-code does; the prose of section
 //!   5.3.3.1 says `BBR.bdp`, which follows `bw`.
 //! - `MaxBwFilterLen` is two cycles, the previous and the present one (section 2.11); the filter of

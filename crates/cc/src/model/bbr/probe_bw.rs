@@ -144,7 +144,8 @@ impl Bbr {
     pub(super) fn is_time_to_go_down(&mut self, rs: &Sample) -> bool {
         // Whole segments are in flight; a window that this bounds lets so many leave.
         let risky = libm::floor(self.inflight_longterm);
-        if self.probe.too_high && rs.prior_inflight >= risky {
+        let reached = rs.prior_inflight + self.send_quantum;
+        if self.probe.too_high && reached >= risky {
             self.probe.precautionary = true;
             return true;
         }

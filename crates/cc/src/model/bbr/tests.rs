@@ -345,8 +345,8 @@ fn a_precautionary_probe_ends_where_the_bound_is_reached() {
         bench.bbr.update_probe_bw(&Sample::of(&ev));
         (bench.bbr.state, bench.bbr.probe.precautionary)
     };
-    assert_eq!(probe(119), (State::Up, false));
-    assert_eq!(probe(120), (State::Down, true), "a window of 120.6 is full");
+    assert_eq!(probe(117), (State::Up, false));
+    assert_eq!(probe(118), (State::Down, true), "the next two fill 120.6");
 }
 
 /// Sections 2.15 and 5.5.11: what was saved when the recovery began, not what a later round made of
