@@ -486,6 +486,8 @@ def write_markdown(path, rows, order):
     for law, kind, what, verdict in rows:
         caught = verdict if verdict.isupper() else re.sub(r"^(\S+)", r"`\1`", verdict)
         tried[law, kind, what] = caught
+    for law, kind, what in sorted(set(tried) - set(order) - {("law", "kind", "constant")}):
+        print(f"dropped from the page, as there is no such mutant: {law}, {kind}, {what}")
     lines = [HEADER, "| law | constant | kind | caught by |", "|---|---|---|---|"]
     for law, kind, what in order:
         if (law, kind, what) in tried:

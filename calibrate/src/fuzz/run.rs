@@ -203,7 +203,7 @@ impl Kernel {
     /// The scenario of this seed, with the version of BBR that this kernel has.
     pub fn draw(&self, seed: u64) -> Drawn {
         let mut drawn = draw(seed);
-        if self.product.bbr == 3 {
+        if self.product.bbr == Some(3) {
             for flow in drawn.draft.flows() {
                 if flow.get("stack").and_then(Value::as_str) == Some("bbr-linux") {
                     flow.insert("stack".to_owned(), "bbr".into());

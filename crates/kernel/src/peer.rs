@@ -3,7 +3,7 @@
 
 use fullpipe_run::{Drops, FlowSpec, GroundError, RunSpec};
 
-use crate::plan::{self, refuse_unknown_module, switches_of, unable};
+use crate::plan::{self, refuse_unknown_module, switches_of, switches_of_peer, unable};
 
 /// This host's side of it.
 #[derive(Clone, Debug)]
@@ -48,7 +48,10 @@ impl RunningTcp {
     }
 
     fn check_flow(&self, f: &FlowSpec) -> Result<(), GroundError> {
-        let s = switches_of(f)?;
+        let s = match f.reverse {
+            true => switches_of_peer(f)?,
+            false => switches_of(f)?,
+        };
         // A module of the other host is that host's affair.
         if !f.reverse {
             refuse_unknown_module(f, &s.module, &self.modules)?;

@@ -287,17 +287,32 @@ fn the_standard() -> StackSpec {
     StackSpec::parse("reno").expect("it is one")
 }
 
-/// What the module says; before it is loaded, that of kernel.org.
-fn version_of_bbr() -> u32 {
-    let text = std::fs::read_to_string("/sys/module/tcp_bbr/version");
-    let version = text.ok().and_then(|text| text.trim().parse().ok());
-    version.unwrap_or(1)
+/// What BBR says of itself, where there is one; version 1 says nothing.
+fn version_of_bbr() -> Option<u32> {
+    let read = std::fs::read_to_string;
+    let modules = read("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
+    modules.split_whitespace().find(|name| *name == "bbr")?;
+    let version = read("/sys/module/tcp_bbr/version").ok();
+    Some(
+        version
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(1),
+    )
 }
 
 pub(crate) fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
+    switches_with(f, version_of_bbr())
+}
+
+/// The same where another host sends: a kernel of kernel.org.
+pub(crate) fn switches_of_peer(f: &FlowSpec) -> Result<Switches, GroundError> {
+    switches_with(f, Some(1))
+}
+
+fn switches_with(f: &FlowSpec, bbr: Option<u32>) -> Result<Switches, GroundError> {
     let kernel = Kernel {
         hz: None,
-        bbr: version_of_bbr(),
+        bbr,
         module: None,
     };
     let s = switches::of(f, kernel).map_err(LinuxError::of_running_kernel)?;

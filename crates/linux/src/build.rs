@@ -224,7 +224,7 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Product, LinuxErro
     let product = Product {
         release: release(&tree, &log)?,
         hz: request.hz,
-        bbr: version_of_bbr(&tree),
+        bbr: Some(version_of_bbr(&tree)),
         module: None,
         hash: sources_hash(),
         dir,

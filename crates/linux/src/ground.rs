@@ -89,8 +89,8 @@ impl Ground for Linux {
         let module = self.product.module.as_ref();
         let module = module.map_or(String::new(), |name| format!(", with module {name}"));
         let bbr = match bbr {
-            1 => String::new(),
-            version => format!(", BBR version {version}"),
+            None | Some(1) => String::new(),
+            Some(version) => format!(", BBR version {version}"),
         };
         Some(format!("Linux {release}, {hz} ticks a second{bbr}{module}"))
     }
@@ -157,7 +157,7 @@ mod tests {
 
     const KERNEL: Kernel<'static> = Kernel {
         hz: Some(250),
-        bbr: 1,
+        bbr: Some(1),
         module: None,
     };
 
@@ -184,7 +184,10 @@ mod tests {
             key == "main.stack" && what.contains("the kernel has version 1"),
             "{key} {what}"
         );
-        let newer = Kernel { bbr: 3, ..KERNEL };
+        let newer = Kernel {
+            bbr: Some(3),
+            ..KERNEL
+        };
         let planned = |stack: &str| {
             let spec = spec(stack);
             plan::plan(&spec, &Traffic::of(&spec), newer).map(|plan| plan.apps)

@@ -18,8 +18,8 @@ pub struct Product {
     pub release: String,
     /// Ticks per second.
     pub hz: u32,
-    /// Version of its BBR.
-    pub bbr: u32,
+    /// Version of its BBR; `None`: an earlier version of the program did not look.
+    pub bbr: Option<u32>,
     /// The user's own congestion module, as the kernel calls it.
     pub module: Option<String>,
     /// Of everything that it was made of beside the kernel's own sources.
@@ -57,7 +57,7 @@ impl Product {
             hz: field("hz")
                 .and_then(|h| h.parse().ok())
                 .ok_or_else(absent)?,
-            bbr: field("bbr").and_then(|b| b.parse().ok()).unwrap_or(1),
+            bbr: field("bbr").and_then(|b| b.parse().ok()),
             module: field("module"),
             hash: field("hash").ok_or_else(absent)?,
             dir,
@@ -67,9 +67,12 @@ impl Product {
     /// Writes the description, the last step of a build.
     pub(crate) fn write(&self) -> Result<(), LinuxError> {
         let mut text = format!(
-            "release={}\nhz={}\nbbr={}\nhash={}\n",
-            self.release, self.hz, self.bbr, self.hash
+            "release={}\nhz={}\nhash={}\n",
+            self.release, self.hz, self.hash
         );
+        if let Some(bbr) = self.bbr {
+            text += &format!("bbr={bbr}\n");
+        }
         if let Some(module) = &self.module {
             text += &format!("module={module}\n");
         }

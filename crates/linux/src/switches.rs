@@ -18,8 +18,8 @@ use crate::error::LinuxError;
 pub struct Kernel<'a> {
     /// Ticks per second; `None`: the running kernel's, which programs are not told.
     pub hz: Option<u32>,
-    /// Version of its BBR.
-    pub bbr: u32,
+    /// Version of its BBR; `None`: it has none that is known, and neither is refused here.
+    pub bbr: Option<u32>,
     /// The user's own congestion module.
     pub module: Option<&'a str>,
 }
@@ -298,14 +298,14 @@ fn module_of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<String, LinuxError> {
     let stack = f.stack.to_string();
     let name = stack.strip_suffix("-linux").unwrap_or(&stack);
     match (stack.as_str(), kernel.bbr) {
-        ("bbr", 1) => {
+        ("bbr", Some(1)) => {
             let what = "`bbr` is version 3, the kernel has version 1";
             let hint = instead(f, &stack, "bbr-linux");
             let how = "build one that has it, from a tree of its authors: `fullpipe linux build \
                        --source TREE --name bbr3`";
             return Err(LinuxError::unable(f, "stack", what, hint).or_with_own_kernel(how));
         }
-        ("bbr-linux", 3) => {
+        ("bbr-linux", Some(3)) => {
             let what = "`bbr-linux` is version 1, this kernel has version 3";
             let hint = instead(f, &stack, "bbr");
             return Err(LinuxError::unable(f, "stack", what, hint));
@@ -444,7 +444,7 @@ mod tests {
             let spec = scenario.cases[0].run_spec(1);
             let kernel = Kernel {
                 hz: Some(250),
-                bbr: 1,
+                bbr: Some(1),
                 module: None,
             };
             of(&spec.flows[0], kernel).unwrap().tlp

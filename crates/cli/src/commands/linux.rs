@@ -80,10 +80,11 @@ fn list() -> Result<Exit, Failure> {
     }
     for (name, product) in all {
         let module = product.module.as_deref().unwrap_or("-");
-        let (release, hz, bbr) = (&product.release, product.hz, product.bbr);
-        output::data(&format!(
-            "{name}\t{release}\tHZ={hz}\t{module}\tversion {bbr}\n"
-        ))?;
+        let (release, hz) = (&product.release, product.hz);
+        let bbr = product
+            .bbr
+            .map_or("-".to_owned(), |n| format!("version {n}"));
+        output::data(&format!("{name}\t{release}\tHZ={hz}\t{module}\t{bbr}\n"))?;
     }
     Ok(Exit::Ok)
 }

@@ -37,6 +37,8 @@ pub struct Class {
     /// Flows so far.
     flows: u64,
     most_flows: u64,
+    /// One more has been announced by [`Class::next_arrival`].
+    expected: bool,
     last: Time,
     until: Time,
 }
@@ -83,6 +85,7 @@ impl Class {
             thinking: BTreeMap::new(),
             flows: 0,
             most_flows: a.most_transfers(spec.duration),
+            expected: false,
             last: f.start,
             // What would arrive at the end of the run has no time to send anything.
             until: f.stop.map_or(Time::MAX, after_stop).min(end),
@@ -95,7 +98,8 @@ impl Class {
             return None;
         }
         self.last = self.gaps.next(self.last)?;
-        (self.last < self.until).then_some(self.last)
+        self.expected = self.last < self.until;
+        self.expected.then_some(self.last)
     }
 
     /// The flow that arrives, and its session if that may go on.
@@ -108,6 +112,7 @@ impl Class {
             Box::new(OpenSession { number, rng })
         });
         self.sessions += 1;
+        self.expected = false;
         (self.flow(size), session)
     }
 
@@ -138,7 +143,8 @@ impl Class {
 
     /// There are, or are to come, as many flows as there may be.
     fn is_used_up(&self) -> bool {
-        self.flows + self.thinking.len() as u64 >= self.most_flows
+        let to_come = self.thinking.len() as u64 + u64::from(self.expected);
+        self.flows + to_come >= self.most_flows
     }
 
     fn flow(&mut self, size: u64) -> &FlowSpec {

@@ -77,7 +77,7 @@ mod tests {
         // A seed whose thoughts are short, on a path without delay: the class ends all the same.
         let chatty = ArrivalSpec {
             arrivals: Arrivals::Spread {
-                count: 1,
+                count: 2,
                 within: Span::ZERO,
             },
             session: Session {
@@ -90,12 +90,18 @@ mod tests {
         chats.next_arrival().unwrap();
         let mut session = chats.next_flow().1;
         let mut flows = 1;
+        // The second is announced, and counts.
+        chats.next_arrival().unwrap();
         while chats.go_on(Time::ZERO, session.unwrap()).is_some() {
             session = chats.next_of_session().unwrap().1;
             flows += 1;
         }
-        assert_eq!(flows, 11 * 25);
+        chats.next_flow();
+        flows += 1;
+        assert_eq!(chats.next_arrival(), None);
         assert_eq!(chatty.most_transfers(spec.duration), flows);
+        // Eleven of each of (sqrt(2) + 4)^2, 29.3 sessions.
+        assert_eq!(flows, 322);
         // 1250 bytes at 50 kbit/s: one every 200 ms, the first when its bits have come together.
         let rate = Waveform::Steps {
             steps: vec![(Span::ZERO, Rate::from_bits_per_sec(50_000))],

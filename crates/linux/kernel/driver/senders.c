@@ -74,8 +74,20 @@ static bool model_of(struct sock *sk, struct tcp_bbr_info *bbr)
 	return true;
 }
 
+/* enum bbr_mode, by the gains: that of the window tells ProbeRTT (1) and ProbeBW (2) from the two
+   others, that of the pacing rate those. */
+static u8 mode_of(const struct tcp_bbr_info *bbr)
+{
+	if (bbr->bbr_cwnd_gain <= 1 << 8)
+		return 3;
+	if (bbr->bbr_cwnd_gain <= 2 << 8)
+		return 2;
+	return bbr->bbr_pacing_gain <= 1 << 8;
+}
+
 #ifdef FP_BBR3
-/* Startup, Drain, Down, Cruise, Refill, Up, ProbeRTT, by the phase. */
+/* Startup, Drain, Down, Cruise, Refill, Up, ProbeRTT, by the phase. A module of version 1 may run on
+   this kernel too. */
 static u8 state_of(const struct tcp_bbr_info *bbr)
 {
 	static const u8 states[] = {
@@ -85,6 +97,8 @@ static u8 state_of(const struct tcp_bbr_info *bbr)
 		[BBR_PHASE_PROBE_RTT] = 6,
 	};
 
+	if (bbr->bbr_version != 3)
+		return mode_of(bbr);
 	return bbr->bbr_phase < ARRAY_SIZE(states) ? states[bbr->bbr_phase] : 0;
 }
 
@@ -97,15 +111,9 @@ static void version3(struct fp_model *m, const struct tcp_bbr_info *bbr)
 	m->short_inflight = bbr->bbr_inflight_lo;
 }
 #else
-/* enum bbr_mode, by the gains: that of the window tells ProbeRTT (1) and ProbeBW (2) from the two
-   others, that of the pacing rate those. */
 static u8 state_of(const struct tcp_bbr_info *bbr)
 {
-	if (bbr->bbr_cwnd_gain <= 1 << 8)
-		return 3;
-	if (bbr->bbr_cwnd_gain <= 2 << 8)
-		return 2;
-	return bbr->bbr_pacing_gain <= 1 << 8;
+	return mode_of(bbr);
 }
 
 static void version3(struct fp_model *m, const struct tcp_bbr_info *bbr)

@@ -482,7 +482,7 @@ fn result(text: &str, origin: &str) -> (Result<String, String>, Vec<String>) {
     let spec = scenario.cases[0].run_spec(1);
     let kernel = Kernel {
         hz: Some(250),
-        bbr: 1,
+        bbr: Some(1),
         module: None,
     };
     let notes = super::notes(&spec);

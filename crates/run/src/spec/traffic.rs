@@ -47,8 +47,8 @@ impl ArrivalSpec {
 
     /// Sessions after which the class ends, whatever the seed says, so that who hosts it can tell
     /// beforehand what it takes: where n are [expected](Self::sessions), (sqrt(n) + 4)^2. Of
-    /// Poisson's sessions with geometric numbers of transfers the chance of more, Chernoff's bound
-    /// with exponential numbers in their place, is exp(-16), one in nine million.
+    /// Poisson's sessions with geometric numbers of transfers the chance of more is at most
+    /// exp(-16), one in nine million: Chernoff's bound with exponential numbers in their place.
     pub fn most_sessions(&self, duration: Span) -> u64 {
         // The cast saturates.
         most_of(self.sessions(duration)) as u64
