@@ -38,8 +38,13 @@ impl Linux {
 
     /// With this kernel.
     pub fn of(product: Product, interrupt: &'static AtomicBool) -> Self {
+        // The same release may have either version.
+        let bbr = match product.bbr {
+            None | Some(1) => String::new(),
+            Some(version) => format!("-bbr{version}"),
+        };
         let fingerprint = format!(
-            "{}-linux-{}-hz{}-{}",
+            "{}-linux-{}-hz{}{bbr}-{}",
             env!("FULLPIPE_LINUX"),
             product.release,
             product.hz,
@@ -153,6 +158,23 @@ mod tests {
             trace: Trace::Every(Span::from_millis(100)),
             ..RunSpec::default()
         }
+    }
+
+    #[test]
+    fn kernels_of_one_release_with_either_bbr_are_two() {
+        let of = |bbr| {
+            let product = Product {
+                dir: "somewhere".into(),
+                release: "6.12.117".to_owned(),
+                hz: 250,
+                bbr: Some(bbr),
+                module: None,
+                hash: "0".to_owned(),
+            };
+            Linux::of(product, &NEVER)
+        };
+        assert_ne!(of(1).fingerprint(), of(3).fingerprint());
+        assert_ne!(Ground::kernel(&of(1)), Ground::kernel(&of(3)));
     }
 
     const KERNEL: Kernel<'static> = Kernel {
