@@ -12,8 +12,6 @@ ground `sim` and on that kernel.
 """
 
 import argparse
-import csv
-import io
 import json
 import statistics
 import subprocess
@@ -21,8 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SCENARIO = ROOT / "scripts" / "bbr_timelines.toml"
+from bbr_timelines import ROOT, SCENARIO, exported
+
 FROZEN = ROOT / "crates" / "sim" / "tests" / "it" / "bbr3_kernel.txt"
 STATES = ["startup", "drain", "down", "cruise", "refill", "up", "probe_rtt"]
 DURATION = 40.0
@@ -85,15 +83,7 @@ def read(where, fullpipe):
 
 
 def rows(where, fullpipe, case, seed):
-    command = [fullpipe, "export", str(where), "--to", "csv", "--flow", "main"]
-    command += ["--case", str(case), "--seed", str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    lines = csv.reader(io.StringIO(done.stdout))
-    head = next(lines)
-    places = [head.index(name) for name in COLUMNS]
-    found = [[float(line[i]) if line[i] else None for i in places] for line in lines]
+    found = exported(where, fullpipe, case, seed, COLUMNS)
     return [row for row in found if row[STATE] is not None]
 
 

@@ -208,17 +208,22 @@ def read(results, fullpipe):
     return found
 
 
-def timeline(where, fullpipe, case, seed):
+def exported(where, fullpipe, case, seed, columns):
+    """Rows of the first flow of a run, with these columns; None where one is empty."""
     command = [fullpipe, "export", str(where), "--to", "csv", "--flow", "main"]
     command += ["--case", str(case), "--seed", str(seed)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    names = ["time_s", "var_state", "var_pacing_gain", "var_bw", "var_min_rtt"]
     lines = csv.reader(io.StringIO(done.stdout))
     head = next(lines)
-    places = [head.index(name) for name in names]
-    rows = [tuple(float(line[i]) if line[i] else None for i in places) for line in lines]
+    places = [head.index(name) for name in columns]
+    return [tuple(float(line[i]) if line[i] else None for i in places) for line in lines]
+
+
+def timeline(where, fullpipe, case, seed):
+    names = ["time_s", "var_state", "var_pacing_gain", "var_bw", "var_min_rtt"]
+    rows = exported(where, fullpipe, case, seed, names)
     return Timeline([row for row in rows if row[1] is not None])
 
 

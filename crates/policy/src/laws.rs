@@ -556,8 +556,8 @@ const TOO_CLOSE: &str =
     "nothing is spread: RTT/segments is less than a jiffy (1 ms, or the stack's `jiffy`)";
 
 /// A warning where the gap that a spread asks for at most is one that no timer keeps.
-const TOO_FINE: &str = "segments leave a jiffy apart (1 ms, or the stack's `jiffy`), which is more than the \
-     largest gap that is asked for";
+const TOO_FINE: &str = "segments leave a jiffy apart (1 ms, or the stack's `jiffy`), which is more \
+     than the largest gap that is asked for";
 
 /// What is to be said of the spread of an initial window on a path of `rtt`.
 pub(crate) fn remark(sending: InitialSending, rtt: Span, iw: u32) -> Option<&'static str> {
