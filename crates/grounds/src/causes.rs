@@ -285,53 +285,11 @@ fn on_linux(spec: &RunSpec) -> RunSpec {
         };
         let packet = flow.sender.packet();
         let of = |preset| SenderConfig::preset(preset, packet);
-        follow_sender(&mut flow.sender, &of(preset), &of(Preset::Linux));
+        flow.sender.follow(&of(preset), &of(Preset::Linux));
         let of = ReceiverConfig::preset;
-        follow_receiver(&mut flow.receiver, &of(preset), &of(Preset::Linux));
+        flow.receiver.follow(&of(preset), &of(Preset::Linux));
     }
     spec
-}
-
-/// Fields of `$config` that `$own` gave its value take that of `$linux`.
-macro_rules! follow {
-    ($config:ident, $own:ident, $linux:ident: $($($field:ident).+,)+) => {
-        $(if $config.$($field).+ == $own.$($field).+ {
-            $config.$($field).+ = $linux.$($field).+.clone();
-        })+
-    };
-}
-
-/// What a sender has of its preset becomes Linux's, but for the initial window, which a kernel is
-/// told.
-fn follow_sender(config: &mut SenderConfig, own: &SenderConfig, linux: &SenderConfig) {
-    follow! { config, own, linux:
-        tcp_options, handshake, handshake_ack,
-        window.validation, window.count, window.slow_start_limit, window.decrease_base,
-        recovery.detector, recovery.reduction, recovery.tlp, recovery.frto, recovery.frto_by,
-        recovery.reordering_by, recovery.undo, recovery.undo_by, recovery.loss_window,
-        recovery.reduce_on_lost_retransmission, recovery.recover_from_loss,
-        recovery.timeout_reduces_in_recovery, recovery.steady_newreno,
-        rto.min, rto.max, rto.initial, rto.granularity, rto.rule, rto.sample,
-        timers.grain, timers.hz, timers.head_restarts_rto, timers.max_ack_delay,
-        timers.probe_margin,
-        pacing.rule,
-        host.tso_segments, host.tso_autosize, host.small_queue, host.send_buffer,
-        host.segment_overhead, host.local_drop,
-    }
-}
-
-/// The same of a receiver. A window that the scenario sets keeps its size, and begins as Linux's.
-fn follow_receiver(config: &mut ReceiverConfig, own: &ReceiverConfig, linux: &ReceiverConfig) {
-    if config.window == own.window {
-        config.window = linux.window.clone();
-    } else {
-        follow! { config, own, linux: window.first, }
-    }
-    follow! { config, own, linux:
-        acks.delay, acks.quick, acks.compression, acks.hz,
-        sack.enabled, sack.blocks, sack.whole,
-        paws, ecn,
-    }
 }
 
 /// The stack that takes the place of this one; `None`: it stays.

@@ -5,9 +5,9 @@
 //! hand to anything else is obeyed, or refused by its key.
 
 use fullpipe_flow::{
-    Detector, HEADERS, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation,
+    ArtificialLoss, Detector, HEADERS, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation,
 };
-use fullpipe_run::FlowSpec;
+use fullpipe_run::{FlowSpec, WrittenKey};
 use fullpipe_units::Span;
 use serde_json::Value;
 
@@ -80,18 +80,19 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
         let hint = "leave out `change`, or use --ground sim";
         return Err(LinuxError::unable(f, "change", what, hint));
     }
+    if f.sender.artificial_loss != ArtificialLoss::default() {
+        let what = "the kernel drops nothing before it sends";
+        let hint = "drop on the path or at the receiver, or use --ground sim";
+        return Err(LinuxError::unable(f, "drop.where", what, hint));
+    }
     let by_hand = by_hand(f);
     for path in &by_hand {
         // Without time stamps there is nothing for PAWS to check, here and there.
         let void = path == "receiver.paws" && !sender.timestamps;
         if !void && !OBEYED.contains(&path.as_str()) {
-            let key = key_of(path);
+            let key = key_of(f, path);
             let what = format!("the kernel has no switch for this value of `{key}`");
-            let by = match path.starts_with("receiver.acks.") {
-                true => " and `receiver`, which may stand for it",
-                false => "",
-            };
-            let hint = format!("leave out `{key}`{by}, or use --ground sim");
+            let hint = format!("leave out `{key}`, or use --ground sim");
             return Err(LinuxError::unable(f, key, what, hint));
         }
     }
@@ -198,63 +199,16 @@ const OBEYED: &[&str] = &[
     "receiver.window.buffer",
 ];
 
-/// The scenario's keys of those that are Linux's unless they are set.
-const WRITTEN: &[(&str, &str)] = &[
-    ("sender.recovery.tlp", "tlp"),
-    ("sender.recovery.frto", "frto"),
-    ("sender.recovery.detector", "recovery"),
-    ("sender.window.validation", "validation"),
-    ("sender.rto.min", "min_rto"),
-    ("sender.timers.hz", "hz"),
-    ("sender.host.small_queue", "tsq"),
-    ("receiver.acks.compression", "merge_acks"),
-    ("receiver.window.max", "receive_window"),
-];
+/// The key that sets a field: of those written the one that counts last.
+fn key_of<'a>(f: &FlowSpec, path: &'a str) -> &'a str {
+    let lands = |key: &&WrittenKey| key.fields.iter().any(|field| holds(field, path));
+    f.written.iter().rfind(lands).map_or(path, |key| key.name)
+}
 
-/// The scenario's keys of the other fields.
-const KEYS: &[(&str, &str)] = &[
-    ("receiver.acks.delay", "ack_delay"),
-    ("receiver.acks.quick", "quick_acks"),
-    ("receiver.paws", "paws"),
-    ("sender.tcp_options", "tcp_options"),
-    ("receiver.window.first", "first_window"),
-    ("sender.artificial_loss", "drop.where"),
-    ("sender.handshake", "handshake"),
-    ("sender.handshake_ack", "handshake_ack"),
-    ("sender.window.slow_start_limit", "slow_start_limit"),
-    ("sender.window.count", "count"),
-    ("sender.window.decrease_base", "decrease_base"),
-    ("sender.recovery.reduction", "prr"),
-    ("sender.recovery.frto_by", "frto_by"),
-    ("sender.recovery.reordering_by", "reordering_by"),
-    ("sender.recovery.undo_by", "undo_by"),
-    ("sender.recovery.undo", "undo"),
-    ("sender.recovery.steady_newreno", "steady_newreno"),
-    ("sender.recovery.loss_window", "loss_window"),
-    (
-        "sender.recovery.reduce_on_lost_retransmission",
-        "lost_retransmission",
-    ),
-    ("sender.recovery.recover_from_loss", "recover_from_loss"),
-    (
-        "sender.recovery.timeout_reduces_in_recovery",
-        "timeout_reduces_in_recovery",
-    ),
-    ("sender.rto.rule", "rto_formula"),
-    ("sender.rto.sample", "rtt_sample"),
-    ("sender.timers.grain", "timers"),
-    ("sender.timers.head_restarts_rto", "head_restarts_timer"),
-    ("sender.pacing.rule", "pacer"),
-    ("sender.pacing.initial", "stack"),
-    ("sender.host.send_buffer", "push"),
-    ("sender.host.tso_segments", "tso"),
-    ("sender.host.tso_autosize", "tso_autosize"),
-];
-
-fn key_of(path: &str) -> &str {
-    let own = |p: &str| path == p || path.strip_prefix(p).is_some_and(|r| r.starts_with('.'));
-    let key = KEYS.iter().find(|(p, _)| own(p));
-    key.map_or(path, |(_, key)| key)
+/// A field is the one at the path, or has it inside.
+fn holds(field: &str, path: &str) -> bool {
+    path.strip_prefix(field)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The one value of a switch that belongs to a whole host.
@@ -377,7 +331,7 @@ pub const MODULES: &[&str] = &[
 ];
 
 /// Fields at a value that neither the flow's preset has (any of them where it is not known) nor
-/// Linux, and obeyed ones whose key the scenario writes, at the preset's value too.
+/// Linux, and those whose key the scenario writes, at the preset's value too.
 fn by_hand(f: &FlowSpec) -> Vec<String> {
     let packet = f.sender.packet();
     let of = |preset: Preset| {
@@ -396,10 +350,8 @@ fn by_hand(f: &FlowSpec) -> Vec<String> {
     compare("", &flow, &presets, &mut found);
     let mut unlike_linux = Vec::new();
     compare("", &flow, &presets[presets.len() - 1..], &mut unlike_linux);
-    let written = |path: &String| {
-        let row = WRITTEN.iter().find(|(p, _)| p == path);
-        row.is_some_and(|(_, key)| f.written.contains(key)) && !found.contains(path)
-    };
+    let fields = || f.written.iter().flat_map(|key| key.fields);
+    let written = |path: &String| !found.contains(path) && fields().any(|field| holds(field, path));
     unlike_linux.retain(written);
     found.append(&mut unlike_linux);
     found

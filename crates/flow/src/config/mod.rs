@@ -16,6 +16,29 @@
 //! `2026`, and a preset that differs follows. Ranges are the sensible ones; nothing here checks
 //! them.
 
+/// Fields of `$config` that are as in `$own` take the value that they have in `$other`, groups
+/// field by field. Every field is named, so that the compiler asks for a new one.
+macro_rules! follow {
+    ($config:expr, $own:expr, $other:expr, $type:ident {
+        $($field:ident $(: $group:ident { $($inner:ident),* $(; keeps $($kept:ident),+)? })?),* $(,)?
+    }) => {{
+        let $type { $($field),* } = $config;
+        $(follow! { @field $field, &$own.$field, &$other.$field
+            $(, $group { $($inner),* $(; keeps $($kept),+)? })? })*
+    }};
+    (@field $config:expr, $own:expr, $other:expr) => {
+        if $config == $own {
+            $config.clone_from($other);
+        }
+    };
+    (@field $config:expr, $own:expr, $other:expr, $type:ident {
+        $($field:ident),* $(; keeps $($kept:ident),+)?
+    }) => {{
+        let $type { $($field,)* $($($kept: _),+)? } = $config;
+        $(follow! { @field $field, &$own.$field, &$other.$field })*
+    }};
+}
+
 mod lengths;
 mod receiver;
 mod rule;

@@ -216,6 +216,22 @@ impl ReceiverConfig {
         }
     }
 
+    /// What is as in `own` becomes as in `other`: the same switches set by hand, beside another
+    /// preset. A window that was set keeps its size, and begins as the other's.
+    pub fn follow(&mut self, own: &Self, other: &Self) {
+        let window = self.window.clone();
+        follow! { self, own, other, Self {
+            acks: AckConfig { every, delay, quick, compression, hz },
+            sack: SackConfig { enabled, blocks, whole },
+            window: ReceiveWindowConfig { first, max, widest, buffer },
+            paws, ecn,
+        }}
+        if window != own.window {
+            let first = self.window.first;
+            self.window = ReceiveWindowConfig { first, ..window };
+        }
+    }
+
     /// This configuration after `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {

@@ -538,6 +538,29 @@ impl SenderConfig {
         self
     }
 
+    /// What is as in `own` becomes as in `other`, but for the initial window: the same switches set
+    /// by hand, beside another preset.
+    pub fn follow(&mut self, own: &Self, other: &Self) {
+        follow! { self, own, other, Self {
+            mss, header, tcp_options, transfer, handshake, handshake_ack, timestamps, ecn,
+            window: WindowConfig {
+                max, validation, count, slow_start_limit, decrease_base; keeps initial
+            },
+            recovery: RecoveryConfig {
+                detector, reduction, tlp, frto, frto_by, reordering_by, undo, undo_by, loss_window,
+                reduce_on_lost_retransmission, recover_from_loss, timeout_reduces_in_recovery,
+                steady_newreno
+            },
+            rto: RtoConfig { min, max, initial, granularity, rule, sample },
+            timers: TimerConfig { grain, hz, head_restarts_rto, max_ack_delay, probe_margin },
+            pacing: PacingConfig { gains, max, rule, initial },
+            host: HostConfig {
+                tso_segments, tso_autosize, small_queue, send_buffer, segment_overhead, local_drop
+            },
+            artificial_loss, changeable,
+        }}
+    }
+
     /// What a stack's spelling overrides here (initial window, sending, pacing), and the setup that
     /// its controller gets.
     pub fn with_stack(mut self, spec: &StackSpec) -> (Self, Setup) {

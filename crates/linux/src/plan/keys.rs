@@ -2,7 +2,7 @@
 //! name: none is silently ignored. The keys are those of `docs/scenario.md`, which a test of
 //! `fullpipe-scenario` holds against the reader itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fullpipe_scenario::{Overrides, Scenario};
 
@@ -219,28 +219,19 @@ const ROWS: &[Row] = &[
     (FLOW, "rate", Spot::Flow, "", "rate = \"5Mbit/s\"", H),
     (FLOW, "drop", Spot::Flow, "", "drop = { segment = 40 }", H),
     (FLOW, "change", Spot::Flow, "", "change = { at = \"2s\", window = \"9 segments\" }", R),
-    (FLOW, "count", Spot::Flow, "", "count = \"acks\"", R),
     (FLOW, "stack", Spot::Flow, "", "stack = \"highspeed+limited\"", R),
     (FLOW, "preset", Spot::Flow, "", "preset = \"2026\"", W),
     (FLOW, "window", Spot::Flow, "", "window = \"30 segments\"", H),
     (FLOW, "receive_window", Spot::Flow, "", "receive_window = \"30 segments\"", H),
     (FLOW, "initial_window", Spot::Flow, "", "initial_window = \"2 segments\"", H),
     (FLOW, "delayed_ack", Spot::Flow, "", "delayed_ack = false", H),
-    (FLOW, "ack_every", Spot::Flow, "", "ack_every = 4", R),
-    (FLOW, "ack_delay", Spot::Flow, "", "ack_delay = \"200ms\"", R),
     (FLOW, "rtt", Spot::Flow, "", "rtt = \"160ms\"", H),
     (FLOW, "recovery", Spot::Flow, "", "recovery = \"newreno\"", H),
     (FLOW, "recovery", Spot::Flow, "", "recovery = \"sack\"", H),
-    (FLOW, "prr", Spot::Flow, "", "prr = false", R),
     (FLOW, "tlp", Spot::Flow, "", "tlp = false", H),
     (FLOW, "frto", Spot::Flow, "", "frto = false", H),
-    (FLOW, "frto_by", Spot::Flow, "", "frto_by = \"rfc\"", R),
-    (FLOW, "reordering_by", Spot::Flow, "", "reordering_by = \"rfc\"", R),
-    (FLOW, "undo", Spot::Flow, "", "undo = false", R),
-    (FLOW, "undo_by", Spot::Flow, "", "undo_by = \"rfc\"", R),
     (FLOW, "min_rto", Spot::Flow, "", "min_rto = \"1s\"", H),
     (FLOW, "pacing", Spot::Flow, "", "pacing = true", H),
-    (FLOW, "pacer", Spot::Flow, "", "pacer = \"credit\"", R),
     (FLOW, "validation", Spot::Flow, "", "validation = \"none\"", H),
     (FLOW, "validation", Spot::Flow, "", "validation = \"rfc7661\"", R),
     (FLOW, "validation", Spot::Flow, "", "validation = \"rfc5681\"", R),
@@ -253,32 +244,11 @@ const ROWS: &[Row] = &[
     (FLOW, "txqueuelen", Spot::Flow, "", "txqueuelen = 7", H),
     (FLOW, "tsq", Spot::Flow, "nic_rate = \"1Gbit/s\"", "nic_rate = \"1Gbit/s\"\ntsq = false", H),
     (FLOW, "timestamps", Spot::Flow, "", "timestamps = false", H),
-    (FLOW, "handshake", Spot::Flow, "", "handshake = false", R),
-    (FLOW, "handshake_ack", Spot::Flow, "", "handshake_ack = false", R),
-    (FLOW, "steady_newreno", Spot::Flow, "", "steady_newreno = false", R),
-    (FLOW, "slow_start_limit", Spot::Flow, "", "slow_start_limit = 8", R),
-    (FLOW, "lost_retransmission", Spot::Flow, "", "lost_retransmission = \"reduce\"", R),
-    (FLOW, "decrease_base", Spot::Flow, "", "decrease_base = \"flight\"", R),
-    (FLOW, "hz", Spot::Flow, "", "hz = 1000", R),
-    (FLOW, "timers", Spot::Flow, "", "timers = \"exact\"", R),
-    (FLOW, "rto_formula", Spot::Flow, "", "rto_formula = \"rfc6298\"", R),
-    (FLOW, "rtt_sample", Spot::Flow, "", "rtt_sample = \"newest\"", R),
-    (FLOW, "loss_window", Spot::Flow, "", "loss_window = \"one\"", R),
-    (FLOW, "recover_from_loss", Spot::Flow, "", "recover_from_loss = false", R),
-    (FLOW, "timeout_reduces_in_recovery", Spot::Flow, "",
-     "timeout_reduces_in_recovery = true", R),
-    (FLOW, "head_restarts_timer", Spot::Flow, "", "head_restarts_timer = false", R),
-    (FLOW, "push", Spot::Flow, "", "push = false", R),
     (FLOW, "first_window", Spot::Flow, "", "first_window = \"9 segments\"", R),
-    (FLOW, "paws", Spot::Flow, "", "paws = false", R),
-    (FLOW, "tcp_options", Spot::Flow, "", "tcp_options = false", R),
-    (FLOW, "quick_acks", Spot::Flow, "", "quick_acks = 0", R),
     (FLOW, "receiver", Spot::Flow, "", "receiver = \"linux-2.4\"", H),
     (FLOW, "merge_acks", Spot::Flow, "", "merge_acks = false", H),
     (FLOW, "mtu", Spot::Flow, "", "mtu = 576", H),
     (FLOW, "host", Spot::Flow, TWO_HOSTS, ONE_HOST, H),
-    (FLOW, "tso", Spot::Flow, "", "tso = \"64kB\"", R),
-    (FLOW, "tso_autosize", Spot::Flow, "", "tso_autosize = false", R),
     (CHANGE, "at", Spot::Flow, "", "change = { at = \"2s\", stack = \"reno\" }", R),
     (CHANGE, "set", Spot::Flow, "", "change = { at = \"2s\", set = { beta = 600 } }", R),
     (CHANGE, "stack", Spot::Flow, "", "change = { at = \"2s\", stack = \"reno\" }", R),
@@ -412,25 +382,35 @@ const TWO_HOSTS: &str = "nic_rate = \"1Gbit/s\"\n\
 const ONE_HOST: &str = "host = \"h\"\nnic_rate = \"1Gbit/s\"\n\
     [[flow]]\nname = \"b\"\nstack = \"reno\"\npreset = \"linux\"\nhost = \"h\"\n";
 
-/// Keys of the documentation, `section` and key.
-fn documented() -> BTreeSet<(String, String)> {
+/// Keys of the documentation, `section` and key, with their values and the example.
+fn documented() -> BTreeMap<(String, String), (String, String)> {
     let text = include_str!("../../../../docs/scenario.md");
     let mut section = String::new();
-    let mut keys = BTreeSet::new();
+    let mut keys = BTreeMap::new();
     for line in text.lines() {
         if let Some(heading) = line.strip_prefix("## ").or(line.strip_prefix("### ")) {
             section = heading.to_owned();
-        } else if let Some((key, _)) = line.strip_prefix("| `").and_then(|l| l.split_once("` |")) {
+        } else if let Some((key, rest)) = line.strip_prefix("| `").and_then(|l| l.split_once("` |"))
+        {
             let not_ours = NOT_OF_A_RUN
                 .iter()
                 .any(|(s, keys)| *s == section && keys.split(' ').any(|k| k == key || k == "*"));
             // The table of units is no table of keys.
             if !not_ours && section != "Quantities" {
-                keys.insert((section.clone(), key.to_owned()));
+                let cells: Vec<&str> = rest.split('|').collect();
+                let cells = (cells[0].to_owned(), cells[2].to_owned());
+                keys.insert((section.clone(), key.to_owned()), cells);
             }
         }
     }
     keys
+}
+
+/// Values of a switch: what its cells have in backquotes, that is words, true and false, and the
+/// example.
+fn values(words: &str, example: &str) -> BTreeSet<String> {
+    let quoted = [words, example].map(|cell| cell.split('`').skip(1).step_by(2));
+    quoted.into_iter().flatten().map(str::to_owned).collect()
 }
 
 /// The file with these lines in their spot; a line of the base gives way to one of the same key.
@@ -532,16 +512,51 @@ fn no_key_is_silently_ignored() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A switch of a flow that has no row: the kernel has it at one value and is told of none, so any
+/// other one is refused by its name.
+#[test]
+fn a_switch_without_a_row_is_refused() {
+    let (own, _) = result(&file(Spot::Flow, ""), "a.toml");
+    let mut tried = 0;
+    for ((section, key), (words, example)) in documented() {
+        if section != FLOW || ROWS.iter().any(|(s, k, ..)| *s == FLOW && *k == key) {
+            continue;
+        }
+        let values = values(&words, &example);
+        let results = values.iter().map(|value| {
+            let (result, _) = result(&file(Spot::Flow, &format!("{key} = {value}")), "a.toml");
+            (value, result)
+        });
+        let results: Vec<_> = results.filter(|(_, result)| *result != own).collect();
+        assert!(
+            !results.is_empty(),
+            "`{key}` is silently ignored: {values:?}"
+        );
+        for (value, result) in results {
+            let refused = result.expect_err(&format!("`{key} = {value}` needs a row"));
+            assert_eq!(refused, format!("main.{key}"), "{value}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 25, "{tried}");
+}
+
 #[test]
 fn every_documented_key_is_tried() {
-    let mut missing = documented();
-    for (section, key, ..) in ROWS {
-        missing.retain(|(s, k)| s != section || (k != key && *key != "*"));
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
     let documented = documented();
-    let known =
-        |(s, k, ..): &&Row| *k == "*" || documented.contains(&((*s).to_owned(), (*k).to_owned()));
+    let rows = |(s, k): &&(String, String)| {
+        ROWS.iter()
+            .any(|(section, key, ..)| s == section && (k == key || *key == "*"))
+    };
+    // Switches of a flow are tried without a row, too.
+    let missing: Vec<_> = documented
+        .keys()
+        .filter(|key| key.0 != FLOW && !rows(key))
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+    let known = |(s, k, ..): &&Row| {
+        *k == "*" || documented.contains_key(&((*s).to_owned(), (*k).to_owned()))
+    };
     let unknown: Vec<_> = ROWS.iter().filter(|row| !known(row)).collect();
     let unknown: Vec<_> = unknown.iter().map(|(s, k, ..)| (s, k)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");

@@ -171,7 +171,16 @@ pub struct FlowSpec {
     pub preset: Option<Preset>,
     /// Keys of the scenario that were written for it, at the preset's value too.
     #[serde(skip)]
-    pub written: Vec<&'static str>,
+    pub written: Vec<WrittenKey>,
+}
+
+/// A key of a scenario that was written for a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenKey {
+    /// Its name.
+    pub name: &'static str,
+    /// Fields of [`FlowSpec`] that it sets, as `sender.rto.min`.
+    pub fields: &'static [&'static str],
 }
 
 impl FlowSpec {

@@ -77,8 +77,11 @@ pub(super) const SECTIONS: &[Section] = &[
 #[cfg(test)]
 mod tests {
     use super::super::document::{Data, Sources};
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::super::value::{Key, Kind, Reader, nested};
     use super::*;
+    use crate::{Overrides, Scenario};
 
     /// Every key of every table, with its table's name.
     fn all() -> Vec<(String, &'static Key)> {
@@ -117,6 +120,61 @@ mod tests {
                     reader.findings.faults
                 );
             }
+        }
+    }
+
+    /// What a value of a key changes in a flow's endpoints is what its row says.
+    #[test]
+    fn switches_land_where_their_rows_say() {
+        let ends = |preset: &str, line: &str| {
+            let text = format!(
+                "name = \"a\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n\
+                 mtu = 9000\n[[flow]]\nstack = \"reno\"\npreset = \"{preset}\"\n{line}\n"
+            );
+            let scenario = Scenario::parse(&text, "a.toml", &Overrides::default()).ok()?;
+            let flow = scenario.cases[0].run_spec(1).flows.swap_remove(0);
+            let ends = serde_json::json!({ "sender": flow.sender, "receiver": flow.receiver });
+            let mut fields = BTreeMap::new();
+            flatten("", &ends, &mut fields);
+            Some(fields)
+        };
+        let mut moved = BTreeSet::new();
+        for preset in ["2003", "2026", "linux"] {
+            let before = ends(preset, "").unwrap();
+            for key in Transport::KEYS
+                .iter()
+                .filter(|key| !["stack", "preset"].contains(&key.name))
+            {
+                let words = match key.kind {
+                    Kind::Word(words) => words.iter().map(|w| format!("{:?}", w.word)).collect(),
+                    Kind::Flag => vec!["true".to_owned(), "false".to_owned()],
+                    _ => vec![key.example.to_owned()],
+                };
+                for value in words {
+                    let Some(after) = ends(preset, &format!("{} = {value}", key.name)) else {
+                        continue;
+                    };
+                    let both = before.keys().chain(after.keys());
+                    for path in both.filter(|path| before.get(*path) != after.get(*path)) {
+                        let says = key.fields.iter().any(|field| path.starts_with(field));
+                        assert!(says, "`{} = {value}` moves {path} of {preset}", key.name);
+                        moved.insert(path.clone());
+                    }
+                }
+            }
+        }
+        assert!(moved.len() > 45, "{moved:?}");
+    }
+
+    fn flatten(path: &str, value: &serde_json::Value, out: &mut BTreeMap<String, String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (name, field) in fields {
+                    let path = format!("{path}.{name}");
+                    flatten(path.trim_start_matches('.'), field, out);
+                }
+            }
+            leaf => _ = out.insert(path.to_owned(), leaf.to_string()),
         }
     }
 

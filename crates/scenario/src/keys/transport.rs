@@ -40,33 +40,49 @@ impl Target for Ends {
 keys! {
     /// A transport.
     Transport => Ends {
-        stack: stack ~ r#""cubic""# [!], "highspeed(low_window=31)+limited(max_ssthresh=100)",
+        stack: stack ~ r#""cubic""# [!, at "sender.pacing.initial"],
+            "highspeed(low_window=31)+limited(max_ssthresh=100)",
             "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`";
         preset: word(Preset) [= Preset::Y2026], "2003",
             "named set of endpoint switches; any switch can be set beside it";
-        receiver: word(Acknowledges) [or "that of `preset`"], "solaris",
+        receiver: word(Acknowledges) [
+            or "that of `preset`",
+            at "receiver.acks.every" "receiver.acks.delay" "receiver.acks.quick"
+            "receiver.acks.compression" "sender.timers.max_ack_delay"
+        ], "solaris",
             "how an old system acknowledges: stands for `ack_every`, `ack_delay`, `quick_acks` \
              and `merge_acks` where they are not given";
-        window: window, "3500 segments",
+        window: window [at "sender.window.max"], "3500 segments",
             "cap of the congestion window; bytes are payload, 1BDP is rate x the flow's rtt in \
              packets; whole segments, rounded down";
-        receive_window: window [of |ends| {
-            Some(WindowSize::Segments(ends.receiver.window.max? as f64))
-        }], "8MB", "window that the receiver advertises";
-        initial_window: segments(1, 64) [of |ends| Some(Segments(ends.sender.window.initial))],
+        receive_window: window [
+            of |ends| Some(WindowSize::Segments(ends.receiver.window.max? as f64)),
+            at "receiver.window.max" "receiver.window.widest" "receiver.window.buffer"
+        ], "8MB", "window that the receiver advertises";
+        initial_window: segments(1, 64) [
+            of |ends| Some(Segments(ends.sender.window.initial)),
+            at "sender.window.initial"
+        ],
             "2 segments",
             "initial window, whole segments, however long they are: RFC 6928's cap of 14,600 bytes \
              for jumbo frames is left out, as in Linux";
-        delayed_ack: flag [of |ends| Some(ends.receiver.acks.every > 1)], false,
+        delayed_ack: flag [
+            of |ends| Some(ends.receiver.acks.every > 1),
+            at "receiver.acks.every"
+        ], false,
             "false: every segment is acknowledged at once";
-        ack_every: whole(1, 64, "segments") [of |ends| Some(ends.receiver.acks.every)], 4,
+        ack_every: whole(1, 64, "segments") [
+            of |ends| Some(ends.receiver.acks.every),
+            at "receiver.acks.every"
+        ], 4,
             "the receiver acknowledges every n-th segment";
         ack_delay: span(1, 500_000_000) [
             get |ends| Some(ends.receiver.acks.delay),
             set |ends, delay| {
                 ends.receiver.acks.delay = delay;
                 ends.sender.timers.max_ack_delay = ends.sender.timers.max_ack_delay.max(delay);
-            }
+            },
+            at "receiver.acks.delay" "sender.timers.max_ack_delay"
         ], "200ms", "longest delay of an ACK, at most 500 ms (RFC 9293)";
         rtt: span(1, HOUR) [or "`path.rtt`"], "160ms",
             "the flow's own two-way propagation delay, at least that of the path";
@@ -75,7 +91,8 @@ keys! {
             set |ends, detector| {
                 ends.sender.recovery.detector = detector;
                 ends.receiver.sack.enabled = detector != Detector::NewReno;
-            }
+            },
+            at "sender.recovery.detector" "receiver.sack.enabled"
         ], "sack",
             "how losses are detected and repaired; `sack` and `newreno` with preset `linux` are not \
              the kernel's where a path reorders: it waits for more duplicates as it sees reordering \
@@ -89,7 +106,8 @@ keys! {
                     (true, Reduction::Immediate) => Reduction::Prr,
                     (true, of_preset) => of_preset,
                 };
-            }
+            },
+            at "sender.recovery.reduction"
         ], true, "proportional rate reduction (RFC 9937)";
         tlp: flag [=> sender.recovery.tlp], true,
             "tail loss probe (RFC 8985) with `recovery` `rack`; preset `linux` probes with `sack` \
@@ -109,9 +127,10 @@ keys! {
             set |ends, min| {
                 ends.sender.rto.min = min;
                 ends.sender.rto.max = ends.sender.rto.max.max(min);
-            }
+            },
+            at "sender.rto.min" "sender.rto.max"
         ], "200ms", "smallest retransmission timeout";
-        pacing: flag [or "of the stack"], true,
+        pacing: flag [or "of the stack", at "sender.pacing.gains"], true,
             "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux \
              does; `bbr`, `bbr-linux` and `udt` pace by themselves, and refuse `false`";
         pacer: word(PacerRule) [=> sender.pacing.rule], "linux",
@@ -139,7 +158,9 @@ keys! {
                 ends.sender.header = HEADERS;
                 ends.sender.mss = ends.packet.saturating_sub(HEADERS).max(1);
                 ends.receiver.sack.blocks = 4;
-            }
+            },
+            at "sender.timestamps" "sender.header" "sender.mss" "receiver.sack.blocks"
+            "receiver.paws"
         ], false,
             "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes, 4 \
              blocks and no Eifel detection (RFC 3522)";
@@ -154,7 +175,8 @@ keys! {
                 Some(f64::INFINITY) => "(unlimited)".to_owned(),
                 Some(limit) => limit.written(),
             })),
-            set |ends, limit| ends.sender.window.slow_start_limit = Some(limit)
+            set |ends, limit| ends.sender.window.slow_start_limit = Some(limit),
+            at "sender.window.slow_start_limit"
         ], 8, "most segments the window grows by per ACK in slow start (RFC 3465 `L`)";
         lost_retransmission: word(LostRetransmission) [
             get |ends| Some(match ends.sender.recovery.reduce_on_lost_retransmission {
@@ -162,7 +184,8 @@ keys! {
                 false => LostRetransmission::Ignore,
             }),
             set |ends, answer| ends.sender.recovery.reduce_on_lost_retransmission =
-                answer == LostRetransmission::Reduce
+                answer == LostRetransmission::Reduce,
+            at "sender.recovery.reduce_on_lost_retransmission"
         ], "reduce", "answer to the loss of a retransmission";
         decrease_base: word(Base) [=> sender.window.decrease_base], "cwnd",
             "what a reduction multiplies";
@@ -171,7 +194,8 @@ keys! {
             set |ends, hz| {
                 ends.sender.timers.hz = hz;
                 ends.receiver.acks.hz = ends.receiver.acks.hz.map(|_| hz);
-            }
+            },
+            at "sender.timers.hz" "receiver.acks.hz"
         ], 100,
             "ticks per second of the hosts' timer clock (Linux `CONFIG_HZ`); the Linux stacks and \
              the timers \"wheel\" follow it";
@@ -181,7 +205,8 @@ keys! {
                 ends.sender.timers.grain = timers;
                 let wheel = timers == TimerGrain::Wheel;
                 ends.receiver.acks.hz = wheel.then_some(ends.sender.timers.hz);
-            }
+            },
+            at "sender.timers.grain" "receiver.acks.hz"
         ], "exact", "when a timer goes off";
         rto_formula: word(RtoRule) [=> sender.rto.rule], "rounds",
             "how the retransmission timeout follows from the RTT samples";
@@ -208,7 +233,8 @@ keys! {
                 None => "(that of `receive_window`)".to_owned(),
                 Some(n) => Segments(n as f64).written(),
             })),
-            set |ends, first| ends.receiver.window.first = Some(first.0 as u64)
+            set |ends, first| ends.receiver.window.first = Some(first.0 as u64),
+            at "receiver.window.first"
         ], "45 segments",
             "the advertised window begins with this and grows by two segments for each that \
              arrives, acknowledged at once meanwhile (Linux)";
@@ -221,7 +247,8 @@ keys! {
             get |ends| Some(ends.receiver.acks.compression.is_some()),
             set |ends, on| ends.receiver.acks.compression = on.then(|| {
                 ends.receiver.acks.compression.unwrap_or(AckCompression::LINUX)
-            })
+            }),
+            at "receiver.acks.compression"
         ], false,
             "ACKs beyond the third for one hole wait up to 1.1 ms and become one (Linux \
              `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`)";
@@ -229,11 +256,11 @@ keys! {
             "SYNs and ACKs are as long as their options make them: a SYN and its answer 60 bytes, \
              an ACK with SACK blocks 4 more than others and 8 for each block; otherwise all have \
              the headers of a data segment";
-        mtu: whole(68, 65535, "bytes") [or "`path.mtu`"], 576,
+        mtu: whole(68, 65535, "bytes") [or "`path.mtu`", at "sender.mss"], 576,
             "bytes of a full packet of this flow, at most those of the path";
         host: name [or "of its own"], "server",
             "flows with the same host share its interface: one `nic_rate`, one `txqueuelen`";
-        tso: off(volume) [off], "64kB",
+        tso: off(volume) [off, at "sender.host.tso_segments"], "64kB",
             "segmentation offload: the sender emits trains of up to this many whole segments at \
              once, a paced one of at most a millisecond of its rate";
         tso_autosize: flag [=> sender.host.tso_autosize], true,

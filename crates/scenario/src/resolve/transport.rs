@@ -3,6 +3,7 @@
 
 use fullpipe_cc::{Controller as _, PacingGains, Setup, StackSpec};
 use fullpipe_flow::Preset;
+use fullpipe_run::WrittenKey;
 use fullpipe_units::{Rate, Span, WindowSize};
 
 use super::graph::{Layout, Leg};
@@ -29,7 +30,7 @@ pub(super) struct TransportResolver<'a> {
 pub(super) struct Connection {
     pub preset: Preset,
     /// Keys that are given.
-    pub written: Vec<&'static str>,
+    pub written: Vec<WrittenKey>,
     pub ends: Ends,
     pub stack: StackSpec,
     /// The smaller of both windows, segments.
@@ -120,7 +121,7 @@ impl<'a> TransportResolver<'a> {
         }
         Some(Connection {
             preset: t.preset,
-            written: t.record.given().map(|key| key.name).collect(),
+            written: t.record.given().map(written).collect(),
             ends,
             stack: *stack?,
             cap,
@@ -211,6 +212,13 @@ impl<'a> TransportResolver<'a> {
             }
             _ => {}
         }
+    }
+}
+
+fn written(key: &Key) -> WrittenKey {
+    WrittenKey {
+        name: key.name,
+        fields: key.fields,
     }
 }
 

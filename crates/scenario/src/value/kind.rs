@@ -18,6 +18,8 @@ pub struct Key {
     pub owners: Option<fn() -> Owners>,
     /// May stand in `[matrix]`.
     pub varies: bool,
+    /// Places of the table's target that it lands on.
+    pub fields: &'static [&'static str],
 }
 
 /// Value of a key that is not given.

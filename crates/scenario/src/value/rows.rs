@@ -23,6 +23,9 @@
 //! - `[of closure]`: an `Option` that the resolver brings to its target; the default is what the
 //!   target has.
 //!
+//! Behind each but `[=> place]`, `, at "place" "place"`, or `[at ...]` alone, says where the key lands, if a ground has to
+//! know: one whose hosts are not ours tells by it what was set by hand.
+//!
 //! `~ "..."` before the default is the sample of a hint where the example would not do; `@fixed`
 //! before the name keeps a key out of `[matrix]`.
 
@@ -204,6 +207,18 @@ macro_rules! type_of {
     };
 }
 
+/// The places that a row lands on.
+#[macro_export]
+macro_rules! fields {
+    (=> $($place:tt)+) => { &[stringify!($($place)+)] };
+    (at $($field:literal)+) => { &[$($field),+] };
+    (! , at $($field:literal)+) => { &[$($field),+] };
+    (off, at $($field:literal)+) => { &[$($field),+] };
+    ($word:ident $value:expr, at $($field:literal)+) => { &[$($field),+] };
+    ($word:ident $value:expr, set $set:expr, at $($field:literal)+) => { &[$($field),+] };
+    ($($default:tt)*) => { &[] };
+}
+
 /// The type of a row's field.
 #[macro_export]
 macro_rules! field {
@@ -225,13 +240,17 @@ macro_rules! value_or {
 /// The default of a row, for a reader.
 #[macro_export]
 macro_rules! default {
-    ($target:ty, $type:ty;) => { $crate::value::Default::None };
-    ($target:ty, $type:ty; !) => { $crate::value::Default::Required };
-    ($target:ty, $type:ty; or $words:expr) => { $crate::value::Default::Words($words) };
-    ($target:ty, $type:ty; off) => {
+    ($target:ty, $type:ty; $(at $($field:literal)+)?) => { $crate::value::Default::None };
+    ($target:ty, $type:ty; ! $(, at $($field:literal)+)?) => {
+        $crate::value::Default::Required
+    };
+    ($target:ty, $type:ty; or $words:expr $(, at $($field:literal)+)?) => {
+        $crate::value::Default::Words($words)
+    };
+    ($target:ty, $type:ty; off $(, at $($field:literal)+)?) => {
         $crate::value::Default::Value(|| format!("{:?}", $crate::value::OFF))
     };
-    ($target:ty, $type:ty; shows $text:expr, set $set:expr) => {
+    ($target:ty, $type:ty; shows $text:expr, set $set:expr $(, at $($field:literal)+)?) => {
         $crate::value::default!($target, $type; shows $text)
     };
     ($target:ty, $type:ty; shows $text:expr) => {
@@ -246,10 +265,10 @@ macro_rules! default {
     ($target:ty, $type:ty; => $($place:tt)+) => {
         $crate::value::default!($target, $type; of |target| Some(Clone::clone(&target.$($place)+)))
     };
-    ($target:ty, $type:ty; get $get:expr, set $set:expr) => {
+    ($target:ty, $type:ty; get $get:expr, set $set:expr $(, at $($field:literal)+)?) => {
         $crate::value::default!($target, $type; of $get)
     };
-    ($target:ty, $type:ty; of $get:expr) => {
+    ($target:ty, $type:ty; of $get:expr $(, at $($field:literal)+)?) => {
         $crate::value::Default::Value(|| {
             $crate::value::default_of::<$target>(|target| {
                 let get: fn(&$target) -> Option<$type> = $get;
@@ -267,13 +286,13 @@ macro_rules! land {
             $target.$($place)+ = Clone::clone(value);
         }
     };
-    ($target:expr, $type:ty, $given:expr; get $get:expr, set $set:expr) => {
+    ($target:expr, $type:ty, $given:expr; get $get:expr, set $set:expr $(, at $($at:literal)+)?) => {
         if let Some(value) = $given {
             let set: fn(&mut Self::Target, $type) = $set;
             set($target, Clone::clone(value));
         }
     };
-    ($target:expr, $type:ty, $given:expr; shows $text:expr, set $set:expr) => {
+    ($target:expr, $type:ty, $given:expr; shows $text:expr, set $set:expr $(, at $($at:literal)+)?) => {
         $crate::value::land! { $target, $type, $given; get |_| None, set $set }
     };
     ($target:expr, $type:ty, $given:expr; $($default:tt)*) => {};
@@ -330,6 +349,7 @@ macro_rules! keys {
                     doc: $doc,
                     owners: $owners,
                     varies: true $(&& { let $fixed = false; $fixed })?,
+                    fields: $crate::value::fields!($($($default)*)?),
                 };
             )*
         }
@@ -602,6 +622,6 @@ macro_rules! kinds {
 }
 
 pub use {
-    default, field, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of, value_or,
-    words,
+    default, field, fields, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of,
+    value_or, words,
 };
