@@ -10,21 +10,26 @@ use super::document::{Data, Entry, Fault, Node, Place, Sources};
 pub struct Places {
     file: String,
     keys: BTreeMap<String, Diagnostic>,
+    /// The same of what named cases set, by axis and name.
+    cases: BTreeMap<(String, String), BTreeMap<String, Diagnostic>>,
 }
 
 impl Places {
     /// Of a file with these entries and of what `--set` puts over it.
     pub(super) fn new(sources: &Sources, entries: &[Entry], set: &[(String, usize)]) -> Self {
         let mut places = Self::default();
-        let mut note = |key: String, at: Place, shows_value: bool| {
-            let fault = Fault {
+        let said = |key: &str, at: Place, shows_value: bool| {
+            sources.diagnostic(Fault {
                 at,
-                key: key.clone(),
+                key: key.to_owned(),
                 shows_value,
                 message: String::new(),
                 hint: None,
-            };
-            places.keys.insert(key, sources.diagnostic(fault));
+            })
+        };
+        let mut note = |key: String, at: Place, shows_value: bool| {
+            let place = said(&key, at, shows_value);
+            places.keys.insert(key, place);
         };
         let is_matrix = |e: &&Entry| e.name == "matrix";
         for entry in entries.iter().filter(|e| !is_matrix(e)) {
@@ -41,20 +46,47 @@ impl Places {
             }
         }
         for matrix in entries.iter().filter(is_matrix) {
-            varied("", &matrix.node, &mut note);
+            varied("", &matrix.node, &mut |case, key, at| {
+                let place = said(&key, at, true);
+                let keys = match case {
+                    Some((axis, name)) => {
+                        let case = (axis.to_owned(), name.to_owned());
+                        places.cases.entry(case).or_default()
+                    }
+                    None => &mut places.keys,
+                };
+                keys.insert(key, place);
+            });
         }
         for (key, source) in set {
-            note(key.clone(), sources.all(*source), true);
+            let place = said(key, sources.all(*source), true);
+            places.keys.insert(key.clone(), place);
+            // It holds in every case.
+            places
+                .cases
+                .values_mut()
+                .for_each(|keys| _ = keys.remove(key));
         }
         places.file = sources.diagnostic(top(sources)).file;
         places
     }
 
     /// What is wrong with a key of a flow, of traffic or of a link, `<name>.<key>`, or of the whole
-    /// file. Where the key itself is not there, the table that it belongs to is named.
-    pub fn diagnostic(&self, key: &str, message: String, hint: String) -> Diagnostic {
+    /// file, in the case with these values of the axes. Where the key itself is not there, the
+    /// table that it belongs to is named.
+    pub fn diagnostic(
+        &self,
+        key: &str,
+        case: &[(String, String)],
+        message: String,
+        hint: String,
+    ) -> Diagnostic {
         let names = candidates(key);
-        let found = names.iter().find_map(|n| self.keys.get(n));
+        let here: Vec<_> = case.iter().filter_map(|c| self.cases.get(c)).collect();
+        let tables = || here.iter().copied().chain([&self.keys]);
+        let found = names
+            .iter()
+            .find_map(|n| tables().find_map(|keys| keys.get(n)));
         let exact = names.first().cloned().unwrap_or_default();
         let place = found.cloned().unwrap_or(Diagnostic {
             file: self.file.clone(),
@@ -115,8 +147,9 @@ fn inside(key: &str, node: &Node, note: &mut impl FnMut(String, Place, bool)) {
     }
 }
 
-/// Axes: keys and their lists, or named axes with tables of keys.
-fn varied(before: &str, node: &Node, note: &mut impl FnMut(String, Place, bool)) {
+/// Axes: keys and their lists, or named axes with tables of keys, which are noted with the axis
+/// and the name.
+fn varied(before: &str, node: &Node, note: &mut dyn FnMut(Option<(&str, &str)>, String, Place)) {
     let Data::Table(entries) = &node.data else {
         return;
     };
@@ -128,9 +161,14 @@ fn varied(before: &str, node: &Node, note: &mut impl FnMut(String, Place, bool))
         match &entry.node.data {
             Data::Table(_) => varied(&key, &entry.node, note),
             Data::List(all) if all.iter().any(|n| name_of(n).is_some()) => {
-                all.iter().for_each(|case| varied("", case, note));
+                for case in all {
+                    let name = name_of(case).unwrap_or_default();
+                    varied("", case, &mut |_, inner, at| {
+                        note(Some((&key, name)), inner, at)
+                    });
+                }
             }
-            _ => note(key, entry.node.at, true),
+            _ => note(None, key, entry.node.at),
         }
     }
 }
@@ -187,6 +225,13 @@ name = \"y\"
 stack = \"reno\"
 [matrix]
 \"flow.y.frto\" = [true, false]
+[[matrix.case]]
+name = \"one\"
+flow.y.prr = true
+[[matrix.case]]
+name = \"two\"
+flow.y.prr = false
+flow.y.undo = true
 ";
 
     #[test]
@@ -196,12 +241,18 @@ stack = \"reno\"
             ..Overrides::default()
         };
         let scenario = Scenario::parse(FILE, "a.toml", &overrides).unwrap();
-        let said = |key: &str| {
-            let diagnostic = scenario
-                .places
-                .diagnostic(key, "no".to_owned(), "so".to_owned());
+        let one = [("case".to_owned(), "one".to_owned())];
+        let said_in = |case: &[(String, String)], key: &str| {
+            let diagnostic =
+                scenario
+                    .places
+                    .diagnostic(key, case, "no".to_owned(), "so".to_owned());
             diagnostic.to_string().lines().next().unwrap().to_owned()
         };
+        let two = [("case".to_owned(), "two".to_owned())];
+        let said = |key: &str| said_in(&two, key);
+        assert_eq!(said_in(&one, "y.prr"), "a.toml:19: `flow.y.prr = true`: no");
+        assert_eq!(said("y.prr"), "a.toml:22: `flow.y.prr = false`: no");
         assert_eq!(said("x.2.tlp"), "a.toml:11: `flow.x.tlp = false`: no");
         assert_eq!(said("x.tlp"), "a.toml:11: `flow.x.tlp = false`: no");
         assert_eq!(
@@ -209,7 +260,7 @@ stack = \"reno\"
             "a.toml:16: `flow.y.frto = [true, false]`: no"
         );
         assert_eq!(said("y.undo"), "--set: `flow.y.undo = false`: no");
-        assert_eq!(said("y.prr"), "a.toml:12: `flow.y`: no");
+        assert_eq!(said("y.pacer"), "a.toml:12: `flow.y`: no");
         assert_eq!(
             said("bottleneck.queue.gentle"),
             "a.toml:6: `path.queue.gentle = true`: no"

@@ -225,7 +225,8 @@ pub(super) fn no_run(
         GroundError::Unable { key, what, hint } => {
             let place = key.map(|key| {
                 let places = &scenario.places;
-                let mut place = places.diagnostic(&key, String::new(), hint.clone());
+                let case = scenario.cases[case].params();
+                let mut place = places.diagnostic(&key, &case, String::new(), hint.clone());
                 place.hint = None;
                 place.to_string()
             });
