@@ -217,11 +217,18 @@ fn meaning(text: &str) -> Result<String, String> {
     // A key that changes nothing may draw one.
     scenario.warnings.clear();
     let all = format!("{scenario:#?}");
-    // That a key is written is no meaning of it: each list of these ends with the first bracket.
-    let (first, rest) = all.split_once("written: [").unwrap_or((&all, ""));
-    let rest = rest.split("written: [");
-    let rest = rest.filter_map(|part| part.split_once(']'));
-    Ok(rest.fold(first.to_owned(), |all, (_, part)| all + part))
+    // That a key is written is no meaning of it.
+    let (mut meaning, mut end) = (String::new(), None);
+    for line in all.lines() {
+        if end.is_none() && line.trim_start() == "written: [" {
+            end = Some(line.replace("written: [", "],"));
+        } else if end.as_deref() == Some(line) {
+            end = None;
+        } else if end.is_none() && line.trim_start() != "written: []," {
+            meaning = meaning + line + "\n";
+        }
+    }
+    Ok(meaning)
 }
 
 /// The words among which a key of the page chooses.
