@@ -8,7 +8,7 @@ use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 use crate::error::LinuxError;
 use crate::plan::{self, Traffic};
 use crate::product::Product;
-use crate::switches::Kernel;
+use crate::switches::{Kernel, told};
 use crate::{guest, outcome};
 
 /// Runs in guests of one kernel.
@@ -102,6 +102,10 @@ impl Ground for Linux {
 
     fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn reads(&self, spec: &dyn Fn() -> RunSpec) -> String {
+        told(&spec(), self.kernel())
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {

@@ -7,7 +7,7 @@
 use fullpipe_flow::{
     ArtificialLoss, Detector, HEADERS, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation,
 };
-use fullpipe_run::{FlowSpec, WrittenKey};
+use fullpipe_run::{FlowSpec, RunSpec, WrittenKey};
 use fullpipe_units::Span;
 use serde_json::Value;
 
@@ -25,6 +25,13 @@ pub struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
+    /// One that nothing is known of.
+    pub const UNKNOWN: Self = Self {
+        hz: None,
+        bbr: None,
+        module: None,
+    };
+
     /// Its ticks, as a sentence.
     pub(crate) fn ticks(&self) -> String {
         match self.hz {
@@ -90,9 +97,13 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
         // Without time stamps there is nothing for PAWS to check, here and there.
         let void = path == "receiver.paws" && !sender.timestamps;
         if !void && !OBEYED.contains(&path.as_str()) {
-            let key = key_of(f, path);
+            let key = written_at(f, path).map_or(path.as_str(), |key| key.name);
             let what = format!("the kernel has no switch for this value of `{key}`");
-            let hint = format!("leave out `{key}`, or use --ground sim");
+            let hint = match key {
+                "stack" => "leave out what the stack says of sending".to_owned(),
+                key => format!("leave out `{key}`"),
+            };
+            let hint = format!("{hint}, or use --ground sim");
             return Err(LinuxError::unable(f, key, what, hint));
         }
     }
@@ -106,7 +117,9 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
             "set `ack_every = 2`",
         ));
     }
-    if set("sender.timers.hz") && Some(sender.timers.hz) != kernel.hz {
+    let writes_hz = f.written.iter().any(|key| key.name == "hz");
+    let asks = set("sender.timers.hz") || writes_hz && kernel.hz.is_some();
+    if asks && Some(sender.timers.hz) != kernel.hz {
         let how = format!(
             "build one with `fullpipe linux build --hz {0} --name 6.1-hz{0}` and run it with \
              `--kernel 6.1-hz{0}`",
@@ -200,15 +213,24 @@ const OBEYED: &[&str] = &[
 ];
 
 /// The key that sets a field: of those written the one that counts last.
-fn key_of<'a>(f: &FlowSpec, path: &'a str) -> &'a str {
+fn written_at(f: &FlowSpec, path: &str) -> Option<WrittenKey> {
     let lands = |key: &&WrittenKey| key.fields.iter().any(|field| holds(field, path));
-    f.written.iter().rfind(lands).map_or(path, |key| key.name)
+    f.written.iter().rfind(lands).copied()
 }
 
 /// A field is the one at the path, or has it inside.
 fn holds(field: &str, path: &str) -> bool {
     path.strip_prefix(field)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// All that a kernel is told of the endpoints of a run's flows, in words: what a preset and the keys
+/// beside it come to here, which a run's specification itself does not say.
+pub fn told(spec: &RunSpec, kernel: Kernel<'_>) -> String {
+    let templates = spec.arrivals.iter().map(|a| &a.template);
+    let flows = spec.flows.iter().chain(templates);
+    let told = flows.map(|f| format!("{:?}\n", of(f, kernel)));
+    told.collect()
 }
 
 /// The one value of a switch that belongs to a whole host.
@@ -350,8 +372,13 @@ fn by_hand(f: &FlowSpec) -> Vec<String> {
     compare("", &flow, &presets, &mut found);
     let mut unlike_linux = Vec::new();
     compare("", &flow, &presets[presets.len() - 1..], &mut unlike_linux);
-    let fields = || f.written.iter().flat_map(|key| key.fields);
-    let written = |path: &String| !found.contains(path) && fields().any(|field| holds(field, path));
+    // What a key says counts, whatever its preset; what no key says is the preset's.
+    let key = |path: &String| written_at(f, path);
+    found.retain(|path| key(path).is_none_or(|key| !key.is_linux));
+    let written = |path: &String| {
+        let by_key = key(path).is_some_and(|key| !key.is_linux);
+        by_key && !found.contains(path)
+    };
     unlike_linux.retain(written);
     found.append(&mut unlike_linux);
     found

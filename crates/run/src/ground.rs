@@ -41,6 +41,12 @@ pub trait Ground: Sync {
         Vec::new()
     }
 
+    /// What decides its runs of a case beside what every ground reads of it; `spec` makes a run's
+    /// specification. Runs are taken over only where this is the same, too.
+    fn reads(&self, _spec: &dyn Fn() -> RunSpec) -> String {
+        String::new()
+    }
+
     /// Runs that do not disturb one another; `None`: as many as there are processors.
     fn at_once(&self) -> Option<NonZeroUsize> {
         None

@@ -9,31 +9,60 @@ use super::document::{Data, Entry, Fault, Node, Place, Sources};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     file: String,
-    keys: BTreeMap<String, Diagnostic>,
-    /// The same of what named cases set, by axis and name.
-    cases: BTreeMap<(String, String), BTreeMap<String, Diagnostic>>,
+    tables: Layer,
+    /// Lists of values in `[matrix]`.
+    axes: Layer,
+    /// What named cases set, by axis and name.
+    cases: BTreeMap<(String, String), Layer>,
+    quick: Layer,
+    set: Layer,
 }
 
+/// Keys that were said in one go: what comes later holds.
+type Layer = BTreeMap<String, Diagnostic>;
+
 impl Places {
-    /// Of a file with these entries and of what `--set` puts over it.
-    pub(super) fn new(sources: &Sources, entries: &[Entry], set: &[(String, usize)]) -> Self {
+    /// Of a file with these entries, of what `--set` puts over it, and of `[quick]` if that holds.
+    pub(super) fn new(
+        sources: &Sources,
+        entries: &[Entry],
+        set: &[(String, usize)],
+        is_quick: bool,
+    ) -> Self {
         let mut places = Self::default();
-        let said = |key: &str, at: Place, shows_value: bool| {
-            sources.diagnostic(Fault {
+        let put = |layer: &mut Layer, key: String, at: Place, shows_value: bool| {
+            let fault = Fault {
                 at,
-                key: key.to_owned(),
+                key: key.clone(),
                 shows_value,
                 message: String::new(),
                 hint: None,
-            })
+            };
+            layer.insert(key, sources.diagnostic(fault));
         };
-        let mut note = |key: String, at: Place, shows_value: bool| {
-            let place = said(&key, at, shows_value);
-            places.keys.insert(key, place);
-        };
-        let is_matrix = |e: &&Entry| e.name == "matrix";
-        for entry in entries.iter().filter(|e| !is_matrix(e)) {
+        for entry in entries {
+            let mut note = |key: String, at: Place, shows_value: bool| {
+                put(&mut places.tables, key, at, shows_value);
+            };
             match &entry.node.data {
+                _ if entry.name == "quick" && is_quick => {
+                    varied("", &entry.node, &mut |_, key, at, shows_value| {
+                        put(&mut places.quick, key, at, shows_value);
+                    });
+                }
+                _ if entry.name == "quick" => {}
+                _ if entry.name == "matrix" => {
+                    varied("", &entry.node, &mut |case, key, at, shows_value| {
+                        let layer = match case {
+                            Some((axis, name)) => {
+                                let case = (axis.to_owned(), name.to_owned());
+                                places.cases.entry(case).or_default()
+                            }
+                            None => &mut places.axes,
+                        };
+                        put(layer, key, at, shows_value);
+                    });
+                }
                 Data::List(members) if MEMBERS.contains(&entry.name.as_str()) => {
                     for member in members {
                         let name = name_of(member).unwrap_or("main");
@@ -45,35 +74,16 @@ impl Places {
                 _ => whole(&entry.name, entry, &mut note),
             }
         }
-        for matrix in entries.iter().filter(is_matrix) {
-            varied("", &matrix.node, &mut |case, key, at| {
-                let place = said(&key, at, true);
-                let keys = match case {
-                    Some((axis, name)) => {
-                        let case = (axis.to_owned(), name.to_owned());
-                        places.cases.entry(case).or_default()
-                    }
-                    None => &mut places.keys,
-                };
-                keys.insert(key, place);
-            });
-        }
         for (key, source) in set {
-            let place = said(key, sources.all(*source), true);
-            places.keys.insert(key.clone(), place);
-            // It holds in every case.
-            places
-                .cases
-                .values_mut()
-                .for_each(|keys| _ = keys.remove(key));
+            put(&mut places.set, key.clone(), sources.all(*source), true);
         }
         places.file = sources.diagnostic(top(sources)).file;
         places
     }
 
     /// What is wrong with a key of a flow, of traffic or of a link, `<name>.<key>`, or of the whole
-    /// file, in the case with these values of the axes. Where the key itself is not there, the
-    /// table that it belongs to is named.
+    /// file, in the case with these values of the axes: where it was said last. Where the key
+    /// itself is not there, the table that it belongs to is named.
     pub fn diagnostic(
         &self,
         key: &str,
@@ -81,14 +91,14 @@ impl Places {
         message: String,
         hint: String,
     ) -> Diagnostic {
-        let names = candidates(key);
-        let here: Vec<_> = case.iter().filter_map(|c| self.cases.get(c)).collect();
-        let tables = || here.iter().copied().chain([&self.keys]);
-        let found = names
-            .iter()
-            .find_map(|n| tables().find_map(|keys| keys.get(n)));
+        let (names, members) = candidates(key);
+        let cases = case.iter().filter_map(|c| self.cases.get(c));
+        let later = [&self.set, &self.quick].into_iter().chain(cases);
+        let mut layers = later.chain([&self.axes, &self.tables]);
+        let found = layers.find_map(|layer| names.iter().find_map(|name| layer.get(name)));
+        let table = || members.iter().find_map(|name| self.tables.get(name));
         let exact = names.first().cloned().unwrap_or_default();
-        let place = found.cloned().unwrap_or(Diagnostic {
+        let place = found.or_else(table).cloned().unwrap_or(Diagnostic {
             file: self.file.clone(),
             line: 0,
             column: 0,
@@ -147,9 +157,12 @@ fn inside(key: &str, node: &Node, note: &mut impl FnMut(String, Place, bool)) {
     }
 }
 
-/// Axes: keys and their lists, or named axes with tables of keys, which are noted with the axis
-/// and the name.
-fn varied(before: &str, node: &Node, note: &mut dyn FnMut(Option<(&str, &str)>, String, Place)) {
+/// Where something of an axis was said: axis and name of a named case, key, place, and whether the
+/// value is shown.
+type NoteVaried<'a> = &'a mut dyn FnMut(Option<(&str, &str)>, String, Place, bool);
+
+/// Axes: keys and their lists, or named axes with tables of keys.
+fn varied(before: &str, node: &Node, note: NoteVaried<'_>) {
     let Data::Table(entries) = &node.data else {
         return;
     };
@@ -159,49 +172,52 @@ fn varied(before: &str, node: &Node, note: &mut dyn FnMut(Option<(&str, &str)>, 
             before => format!("{before}.{}", entry.name),
         };
         match &entry.node.data {
-            Data::Table(_) => varied(&key, &entry.node, note),
+            Data::Table(_) => {
+                note(None, key.clone(), entry.name_at, false);
+                varied(&key, &entry.node, note);
+            }
             Data::List(all) if all.iter().any(|n| name_of(n).is_some()) => {
                 for case in all {
                     let name = name_of(case).unwrap_or_default();
-                    varied("", case, &mut |_, inner, at| {
-                        note(Some((&key, name)), inner, at)
+                    varied("", case, &mut |_, inner, at, shows_value| {
+                        note(Some((&key, name)), inner, at, shows_value);
                     });
                 }
             }
-            _ => note(None, key, entry.node.at),
+            _ => note(None, key, entry.node.at, true),
         }
     }
 }
 
-/// Dotted names under which `<name>.<key>` may stand, the likeliest first.
-fn candidates(key: &str) -> Vec<String> {
+/// Dotted names under which `<name>.<key>` may stand, the likeliest first, and those of the tables
+/// that may hold it.
+fn candidates(key: &str) -> (Vec<String>, Vec<String>) {
     let Some((name, rest)) = key.split_once('.') else {
-        return vec![key.to_owned()];
+        return (vec![key.to_owned()], Vec::new());
     };
     // One of several streams has the flow's name and its number.
     let rest = match rest.split_once('.') {
         Some((number, rest)) if number.parse::<u64>().is_ok() => rest,
         _ => rest,
     };
-    let of = |rest: &str| match name {
-        "bottleneck" => vec![format!("path.{rest}")],
-        "return" => vec![format!("path.return_{rest}"), format!("path.{rest}")],
-        _ => vec![
-            format!("flow.{name}.{rest}"),
-            format!("traffic.{name}.{rest}"),
-            format!("link.{name}.{rest}"),
-            format!("flow.*.{rest}"),
-            format!("flow.{rest}"),
-        ],
+    let of = |rest: &str| {
+        let mut names = match name {
+            "bottleneck" => vec![format!("path.{rest}")],
+            "return" => vec![format!("path.return_{rest}"), format!("path.{rest}")],
+            _ => Vec::new(),
+        };
+        names.extend(MEMBERS.map(|list| format!("{list}.{name}.{rest}")));
+        names.extend(MEMBERS.map(|list| format!("{list}.*.{rest}")));
+        names.extend(MEMBERS.map(|list| format!("{list}.{rest}")));
+        names
     };
-    let mut all = of(rest);
+    let mut names = of(rest);
     let mut shorter = rest;
     while let Some((outer, _)) = shorter.rsplit_once('.') {
-        all.extend(of(outer));
+        names.extend(of(outer));
         shorter = outer;
     }
-    all.extend(MEMBERS.map(|list| format!("{list}.{name}")));
-    all
+    (names, MEMBERS.map(|list| format!("{list}.{name}")).to_vec())
 }
 
 #[cfg(test)]
@@ -232,12 +248,17 @@ flow.y.prr = true
 name = \"two\"
 flow.y.prr = false
 flow.y.undo = true
+flow.\"*\".tlp = true
+flow.y.change = { at = \"0.5s\", window = \"9 segments\" }
+[quick]
+\"flow.x.frto\" = false
 ";
 
     #[test]
     fn a_key_is_found_where_it_was_written() {
         let overrides = Overrides {
             set: vec![("flow.y.undo".to_owned(), "false".to_owned())],
+            quick: true,
             ..Overrides::default()
         };
         let scenario = Scenario::parse(FILE, "a.toml", &overrides).unwrap();
@@ -253,8 +274,13 @@ flow.y.undo = true
         let said = |key: &str| said_in(&two, key);
         assert_eq!(said_in(&one, "y.prr"), "a.toml:19: `flow.y.prr = true`: no");
         assert_eq!(said("y.prr"), "a.toml:22: `flow.y.prr = false`: no");
-        assert_eq!(said("x.2.tlp"), "a.toml:11: `flow.x.tlp = false`: no");
-        assert_eq!(said("x.tlp"), "a.toml:11: `flow.x.tlp = false`: no");
+        let tlp = "a.toml:11: `flow.x.tlp = false`: no";
+        assert_eq!(said_in(&one, "x.2.tlp"), tlp);
+        assert_eq!(said_in(&one, "x.tlp"), tlp);
+        // The case comes later, whomever it names.
+        assert_eq!(said("x.tlp"), "a.toml:24: `flow.*.tlp = true`: no");
+        assert_eq!(said("y.change"), "a.toml:25: `flow.y.change`: no");
+        assert_eq!(said("x.frto"), "a.toml:27: `flow.x.frto = false`: no");
         assert_eq!(
             said("y.frto"),
             "a.toml:16: `flow.y.frto = [true, false]`: no"
@@ -266,7 +292,7 @@ flow.y.undo = true
             "a.toml:6: `path.queue.gentle = true`: no"
         );
         assert_eq!(said("duration"), "a.toml:2: `duration = \"1s\"`: no");
-        assert_eq!(said("nobody.tlp"), "a.toml: `flow.nobody.tlp`: no");
+        assert_eq!(said_in(&one, "nobody.tlp"), "a.toml: `flow.nobody.tlp`: no");
     }
 
     #[test]

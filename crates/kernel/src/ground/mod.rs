@@ -18,6 +18,7 @@ use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::queues::try_drain;
 use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
+use fullpipe_linux::switches::{Kernel, told};
 use fullpipe_realtime::live::{Live, LiveRun};
 use fullpipe_run::{ArrivalOutcome, Ground, GroundError, Outcome, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
@@ -423,6 +424,10 @@ impl Ground for RunningKernel {
         let laws = plan.into_iter().flat_map(|plan| plan.flows);
         let laws = laws.filter_map(|flow| Some(flow.law?.stack.to_string()));
         laws.collect()
+    }
+
+    fn reads(&self, spec: &dyn Fn() -> RunSpec) -> String {
+        told(&spec(), Kernel::UNKNOWN)
     }
 
     fn at_once(&self) -> Option<NonZeroUsize> {

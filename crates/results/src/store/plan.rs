@@ -26,6 +26,7 @@ pub struct Unit {
 /// another host or of other sources have other keys.
 pub struct Keys<'a> {
     scenario: &'a Scenario,
+    ground: &'a dyn Ground,
     origin: String,
     /// Of each case: how many before it are the same, spelled otherwise.
     twins: Vec<usize>,
@@ -35,7 +36,7 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Two spellings of one case are two runs, each with its own files.
-    pub fn apart(scenario: &'a Scenario, ground: &dyn Ground) -> Keys<'a> {
+    pub fn apart(scenario: &'a Scenario, ground: &'a dyn Ground) -> Keys<'a> {
         let mut seen: BTreeMap<Hash, usize> = BTreeMap::new();
         let twin = |case: &Case| {
             let twins = seen.entry(Hash::of(text(case).as_bytes())).or_default();
@@ -49,9 +50,10 @@ impl<'a> Keys<'a> {
     }
 
     /// Two spellings of one case are one run, wherever they stand in a matrix.
-    pub fn shared(scenario: &'a Scenario, ground: &dyn Ground) -> Keys<'a> {
+    pub fn shared(scenario: &'a Scenario, ground: &'a dyn Ground) -> Keys<'a> {
         Keys {
             scenario,
+            ground,
             origin: origin(ground),
             twins: vec![0; scenario.cases.len()],
             text: Mutex::new((usize::MAX, "".into())),
@@ -63,7 +65,9 @@ impl<'a> Keys<'a> {
         let text = {
             let mut last = self.text.lock().unwrap_or_else(PoisonError::into_inner);
             if last.0 != case {
-                *last = (case, text(&self.scenario.cases[case]).into());
+                let of = &self.scenario.cases[case];
+                let reads = self.ground.reads(&|| of.run_spec(seed));
+                *last = (case, (text(of) + &reads).into());
             }
             Arc::clone(&last.1)
         };

@@ -181,6 +181,9 @@ pub struct WrittenKey {
     pub name: &'static str,
     /// Fields of [`FlowSpec`] that it sets, as `sender.rto.min`.
     pub fields: &'static [&'static str],
+    /// It says what [`Preset::Linux`] has, in the key's own words: `prr = true`, though a preset's
+    /// reduction may be another one than Linux's.
+    pub is_linux: bool,
 }
 
 impl FlowSpec {

@@ -50,7 +50,7 @@ pub(super) fn scenario(
         return Err(written_out(&sources, faults));
     }
 
-    let places = Places::new(&sources, &entries, &settings);
+    let places = Places::new(&sources, &entries, &settings, overrides.quick);
     let mut reader = Reader::new(&sources, SECTIONS);
     let presets = presets.into_iter().map(|(preset, source)| {
         let (entries, faults) = sources.parse(source);

@@ -10,7 +10,7 @@ use fullpipe_units::{Segments, Span, WindowSize};
 use crate::value::{HOUR, Target, Words, Written, default_of, keys, words};
 
 /// Both ends of a connection: what the keys of a transport land on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ends {
     /// Bytes of a full packet.
     pub packet: u32,
@@ -40,7 +40,10 @@ impl Target for Ends {
 keys! {
     /// A transport.
     Transport => Ends {
-        stack: stack ~ r#""cubic""# [!, at "sender.pacing.initial"],
+        stack: stack ~ r#""cubic""# [
+            !,
+            at "sender.pacing.initial" "sender.pacing.gains" "sender.window.initial"
+        ],
             "highspeed(low_window=31)+limited(max_ssthresh=100)",
             "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`";
         preset: word(Preset) [= Preset::Y2026], "2003",

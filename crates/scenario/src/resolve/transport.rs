@@ -121,11 +121,26 @@ impl<'a> TransportResolver<'a> {
         }
         Some(Connection {
             preset: t.preset,
-            written: t.record.given().map(written).collect(),
+            written: self.written(),
             ends,
             stack: *stack?,
             cap,
         })
+    }
+
+    /// The keys that are given.
+    fn written(&self) -> Vec<WrittenKey> {
+        let linux = Ends::new(Preset::Linux, self.packet);
+        let given = self.at.record.given().map(|key| {
+            let mut ends = linux.clone();
+            let lands = self.at.land_key(key, &mut ends);
+            WrittenKey {
+                name: key.name,
+                fields: key.fields,
+                is_linux: lands && ends == linux,
+            }
+        });
+        given.collect()
     }
 
     /// Whole segments of a train.
@@ -212,13 +227,6 @@ impl<'a> TransportResolver<'a> {
             }
             _ => {}
         }
-    }
-}
-
-fn written(key: &Key) -> WrittenKey {
-    WrittenKey {
-        name: key.name,
-        fields: key.fields,
     }
 }
 

@@ -28,8 +28,8 @@ pub use reader::Reader;
 pub use record::Record;
 pub use rows::{Kinds, Lands, Own, Target, by_variety, concat, default_of, owners, spelled};
 pub use rows::{
-    default, field, fields, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of,
-    value_or, words,
+    default, field, fields, keys, kind, kinds, land, lands, own, own_doc, own_value, tables,
+    type_of, value_or, words,
 };
 pub use scalar::{LARGEST_SEED, MAX_SEEDS};
 pub use typed::{

@@ -278,6 +278,20 @@ macro_rules! default {
     };
 }
 
+/// Whether a row's value comes to its target by itself.
+#[macro_export]
+macro_rules! lands {
+    (=> $($place:tt)+) => {
+        true
+    };
+    ($word:ident $value:expr, set $($rest:tt)*) => {
+        true
+    };
+    ($($default:tt)*) => {
+        false
+    };
+}
+
 /// Brings the value of a row to its target.
 #[macro_export]
 macro_rules! land {
@@ -376,6 +390,18 @@ macro_rules! keys {
                     $($($default)*)?
                 })*
             }
+
+            #[allow(unused_variables)]
+            fn land_key(&self, key: &$crate::value::Key, target: &mut $target) -> bool {
+                $(if key.name == Self::$name.name {
+                    $crate::value::land! {
+                        target, $crate::value::type_of!($kind $(($($range)*))?), &self.$name;
+                        $($($default)*)?
+                    }
+                    return $crate::value::lands!($($($default)*)?);
+                })*
+                false
+            }
         }
     };
 }
@@ -386,6 +412,9 @@ pub trait Lands {
 
     /// Sets what is given; the rest stays.
     fn land(&self, target: &mut Self::Target);
+
+    /// Sets what one key gives; false if the resolver does that, not the row.
+    fn land_key(&self, key: &super::Key, target: &mut Self::Target) -> bool;
 }
 
 /// A table made of groups of keys, one after the other.
@@ -622,6 +651,6 @@ macro_rules! kinds {
 }
 
 pub use {
-    default, field, fields, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of,
-    value_or, words,
+    default, field, fields, keys, kind, kinds, land, lands, own, own_doc, own_value, tables,
+    type_of, value_or, words,
 };
