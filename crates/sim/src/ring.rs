@@ -105,7 +105,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + '_ {
         (self.head..self.tail).map(|at| &self.slots[self.slot(at)])
     }
 }

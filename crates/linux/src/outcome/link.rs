@@ -60,6 +60,7 @@ impl Link {
             policer_drops,
             early_drops,
             marks,
+            ties: 0,
             queueing_delay: self.wait,
             queue_max,
             queue_mean,

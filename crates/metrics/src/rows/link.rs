@@ -63,6 +63,16 @@ pub const LINK: &[Metric] = &[
             "RFC 3168 section 5",
         )
         .counts().column("marks"),
+    link("ties", "packets", Neither, |l| Some(l.ties as f64))
+        .means(
+            "Packets lost to the full buffer of a first-in, first-out link of the simulator in the \
+             very nanosecond in which another one left, whose place went to one of another \
+             flow that came then, since time zero: where they are many of the drops, who loses is a matter of \
+             phase",
+            "count",
+            "Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched Gateways, 1992",
+        )
+        .counts(),
     link("drop_rate", "1", Lower, |l| {
         ratio(drops(l), l.offered as f64)
     })

@@ -81,7 +81,33 @@ impl RunResult {
                 place(in_phase, "")
             ));
         }
+        if let Some(ties) = self.ties() {
+            said.push(ties);
+        }
         (!said.is_empty()).then(|| said.join("; "))
+    }
+
+    /// The link at which chance has the least to do with who loses, if there is one: packets come
+    /// in the same nanosecond, and no two hosts agree to that.
+    fn ties(&self) -> Option<String> {
+        let links = self
+            .cases
+            .iter()
+            .flat_map(|c| c.links.iter().map(move |l| (c, l)));
+        let tied = links.filter_map(|(case, link)| {
+            let (ties, drops) = (link.value("ties")?, link.value("buffer_drops")?);
+            let many = ties >= TIES_AT_LEAST && ties >= TIED_PART * drops;
+            many.then_some((ties / drops, case, link))
+        });
+        let (part, case, link) = tied.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!(
+            "of the packets that link {} dropped{} {:.0} % came in the very nanosecond in which \
+             one of another flow did: phase decides who loses, and a kernel, or a path, decides otherwise; \
+             `jitter = \"1us\"` at the links makes it chance",
+            link.name,
+            which(case),
+            100.0 * part,
+        ))
     }
 
     /// What is to be said about runs that ended before their time; `None` if there is none.
@@ -142,6 +168,10 @@ impl RunResult {
         cases.filter_map(|c| Some((c, of(c)?))).collect()
     }
 }
+
+/// Ties of a link from which on phase has a say: so many, and this part of its drops.
+const TIES_AT_LEAST: f64 = 10.0;
+const TIED_PART: f64 = 0.1;
 
 /// The parameters of a case in brackets, if it has any.
 fn which(case: &CaseResult) -> String {

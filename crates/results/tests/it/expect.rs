@@ -144,6 +144,50 @@ fn certainty_is_what_chance_leaves() {
     assert!(counts.pass, "{counts:?}");
 }
 
+/// Two links of one rate in a row, and round trips of a whole number of packets: what a flow over
+/// both and a flow over the second bring comes in the same nanosecond. A little jitter parts them,
+/// and a single flow has nobody to meet.
+#[test]
+fn a_result_says_where_phase_decides_who_loses() {
+    let of = |jitter: &str, others: bool| {
+        let link = |name: &str| {
+            format!(
+                "[[link]]\nname = \"{name}\"\nrate = \"12Mbit/s\"\ndelay = \"10ms\"\n\
+                 buffer = \"20 packets\"\n{jitter}"
+            )
+        };
+        let flow = |name: &str, way: &str| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\nstack = \"reno\"\nrtt = \"40ms\"\n\
+                 start_spread = \"1s\"\n[[route]]\nflow = \"{name}\"\nforward = {way}\n"
+            )
+        };
+        let mut text = format!(
+            "name = \"lot\"\nduration = \"20s\"\n{}{}{}",
+            link("a"),
+            link("b"),
+            flow("long", "[\"a\", \"b\"]")
+        );
+        if others {
+            text += &(flow("on-a", "[\"a\"]") + &flow("on-b", "[\"b\"]"));
+        }
+        let (ran, _) = run(&scenario(&text), None, 1, false).unwrap();
+        let links = ran.result.cases[0].links.iter();
+        let ties: f64 = links.filter_map(|link| link.value("ties")).sum();
+        (ties, ran.result.repeated().unwrap_or_default())
+    };
+    let (ties, said) = of("", true);
+    assert!(ties >= 10.0, "{ties}");
+    assert!(
+        said.contains("very nanosecond") && said.contains("jitter"),
+        "{said}"
+    );
+    for (ties, said) in [of("jitter = \"1us\"\n", true), of("", false)] {
+        assert_eq!(ties, 0.0);
+        assert!(!said.contains("nanosecond"), "{said}");
+    }
+}
+
 /// Nothing is drawn, and only where two flows meet does their phase decide.
 #[test]
 fn a_result_says_where_its_seeds_repeat_one_run() {

@@ -89,7 +89,7 @@ impl Fifo {
         if size != self.last_size {
             self.note_size(size);
         }
-        if (!self.has_room(now, way) || now >= self.count_at) && !self.admits(now, size, way) {
+        if (!self.has_room(now, way) || now >= self.count_at) && !self.admits(now, packet, way) {
             self.meter.buffer_drops += 1;
             return None;
         }
@@ -206,9 +206,13 @@ impl Fifo {
     /// Counts the queue. True if a packet of `size` fits: it enters.
     #[cold]
     #[inline(never)]
-    fn admits(&mut self, now: Time, size: u16, way: &Way) -> bool {
+    fn admits(&mut self, now: Time, packet: &Packet, way: &Way) -> bool {
+        let size = packet.size();
         self.release(now, way);
         if !self.fits(now, size, way) {
+            // One has left in this instant, and its place went to another that came in it.
+            let leaves = self.left > way.arrived().0 && way.departure(self.left - 1) == now;
+            self.meter.ties += u64::from(leaves && way.newest_key() != Some(packet.key()));
             return false;
         }
         let with_it = self.waiting(way) + 1;

@@ -53,6 +53,7 @@ pub struct Meter {
     pub random_drops: u64,
     pub policer_drops: u64,
     pub early_drops: u64,
+    pub ties: u64,
     pub marks: u64,
     queue_max: u64,
     /// Packets that enter before `measure_from` and leave after it.
@@ -86,6 +87,7 @@ impl Meter {
             random_drops: 0,
             policer_drops: 0,
             early_drops: 0,
+            ties: 0,
             marks: 0,
             passed: 0,
             passed_bytes: 0,
@@ -240,6 +242,7 @@ impl Meter {
             policer_drops: self.policer_drops,
             early_drops: self.early_drops,
             marks: self.marks,
+            ties: self.ties,
             queueing_delay: self.queueing_delay,
             queue_max: self.queue_max,
             // A quotient of whole numbers: never above the maximum by a rounding.

@@ -84,6 +84,11 @@ impl Way {
         self.flying.get(n).packet.size()
     }
 
+    /// The [`Packet::key`] of the packet that was sent last.
+    pub fn newest_key(&self) -> Option<u64> {
+        self.flying.iter().next_back().map(|f| f.packet.key())
+    }
+
     /// Every packet on the way.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
         self.flying.iter().map(|f| &f.packet)
@@ -103,6 +108,7 @@ impl Way {
             policer_drops: 0,
             early_drops: 0,
             marks: 0,
+            ties: 0,
             queueing_delay: Histogram::default(),
             queue_max: 0,
             queue_mean: 0.0,
