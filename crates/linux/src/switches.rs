@@ -412,22 +412,53 @@ mod tests {
     use super::*;
 
     /// What a preset has is the kernel's own, what a file writes is the file's, at the same value.
+    const KERNEL: Kernel<'static> = Kernel {
+        hz: Some(250),
+        bbr: Some(1),
+        module: None,
+    };
+
+    fn spec(preset: &str, line: &str) -> RunSpec {
+        let text = format!(
+            "name = \"a\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n\
+             [[flow]]\nstack = \"reno\"\npreset = \"{preset}\"\n{line}"
+        );
+        let scenario = Scenario::parse(&text, "a.toml", &Overrides::default()).unwrap();
+        scenario.cases[0].run_spec(1)
+    }
+
+    /// The specification of both runs is the same, and the kernel is told another thing.
+    #[test]
+    fn what_is_told_is_more_than_the_specification() {
+        let (preset, written) = (spec("2003", ""), spec("2003", "tlp = false"));
+        assert_eq!(preset.flows[0].sender, written.flows[0].sender);
+        assert_ne!(told(&preset, KERNEL), told(&written, KERNEL));
+        let same = spec("2003", "tlp = true");
+        assert_eq!(told(&preset, KERNEL), told(&same, KERNEL));
+    }
+
+    /// A kernel has the ticks that it was built with, whatever the preset and the key say.
+    #[test]
+    fn ticks_of_another_kernel_are_refused() {
+        let kernel = |hz| Kernel {
+            hz: Some(hz),
+            ..KERNEL
+        };
+        for (line, hz, is_taken) in [
+            ("", 1000, true),
+            ("hz = 250", 250, true),
+            ("hz = 250", 1000, false),
+            ("hz = 1000", 1000, true),
+            ("hz = 1000", 250, false),
+        ] {
+            let taken = of(&spec("linux", line).flows[0], kernel(hz));
+            assert_eq!(taken.is_ok(), is_taken, "{line} with {hz}");
+        }
+    }
+
     #[test]
     fn a_key_that_is_written_counts_at_the_presets_value() {
-        let tlp = |preset: &str, line: &str| {
-            let text = format!(
-                "name = \"a\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n\
-                 [[flow]]\nstack = \"reno\"\npreset = \"{preset}\"\n{line}"
-            );
-            let scenario = Scenario::parse(&text, "a.toml", &Overrides::default()).unwrap();
-            let spec = scenario.cases[0].run_spec(1);
-            let kernel = Kernel {
-                hz: Some(250),
-                bbr: Some(1),
-                module: None,
-            };
-            of(&spec.flows[0], kernel).unwrap().tlp
-        };
+        let tlp = |preset: &str, line: &str| of(&spec(preset, line).flows[0], KERNEL).unwrap().tlp;
         assert!(tlp("2003", ""));
         assert!(!tlp("2003", "tlp = false"));
         assert!(tlp("2003", "tlp = true"));

@@ -172,6 +172,46 @@ fn what_is_finished_is_not_made_again_without_a_word() {
     assert_eq!(told(false, &fullpipe_sim::run), [(runs, Earlier::Resumed)]);
 }
 
+/// What a ground reads beside the specification: here the preset, as a kernel does.
+#[test]
+fn a_run_is_taken_over_only_where_the_ground_was_told_the_same() {
+    struct Told;
+    impl Ground for Told {
+        fn name(&self) -> &str {
+            "sim"
+        }
+        fn fingerprint(&self) -> &str {
+            "told"
+        }
+        fn reads(&self, spec: &dyn Fn() -> RunSpec) -> String {
+            let written = |f: &fullpipe_run::FlowSpec| format!("{:?} {:?}", f.preset, f.written);
+            spec().flows.iter().map(written).collect()
+        }
+        fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+            fullpipe_sim::run.run(spec)
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let text = "name = \"told\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n\
+                [[flow]]\nname = \"main\"\nstack = \"reno\"\npreset = \"2003\"\n";
+    let first = run_in(&scenario(text), Some(root.path()), 1, true, &Told).unwrap();
+    assert_eq!((first.0.made, first.0.reused), (1, 0));
+    let again = run_in(&scenario(text), Some(root.path()), 1, true, &Told).unwrap();
+    assert_eq!((again.0.made, again.0.reused), (0, 1));
+    // The simulator runs the same either way.
+    let written = scenario(&format!("{text}tlp = false\n"));
+    let other = run_in(&written, Some(root.path()), 1, true, &Told)
+        .err()
+        .unwrap();
+    assert!(other.to_string().contains("another result"), "{other}");
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(text), Some(root.path()), 1, true).unwrap();
+    assert_eq!(
+        run(&written, Some(root.path()), 1, true).unwrap().0.reused,
+        1
+    );
+}
+
 #[test]
 fn more_seeds_run_only_the_new_ones() {
     let root = tempfile::tempdir().unwrap();
