@@ -224,8 +224,8 @@ fn holds(field: &str, path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// All that a kernel is told of the endpoints of a run's flows, in words: what a preset and the keys
-/// beside it come to here, which a run's specification itself does not say.
+/// All that a kernel is told of the endpoints of a run's flows, in words: what a preset and the
+/// keys beside it come to here, which a run's specification itself does not say.
 pub fn told(spec: &RunSpec, kernel: Kernel<'_>) -> String {
     let templates = spec.arrivals.iter().map(|a| &a.template);
     let flows = spec.flows.iter().chain(templates);

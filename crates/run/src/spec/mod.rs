@@ -177,7 +177,7 @@ pub struct FlowSpec {
 /// A key of a scenario that was written for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenKey {
-    /// Its name.
+    /// As the file has it, `min_rto`.
     pub name: &'static str,
     /// Fields of [`FlowSpec`] that it sets, as `sender.rto.min`.
     pub fields: &'static [&'static str],

@@ -23,8 +23,8 @@
 //! - `[of closure]`: an `Option` that the resolver brings to its target; the default is what the
 //!   target has.
 //!
-//! Behind each but `[=> place]`, `, at "place" "place"`, or `[at ...]` alone, says where the key lands, if a ground has to
-//! know: one whose hosts are not ours tells by it what was set by hand.
+//! Behind each but `[=> place]`, `, at "place" "place"`, or `[at ...]` alone, says where the key
+//! lands, if a ground has to know: one whose hosts are not ours tells by it what was set by hand.
 //!
 //! `~ "..."` before the default is the sample of a hint where the example would not do; `@fixed`
 //! before the name keeps a key out of `[matrix]`.
