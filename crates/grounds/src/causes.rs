@@ -285,9 +285,17 @@ fn on_linux(spec: &RunSpec) -> RunSpec {
         };
         let packet = flow.sender.packet();
         let of = |preset| SenderConfig::preset(preset, packet);
-        flow.sender.follow(&of(preset), &of(Preset::Linux));
+        // At its preset's value, too.
+        let written = |of: &str, name: &str| {
+            let field = format!("{of}.{name}");
+            let mut keys = flow.written.iter().filter(|key| !key.is_linux);
+            keys.any(|key| key.fields.contains(&&*field))
+        };
+        let keeps = |name: &str| written("sender", name);
+        flow.sender.follow(&of(preset), &of(Preset::Linux), keeps);
         let of = ReceiverConfig::preset;
-        flow.receiver.follow(&of(preset), &of(Preset::Linux));
+        let keeps = |name: &str| written("receiver", name);
+        flow.receiver.follow(&of(preset), &of(Preset::Linux), keeps);
     }
     spec
 }
@@ -398,6 +406,8 @@ const GSO_MAX: u32 = 65_536;
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_run::WrittenKey;
+
     use super::*;
 
     fn flow(preset: Preset) -> FlowSpec {
@@ -443,6 +453,34 @@ mod tests {
             found.sender.recovery.reduction,
             linux.sender.recovery.reduction
         );
+    }
+
+    /// What a file writes is the file's, at the preset's value too.
+    #[test]
+    fn what_is_written_stays() {
+        let mut flow = flow(Preset::Y2003);
+        let key = |name, fields, is_linux| WrittenKey {
+            name,
+            fields,
+            is_linux,
+        };
+        flow.written = vec![
+            key("tlp", &["sender.recovery.tlp"], false),
+            key("ack_delay", &["receiver.acks.delay"], false),
+            key("undo", &["sender.recovery.undo"], true),
+        ];
+        let delay = flow.receiver.acks.delay;
+        let spec = RunSpec {
+            flows: vec![flow],
+            ..RunSpec::default()
+        };
+        let found = &on_linux(&spec).flows[0];
+        assert!(!found.sender.recovery.tlp && found.sender.recovery.frto);
+        assert!(found.sender.recovery.undo);
+        assert_eq!(found.receiver.acks.delay, delay);
+        let linux = ReceiverConfig::preset(Preset::Linux);
+        assert!(found.receiver.acks.delay != linux.acks.delay);
+        assert_eq!(found.receiver.acks.quick, linux.acks.quick);
     }
 
     #[test]

@@ -670,7 +670,13 @@ fn what_the_kernel_lacks_says_how_to_get_it() {
             s.flows[0].sender.host.local_drop = LocalDrop::Ignore;
         }),
         ("main.prr", |s| {
-            s.flows[0].sender.recovery.reduction = fullpipe_flow::Reduction::Immediate
+            let flow = &mut s.flows[0];
+            flow.sender.recovery.reduction = fullpipe_flow::Reduction::Immediate;
+            flow.written = vec![fullpipe_run::WrittenKey {
+                name: "prr",
+                fields: &["sender.recovery.reduction"],
+                is_linux: false,
+            }];
         }),
     ] {
         match refusal(change) {

@@ -17,25 +17,29 @@
 //! them.
 
 /// Fields of `$config` that are as in `$own` take the value that they have in `$other`, groups
-/// field by field. Every field is named, so that the compiler asks for a new one.
+/// field by field, but those that `$keeps` says to keep, by their names. Every field is named, so
+/// that the compiler asks for a new one.
 macro_rules! follow {
-    ($config:expr, $own:expr, $other:expr, $type:ident {
+    ($config:expr, $own:expr, $other:expr, $keeps:expr, $type:ident {
         $($field:ident $(: $group:ident { $($inner:ident),* $(; keeps $($kept:ident),+)? })?),* $(,)?
     }) => {{
         let $type { $($field),* } = $config;
-        $(follow! { @field $field, &$own.$field, &$other.$field
+        $(follow! { @field $field, &$own.$field, &$other.$field, $keeps, stringify!($field)
             $(, $group { $($inner),* $(; keeps $($kept),+)? })? })*
     }};
-    (@field $config:expr, $own:expr, $other:expr) => {
-        if $config == $own {
+    (@field $config:expr, $own:expr, $other:expr, $keeps:expr, $name:expr) => {
+        if $config == $own && !$keeps($name) {
             $config.clone_from($other);
         }
     };
-    (@field $config:expr, $own:expr, $other:expr, $type:ident {
+    (@field $config:expr, $own:expr, $other:expr, $keeps:expr, $name:expr, $type:ident {
         $($field:ident),* $(; keeps $($kept:ident),+)?
     }) => {{
         let $type { $($field,)* $($($kept: _),+)? } = $config;
-        $(follow! { @field $field, &$own.$field, &$other.$field })*
+        $(follow! {
+            @field $field, &$own.$field, &$other.$field, $keeps,
+            concat!($name, ".", stringify!($field))
+        })*
     }};
 }
 

@@ -217,10 +217,11 @@ impl ReceiverConfig {
     }
 
     /// What is as in `own` becomes as in `other`: the same switches set by hand, beside another
-    /// preset. A window that was set keeps its size, and begins as the other's.
-    pub fn follow(&mut self, own: &Self, other: &Self) {
+    /// preset, but what `keeps` says to keep, as `acks.delay`. A window that was set keeps its size,
+    /// and begins as the other's.
+    pub fn follow(&mut self, own: &Self, other: &Self, keeps: impl Fn(&str) -> bool) {
         let window = self.window.clone();
-        follow! { self, own, other, Self {
+        follow! { self, own, other, keeps, Self {
             acks: AckConfig { every, delay, quick, compression, hz },
             sack: SackConfig { enabled, blocks, whole },
             window: ReceiveWindowConfig { first, max, widest, buffer },

@@ -538,10 +538,10 @@ impl SenderConfig {
         self
     }
 
-    /// What is as in `own` becomes as in `other`, but for the initial window: the same switches set
-    /// by hand, beside another preset.
-    pub fn follow(&mut self, own: &Self, other: &Self) {
-        follow! { self, own, other, Self {
+    /// What is as in `own` becomes as in `other`, but for the initial window and what `keeps` says to
+    /// keep, as `rto.min`: the same switches set by hand, beside another preset.
+    pub fn follow(&mut self, own: &Self, other: &Self, keeps: impl Fn(&str) -> bool) {
+        follow! { self, own, other, keeps, Self {
             mss, header, tcp_options, transfer, handshake, handshake_ack, timestamps, ecn,
             window: WindowConfig {
                 max, validation, count, slow_start_limit, decrease_base; keeps initial
