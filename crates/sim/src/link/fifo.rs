@@ -89,7 +89,9 @@ impl Fifo {
         if size != self.last_size {
             self.note_size(size);
         }
-        if (!self.has_room(now, way) || now >= self.count_at) && !self.admits(now, packet, way) {
+        if (!self.has_room(now, way) || now >= self.count_at)
+            && !self.admits(now, size, packet.key(), way)
+        {
             self.meter.buffer_drops += 1;
             return None;
         }
@@ -203,16 +205,15 @@ impl Fifo {
         }
     }
 
-    /// Counts the queue. True if a packet of `size` fits: it enters.
+    /// Counts the queue. True if a packet of `size` and with this [`Packet::key`] fits: it enters.
     #[cold]
     #[inline(never)]
-    fn admits(&mut self, now: Time, packet: &Packet, way: &Way) -> bool {
-        let size = packet.size();
+    fn admits(&mut self, now: Time, size: u16, key: u64, way: &Way) -> bool {
         self.release(now, way);
         if !self.fits(now, size, way) {
             // One has left in this instant, and its place went to another that came in it.
             let leaves = self.left > way.arrived().0 && way.departure(self.left - 1) == now;
-            self.meter.ties += u64::from(leaves && way.newest_key() != Some(packet.key()));
+            self.meter.ties += u64::from(leaves && way.newest_key() != Some(key));
             return false;
         }
         let with_it = self.waiting(way) + 1;
