@@ -538,8 +538,9 @@ impl SenderConfig {
         self
     }
 
-    /// What is as in `own` becomes as in `other`, but for the initial window and what `keeps` says
-    /// to keep, as `rto.min`: the same switches set by hand, beside another preset.
+    /// Moves a configuration made from the preset `own` to the preset `other`: every field that still
+    /// has its value of `own` gets that of `other`, but the initial window and those that `keeps`
+    /// names, as `rto.min`.
     pub fn follow(&mut self, own: &Self, other: &Self, keeps: impl Fn(&str) -> bool) {
         follow! { self, own, other, keeps, Self {
             mss, header, tcp_options, transfer, handshake, handshake_ack, timestamps, ecn,

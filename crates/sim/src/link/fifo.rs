@@ -211,9 +211,7 @@ impl Fifo {
     fn admits(&mut self, now: Time, size: u16, key: u64, way: &Way) -> bool {
         self.release(now, way);
         if !self.fits(now, size, way) {
-            // One has left in this instant, and its place went to another that came in it.
-            let leaves = self.left > way.arrived().0 && way.departure(self.left - 1) == now;
-            self.meter.ties += u64::from(leaves && way.newest_key() != Some(key));
+            self.meter.ties += u64::from(self.is_tie(now, key, way));
             return false;
         }
         let with_it = self.waiting(way) + 1;
@@ -228,6 +226,16 @@ impl Fifo {
         self.count_from = room.min(longest);
         self.note_room(now);
         true
+    }
+
+    /// The packet with this key is refused although one left in this very instant: the place, which
+    /// is worth one packet, went to one of another flow that came in it, too. To be asked after
+    /// [`Fifo::release`].
+    fn is_tie(&self, now: Time, key: u64, way: &Way) -> bool {
+        matches!(self.buffer, Buffer::Packets(_))
+            && self.left > way.arrived().0
+            && way.departure(self.left - 1) == now
+            && way.newest_key() != Some(key)
     }
 
     /// See [`super::Link::room`].
