@@ -362,9 +362,9 @@ pub struct LinkOutcome {
     /// Packets marked by the queue discipline.
     pub marks: u64,
     /// Of the packets lost to a full buffer those in whose very nanosecond another one left, whose
-    /// place went to one of another flow that came then, too. Counted where virtual time makes that
-    /// more than chance: at a first-in, first-out link of the simulator without jitter, whose buffer
-    /// is given in packets.
+    /// place went to one of another flow that came then, too. Counted where virtual time makes
+    /// that more than chance: at a first-in, first-out link of the simulator without jitter, whose
+    /// buffer is given in packets.
     #[serde(default)]
     pub ties: u64,
     /// Time between entry and the begin of transmission of packets that left since `measure_from`;

@@ -216,9 +216,9 @@ impl ReceiverConfig {
         }
     }
 
-    /// Moves a configuration made from the preset `own` to the preset `other`: every field that still
-    /// has its value of `own` gets that of `other`, but those that `keeps` names, as `acks.delay`. A
-    /// window that was set keeps its size, and begins as the other's.
+    /// Moves a configuration made from the preset `own` to the preset `other`: every field that
+    /// still has its value of `own` gets that of `other`, but those that `keeps` names, as
+    /// `acks.delay`. A window that was set keeps its size, and begins as the other's.
     pub fn follow(&mut self, own: &Self, other: &Self, keeps: impl Fn(&str) -> bool) {
         let window = self.window.clone();
         follow! { self, own, other, keeps, Self {

@@ -538,9 +538,9 @@ impl SenderConfig {
         self
     }
 
-    /// Moves a configuration made from the preset `own` to the preset `other`: every field that still
-    /// has its value of `own` gets that of `other`, but the initial window and those that `keeps`
-    /// names, as `rto.min`.
+    /// Moves a configuration made from the preset `own` to the preset `other`: every field that
+    /// still has its value of `own` gets that of `other`, but the initial window and those that
+    /// `keeps` names, as `rto.min`.
     pub fn follow(&mut self, own: &Self, other: &Self, keeps: impl Fn(&str) -> bool) {
         follow! { self, own, other, keeps, Self {
             mss, header, tcp_options, transfer, handshake, handshake_ack, timestamps, ecn,
