@@ -21,8 +21,8 @@ use core::mem;
 use fullpipe_units::Time;
 
 use crate::controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RestartEvent,
-    RtoEvent, TakeOver, assert_ratio,
+    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, LostSegment, Phase,
+    RestartEvent, RtoEvent, TakeOver, assert_ratio,
 };
 
 /// Window and threshold, real-valued segments.
@@ -58,6 +58,9 @@ pub enum Base {
     MinFlight,
     /// The window itself.
     Cwnd,
+    /// `min(w, flight)` with the flight when the first lost segment left: in slow start half of
+    /// what it is a round trip later, when the loss is found.
+    Sent,
 }
 
 /// What the endpoint fixes for a controller when the flow is made. Values out of their range are a
@@ -73,7 +76,7 @@ pub struct Setup {
     /// `L`: most segments one ACK may add in slow start, above 0 (RFC 3465 2.2: 2; infinite when
     /// paced, RFC 9406 4.2).
     pub slow_start_limit: f64,
-    /// Base of a decrease: the window, or the smaller of window and flight.
+    /// Base of a decrease.
     pub base: Base,
     /// Segment size, bytes of payload, above 0.
     pub mss: u32,
@@ -296,7 +299,7 @@ impl<S: StartUp> Frame<S> {
 
     fn base(&self, flight: u64) -> f64 {
         match self.setup.base {
-            Base::MinFlight => self.win.w.min(flight as f64),
+            Base::MinFlight | Base::Sent => self.win.w.min(flight as f64),
             Base::Cwnd => self.win.w,
         }
     }
@@ -321,6 +324,9 @@ pub struct Classic<S, W> {
     saved: Box<Saved<S, W>>,
     /// There is such a reduction.
     may_undo: bool,
+    /// When the latest losses were found, and the flight when the first of them left: what
+    /// [`Base::Sent`] needs.
+    lost: Option<(Time, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -350,6 +356,7 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
                 law: law.clone(),
             }),
             may_undo: false,
+            lost: None,
             frame: Frame {
                 win,
                 start,
@@ -380,6 +387,17 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
         };
         self.may_undo = true;
     }
+
+    /// The flight that a decrease answers: what was out when its first lost segment left, where
+    /// that is asked for and known.
+    fn flight(&self, ev: &CongestionEvent) -> u64 {
+        match self.lost {
+            Some((at, sent)) if ev.kind == CongestionKind::Loss && at == ev.now => {
+                ev.flight.min(sent)
+            }
+            _ => ev.flight,
+        }
+    }
 }
 
 impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
@@ -398,7 +416,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         }
         let Window { w, ssth } = self.frame.win;
         let avoidance = w >= ssth;
-        let base = self.frame.base(ev.flight);
+        let base = self.frame.base(self.flight(ev));
         let mut ssth = self.law.decrease(w, base, ev);
         let floor = if ev.kind == CongestionKind::Ecn {
             1.0
@@ -415,6 +433,12 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         };
         self.frame.start.on_congestion();
         self.frame.clamp();
+    }
+
+    fn on_lost(&mut self, ev: &LostSegment) {
+        if self.reads_rate() && self.lost.is_none_or(|(at, _)| at != ev.now) {
+            self.lost = Some((ev.now, ev.tx_in_flight));
+        }
     }
 
     fn on_rto(&mut self, ev: &RtoEvent) {
@@ -517,8 +541,9 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         false
     }
 
+    /// For what was out when a lost segment left.
     fn reads_rate(&self) -> bool {
-        false
+        self.frame.setup.base == Base::Sent
     }
 
     fn reads_owd(&self) -> bool {
@@ -571,6 +596,28 @@ mod tests {
             assert!(setup.is_valid());
             assert_eq!(setup.initial_window, segments, "{mss}");
         }
+    }
+
+    /// A segment that left as the hundredth is lost, and 200 are out when that is found: Reno goes
+    /// on with 50. The next loss, at another time and not told, counts what is out.
+    #[test]
+    fn a_decrease_can_answer_what_was_out_when_the_loss_was_sent() {
+        let setup = Setup {
+            initial_window: 200.0,
+            base: Base::Sent,
+            ..Setup::default()
+        };
+        let start = LIMITED.make(&[]).unwrap();
+        let law = crate::law::aimd::RENO.make(&[]).unwrap();
+        let mut cc = Classic::new(start, law, None, setup);
+        assert!(cc.reads_rate());
+        let at = Time::from_secs_f64(0.1);
+        cc.on_lost(&LostSegment::new(at, 7, 100));
+        cc.on_lost(&LostSegment::new(at, 9, 102));
+        cc.on_congestion(&loss(at, 200));
+        assert_eq!((cc.window(), cc.ssthresh()), (50.0, 50.0));
+        cc.on_congestion(&loss(Time::from_secs_f64(0.2), 44));
+        assert_eq!(cc.window(), 22.0);
     }
 
     #[cfg(debug_assertions)]

@@ -115,6 +115,8 @@ impl StackSpec {
         if parts.is_empty() {
             return Err(StackError::Empty);
         }
+        // A vector makes room for four at first, of some 700 bytes each.
+        parts.shrink_to_fit();
         let spec = Self { parts };
         let mut sets = spec.initial_windows();
         if let (Some(first), Some(other)) = (sets.next(), sets.next())

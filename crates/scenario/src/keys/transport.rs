@@ -409,6 +409,8 @@ words! {
     Base {
         MinFlight = "flight", "the smaller of window and flight size (RFC 5681)";
         Cwnd = "cwnd", "the window, as Linux does";
+        Sent = "sent", "as \"flight\", with what was out when the first lost segment left: after slow \
+                        start about half";
     }
 }
 
