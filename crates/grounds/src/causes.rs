@@ -7,9 +7,10 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_kernel::{Options, RunningKernel};
 use fullpipe_linux::{DEFAULT_VERSION, Linux, Product};
-use fullpipe_run::{FlowSpec, Ground, GroundError, Outcome, RunSpec};
-use fullpipe_units::Span;
+use fullpipe_run::{FlowSpec, Ground, GroundError, RunSpec};
+use fullpipe_units::{Bytes, Span};
 
+use crate::changed::Changed;
 use crate::{Settings, Sim, sim, udp};
 
 const SIM: &str = sim::ENTRY.name;
@@ -22,8 +23,8 @@ pub struct Cause {
     pub name: &'static str,
     /// The sentence that is shown while it is tried.
     pub about: &'static str,
-    /// Name of the ground that has the switch.
-    pub ground: &'static str,
+    /// Name of the ground that has the switch; `None`: it is one of the scenario, of any ground.
+    pub ground: Option<&'static str>,
     concerns: Concerns,
     make: Make,
 }
@@ -39,17 +40,26 @@ type MakeNow = fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>;
 enum Make {
     /// Needs nothing of what ran before.
     Now(MakeNow),
-    /// The same, of what the other ground's test bed added to a mean round trip.
-    Later(fn(Span) -> Box<dyn Ground>),
+    /// The same of the ground of this name, of what the other ground's test bed added to a mean
+    /// round trip.
+    Later(&'static str, fn(Span) -> Box<dyn Ground>),
+    /// What any ground runs in the place of what it is given.
+    Anywhere(fn(&RunSpec) -> RunSpec),
 }
 
 /// A ground with a switch turned.
 pub enum Switched {
     /// Ready to run.
     Now(Box<dyn Ground>),
-    /// It is made of what the other ground's test bed added to a mean round trip.
-    Later(Box<dyn Fn(Span) -> Box<dyn Ground>>),
+    /// Of the ground of this name: made of what the other ground's test bed added to a mean round
+    /// trip.
+    Later(&'static str, Box<dyn Fn(Span) -> Box<dyn Ground>>),
+    /// Any ground can be switched, and both of a pair are.
+    Both(Box<Switching>),
 }
+
+/// A ground, and the same with a switch turned.
+pub type Switching = dyn for<'a> Fn(&'a dyn Ground) -> Box<dyn Ground + 'a>;
 
 impl Cause {
     /// Whether this flow can show it.
@@ -61,7 +71,13 @@ impl Cause {
     pub fn switched(&self, settings: &Settings) -> Option<Result<Switched, GroundError>> {
         match self.make {
             Make::Now(make) => make(settings).map(|made| made.map(Switched::Now)),
-            Make::Later(make) => Some(Ok(Switched::Later(Box::new(make)))),
+            Make::Later(on, make) => Some(Ok(Switched::Later(on, Box::new(make)))),
+            Make::Anywhere(by) => {
+                let name = self.name;
+                Some(Ok(Switched::Both(Box::new(move |ground| {
+                    Box::new(Changed::new(ground, name, by))
+                }))))
+            }
         }
     }
 }
@@ -71,7 +87,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "module",
         about: "the simulator's flows by the kernel's own modules, such as `cubic-linux` for `cubic`",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |flow| module(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("module", module)))),
     },
@@ -79,21 +95,21 @@ pub const CAUSES: &[Cause] = &[
         name: "preset",
         about: "the simulator's hosts are Linux's: preset `linux`, but for the keys that the \
                 scenario sets",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: another_host,
         make: Make::Now(|_| Some(Ok(switched_sim("preset", on_linux)))),
     },
     Cause {
         name: "host",
         about: "`module` and `preset` together: the kernel's own modules on Linux's hosts",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |flow| module(&flow.stack).is_some() || another_host(flow),
         make: Make::Now(|_| Some(Ok(switched_sim("host", linux_host)))),
     },
     Cause {
         name: "hystart",
         about: "the simulator's CUBIC without HyStart: the other side did not leave slow start by it",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |flow| without_hystart(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("hystart", without_hystart)))),
     },
@@ -101,7 +117,7 @@ pub const CAUSES: &[Cause] = &[
         name: "hystart-gso",
         about: "the simulator's HyStart allows trains of 64 kB, as on a device with segmentation \
                 offload",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |flow| with_trains(&flow.stack).is_some(),
         make: Make::Now(|_| Some(Ok(restacked("hystart-gso", with_trains)))),
     },
@@ -109,7 +125,7 @@ pub const CAUSES: &[Cause] = &[
         name: "ties",
         about: "the simulator's hosts are up to 0.4 us late, as a kernel's are: a packet that \
                 arrives in the instant of a departure does not always find room",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |_| true,
         make: Make::Now(|_| {
             Some(Ok(switched_sim("ties", |spec| {
@@ -121,24 +137,26 @@ pub const CAUSES: &[Cause] = &[
         name: "trains",
         about: "the simulator's senders hand over trains of up to 64 kB, as over a device with \
                 segmentation offload",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |_| true,
         make: Make::Now(|_| Some(Ok(switched_sim("trains", in_trains)))),
     },
     Cause {
         name: "late",
         about: "the simulator's path is longer by what the test bed added to a mean round trip",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |_| true,
-        make: Make::Later(|late| switched_sim(&named("late", late), move |s| longer(s, late))),
+        make: Make::Later(SIM, |late| {
+            switched_sim(&named("late", late), move |s| longer(s, late))
+        }),
     },
     Cause {
         name: "test-bed",
         about: "`ties`, `trains` and `late` together: hosts that are late now and then, trains, and \
                 a longer path",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |_| true,
-        make: Make::Later(|late| {
+        make: Make::Later(SIM, |late| {
             switched_sim(&named("test-bed", late), move |spec| {
                 in_trains(&longer(spec, late)).with_late_hosts()
             })
@@ -147,18 +165,26 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "all",
         about: "`host` and `test-bed` together: all that the simulator can imitate",
-        ground: SIM,
+        ground: Some(SIM),
         concerns: |flow| module(&flow.stack).is_some() || another_host(flow),
-        make: Make::Later(|late| {
+        make: Make::Later(SIM, |late| {
             switched_sim(&named("all", late), move |spec| {
                 in_trains(&longer(&linux_host(spec), late)).with_late_hosts()
             })
         }),
     },
     Cause {
+        name: "phase",
+        about: "links with jitter of up to the time of one packet, on both grounds: who comes first \
+                into a queue is chance",
+        ground: None,
+        concerns: |flow| flow.forward.len() > 1,
+        make: Make::Anywhere(jittered),
+    },
+    Cause {
         name: "version",
         about: "another kernel of the cache",
-        ground: Linux::NAME,
+        ground: Some(Linux::NAME),
         concerns: |_| true,
         make: Make::Now(|settings| {
             let own = settings.kernel.name.as_deref().unwrap_or(DEFAULT_VERSION);
@@ -173,21 +199,21 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
-        ground: RunningKernel::NAME,
+        ground: Some(RunningKernel::NAME),
         concerns: |_| true,
         make: Make::Now(|settings| Some(kernel(settings, |options| options))),
     },
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
-        ground: UDP,
+        ground: Some(UDP),
         concerns: |_| true,
         make: Make::Now(|settings| Some((udp::ENTRY.build)(settings.clone()))),
     },
     Cause {
         name: "offload",
         about: "the hosts hand over single segments, not up to 64 kB at once",
-        ground: RunningKernel::NAME,
+        ground: Some(RunningKernel::NAME),
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -199,7 +225,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "merging",
         about: "packets that arrive together are not merged, so ACKs are not either",
-        ground: RunningKernel::NAME,
+        ground: Some(RunningKernel::NAME),
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -211,7 +237,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "autotuning",
         about: "the receiver's buffer grows from 128 kB to 6 MB by itself, as it comes",
-        ground: RunningKernel::NAME,
+        ground: Some(RunningKernel::NAME),
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -223,7 +249,7 @@ pub const CAUSES: &[Cause] = &[
     Cause {
         name: "metrics-cache",
         about: "the kernel remembers thresholds and RTTs of earlier connections; one went before",
-        ground: RunningKernel::NAME,
+        ground: Some(RunningKernel::NAME),
         concerns: |_| true,
         make: Make::Now(|settings| {
             Some(kernel(settings, |options| Options {
@@ -364,6 +390,19 @@ fn longer(spec: &RunSpec, late: Span) -> RunSpec {
     spec
 }
 
+/// Jitter of one full packet's time, at least, at every link that has a rate.
+fn jittered(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    let packets = spec.flows.iter().map(|flow| flow.sender.packet());
+    let packet = Bytes::new(packets.max().unwrap_or_default().into());
+    for link in &mut spec.links {
+        if let Some(rate) = link.rate {
+            link.jitter = link.jitter.max(rate.transmit(packet));
+        }
+    }
+    spec
+}
+
 /// A cause's name with its size, so that runs of another size are others.
 fn named(cause: &str, late: Span) -> String {
     format!("{cause}-{}ns", late.as_nanos())
@@ -374,29 +413,7 @@ fn switched_sim(
     name: &str,
     by: impl Fn(&RunSpec) -> RunSpec + Send + Sync + 'static,
 ) -> Box<dyn Ground> {
-    boxed(SwitchedSim {
-        by,
-        fingerprint: crate::switched(&Sim, name),
-    })
-}
-
-struct SwitchedSim<F> {
-    by: F,
-    fingerprint: String,
-}
-
-impl<F: Fn(&RunSpec) -> RunSpec + Send + Sync> Ground for SwitchedSim<F> {
-    fn name(&self) -> &str {
-        SIM
-    }
-
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
-    }
-
-    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        Sim.run(&(self.by)(spec))
-    }
+    boxed(Changed::new(&Sim, name, by))
 }
 
 const CUBIC: &str = "cubic-linux";

@@ -19,11 +19,11 @@
 //! ```
 
 mod causes;
+mod changed;
 mod kernel;
 mod linux;
 mod peer;
 mod sim;
-mod stand_in;
 mod trace;
 mod udp;
 mod way;
@@ -36,12 +36,12 @@ use fullpipe_realtime::live::Live;
 use fullpipe_run::{Ground, GroundError, RunSpec};
 
 pub use causes::{CAUSES, Cause, Switched};
+pub use changed::{stand_in, with_stand_in};
 pub use fullpipe_kernel::Options as Running;
 pub use fullpipe_kernel::laws::Laws;
 pub use linux::Kernel;
 pub use peer::{Peer, Stream};
 pub use sim::Sim;
-pub use stand_in::StandIn;
 pub use udp::Udp;
 pub use way::{Way, WayError};
 
@@ -148,12 +148,6 @@ pub struct Settings {
 /// The ground of that name.
 pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
     GROUNDS.iter().find(|g| g.name == name && g.far == far)
-}
-
-/// The fingerprint of `ground` where a switch of this crate, `as_what`, changes its runs.
-fn switched(ground: &dyn Ground, as_what: &str) -> String {
-    let switches = env!("FULLPIPE_SWITCHES");
-    format!("{}-{switches}-{as_what}", ground.fingerprint())
 }
 
 /// The stack that is the user's own module, in a kernel of ground linux.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_cc::StackSpec;
 use fullpipe_fingerprint::Sources;
 use fullpipe_grounds::{
-    CAUSES, Far, GROUNDS, Kernel, Running, Settings, Sim, StandIn, Switched, Udp, find,
+    CAUSES, Far, GROUNDS, Kernel, Running, Settings, Sim, Switched, Udp, find, with_stand_in,
 };
 use fullpipe_net::ground::Options as Sockets;
 use fullpipe_results::agreement::study::{CauseVerdict, StudyOptions, Switch, Turned, agree};
@@ -117,7 +117,7 @@ fn fingerprints_cover_the_switches() {
     };
     assert_eq!(preset.fingerprint(), expected("preset"));
     let stack = StackSpec::parse("cubic").unwrap();
-    let stand_in = StandIn::new(Box::new(Sim), &stack);
+    let stand_in = with_stand_in(Box::new(Sim), &stack);
     assert_eq!(stand_in.fingerprint(), expected("own-is-cubic"));
 }
 
@@ -289,7 +289,6 @@ fn grounds_that_part_name_the_cause_that_was_switched() {
     let switch = |name, ground| Switch {
         name,
         about: "",
-        on: "farther",
         turned: Turned::Now(ground),
     };
     let switches = [
@@ -366,12 +365,12 @@ fn what_a_test_bed_adds_is_a_cause_on_the_simulator() {
         let made = cause.switched(&settings()).unwrap().unwrap();
         let turned = match &made {
             Switched::Now(ground) => Turned::Now(&**ground),
-            Switched::Later(make) => Turned::Later(&**make),
+            Switched::Later(on, make) => Turned::Later(on, &**make),
+            Switched::Both(turn) => Turned::Both(&**turn),
         };
         let switch = Switch {
             name,
             about: "",
-            on: "sim",
             turned,
         };
         let found = agree(&scenario, &[&Sim, &Late], &[switch], &options, &|_| {}).unwrap();
@@ -415,7 +414,7 @@ fn another_host_is_a_cause_on_the_simulator() {
             ..Options::default()
         },
         with_flagged: false,
-        left: &[("host", "sim"), ("offload", "kernel")],
+        left: &[("host", Some("sim")), ("offload", Some("kernel"))],
     };
     let cause = CAUSES.iter().find(|cause| cause.name == "preset").unwrap();
     let flow = &scenario.cases[0].run_spec(1).flows[0];
@@ -426,7 +425,6 @@ fn another_host_is_a_cause_on_the_simulator() {
     let switch = Switch {
         name: "preset",
         about: "",
-        on: "sim",
         turned: Turned::Now(&*turned),
     };
     let found = agree(&scenario, &[&Sim, &Hosted], &[switch], &options, &|_| {}).unwrap();
@@ -435,6 +433,76 @@ fn another_host_is_a_cause_on_the_simulator() {
     assert_eq!(pair.conclusion.explained_by, ["preset"]);
     // What is of another ground is not missed.
     assert_eq!(pair.conclusion.not_tried, ["host"]);
+}
+
+/// Where hosts are late by tens of nanoseconds, phase decides otherwise.
+struct Loose;
+
+impl Ground for Loose {
+    fn name(&self) -> &str {
+        "loose"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "loose"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        Sim.run(&spec.clone().with_late_hosts())
+    }
+}
+
+/// One flow over three equal links and one over each: who loses is decided in the nanosecond in
+/// which two of them come, which jitter on both grounds makes chance.
+#[test]
+fn jitter_on_both_grounds_is_a_cause_where_phase_decides() {
+    let link = |name| {
+        format!(
+            "[[link]]\nname = \"{name}\"\nrate = \"100Mbit/s\"\ndelay = \"10ms\"\n\
+             buffer = \"250 packets\"\n"
+        )
+    };
+    let flow = |name: &str, over: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nstack = \"reno\"\npreset = \"linux\"\nrtt = \"60ms\"\n\
+             start_spread = \"2s\"\n[[route]]\nflow = \"{name}\"\nforward = [{over}]\n"
+        )
+    };
+    let links = ["a", "b", "c"];
+    let beside = links.map(|l| flow(&format!("on-{l}"), &format!("\"{l}\"")));
+    let text = format!(
+        "name = \"row\"\nduration = \"40s\"\nseeds = 4\n{}{}{}[measure]\nwarmup = \"15s\"\n\
+         agreement = {{ goodput_mbps = 0.2 }}\n",
+        links.map(link).concat(),
+        flow("long", "\"a\", \"b\", \"c\""),
+        beside.concat(),
+    );
+    let scenario = Scenario::parse(&text, "row.toml", &Overrides::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = StudyOptions {
+        run: Options {
+            out: Some(dir.path()),
+            ..Options::default()
+        },
+        with_flagged: false,
+        left: &[],
+    };
+    let cause = CAUSES.iter().find(|cause| cause.name == "phase").unwrap();
+    let flows = &scenario.cases[0].run_spec(1).flows;
+    assert!(cause.concerns(&flows[0]) && !cause.concerns(&flows[1]));
+    let Switched::Both(turn) = cause.switched(&settings()).unwrap().unwrap() else {
+        panic!("it is of any ground")
+    };
+    let switch = Switch {
+        name: "phase",
+        about: "",
+        turned: Turned::Both(&*turn),
+    };
+    let found = agree(&scenario, &[&Sim, &Loose], &[switch], &options, &|_| {}).unwrap();
+    let tried = &found.pairs[0].causes[0];
+    assert_eq!(tried.verdict, CauseVerdict::Explains, "{found:?}");
+    assert_eq!(tried.ground, "both");
+    assert!(tried.before > 0);
 }
 
 /// Two flows against each other: the way back of each is the way forward of the other, and each
@@ -453,7 +521,7 @@ fn what_a_test_bed_adds_is_in_a_round_trip_once() {
                 .collect::<Vec<f64>>()
         };
         let late = CAUSES.iter().find(|cause| cause.name == "late").unwrap();
-        let Switched::Later(make) = late.switched(&settings()).unwrap().unwrap() else {
+        let Switched::Later(_, make) = late.switched(&settings()).unwrap().unwrap() else {
             panic!("it needs to know by how much")
         };
         let before = least(&Sim);

@@ -122,11 +122,11 @@ compare` does it: windows over each other, congestion events in time, goodput, R
 scenario's [measure] agreement says how far apart a metric may be.
 
 Where two grounds part, known causes are tried one after the other, each by switching it and \
-running those cases again: the kernel's own module in place of the law of that name, Linux's hosts in place of \
-those of the preset, both together, segmentation \
-offload (switched off in the kernel, brought into the simulator), the delay that the test bed added, \
-merging, HyStart, the receiver's buffer, what the kernel remembers of earlier connections, another \
-kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
+running those cases again: the kernel's own module in place of the law of that name, Linux's hosts \
+in place of those of the preset, both together, segmentation offload (switched off in the kernel, \
+brought into the simulator), the delay that the test bed added, merging, HyStart, jitter on both \
+grounds where links stand in a row, the receiver's buffer, what the kernel remembers of earlier \
+connections, another kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
 was switched was chance. The last lines say what follows, and what to try next.
 
 `own-linux`, a module of your own (--kernel-module), exists on ground linux alone; --own-is names \

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use fullpipe_cc::StackSpec;
-use fullpipe_grounds::{CAUSES, Cause, Entry, Setting, StandIn, Switched};
+use fullpipe_grounds::{CAUSES, Cause, Entry, Setting, Switched, stand_in, with_stand_in};
 use fullpipe_net::io::WaitStrategy;
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
@@ -17,7 +17,6 @@ use fullpipe_results::run::Options;
 use fullpipe_results::store::{Earlier, ResultDir};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Overrides, Scenario};
-use fullpipe_units::Span;
 
 use super::compare;
 use super::run::{INTERRUPT, RUNS_FINISH, listen_for_interrupts, load};
@@ -75,7 +74,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let grounds = entries.iter().map(|entry| {
         let ground = (entry.build)(settings.clone())?;
         Ok::<_, Failure>(match stands_in.filter(|_| !entry.takes(Setting::Kernel)) {
-            Some(stack) => Box::new(StandIn::new(ground, stack)) as Box<dyn Ground>,
+            Some(stack) => with_stand_in(ground, stack),
             None => ground,
         })
     });
@@ -89,10 +88,14 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let wanted = |c: &Cause| !args.no_causes && (named(c) || tried_before(c));
     let of_grounds = CAUSES
         .iter()
-        .filter(|c| args.grounds.iter().any(|g| g == c.ground))
+        .filter(|c| {
+            args.grounds
+                .iter()
+                .any(|g| c.ground.is_none_or(|on| g == on))
+        })
         .filter(|c| concerns(c, &scenario, stands_in));
     let (of_grounds, left): (Vec<&Cause>, Vec<&Cause>) = of_grounds.partition(|c| wanted(c));
-    let left: Vec<(&str, &str)> = left.iter().map(|c| (c.name, c.ground)).collect();
+    let left: Vec<(&str, Option<&str>)> = left.iter().map(|c| (c.name, c.ground)).collect();
     let mut switched: Vec<(&Cause, Switched)> = Vec::new();
     for cause in of_grounds {
         if let Some(ground) = cause.switched(&settings) {
@@ -104,10 +107,10 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         .map(|(cause, switched)| Switch {
             name: cause.name,
             about: cause.about,
-            on: cause.ground,
             turned: match switched {
                 Switched::Now(ground) => Turned::Now(&**ground),
-                Switched::Later(make) => Turned::Later(&**make),
+                Switched::Later(on, make) => Turned::Later(on, &**make),
+                Switched::Both(turn) => Turned::Both(&**turn),
             },
         })
         .collect();
@@ -246,16 +249,18 @@ fn own_module(args: &Agree, entries: &[&Entry], scenario: &Scenario) -> Result<(
 
 /// The switched ground with the stack that stands for the user's own module.
 fn standing(switched: Switched, cause: &Cause, stack: Option<&StackSpec>) -> Switched {
-    let Some(stack) = stack.filter(|_| !has_own_module(cause.ground)).cloned() else {
+    let runs_it = cause.ground.is_some_and(has_own_module);
+    let Some(stack) = stack.filter(|_| !runs_it).cloned() else {
         return switched;
     };
     match switched {
-        Switched::Now(ground) => Switched::Now(Box::new(StandIn::new(ground, &stack))),
-        Switched::Later(make) => {
-            let late =
-                move |late: Span| -> Box<dyn Ground> { Box::new(StandIn::new(make(late), &stack)) };
-            Switched::Later(Box::new(late))
+        Switched::Now(ground) => Switched::Now(with_stand_in(ground, &stack)),
+        Switched::Later(on, make) => {
+            let late = move |late| with_stand_in(make(late), &stack);
+            Switched::Later(on, Box::new(late))
         }
+        // The stack stands on the pair's own grounds.
+        both @ Switched::Both(_) => both,
     }
 }
 
@@ -263,8 +268,9 @@ fn standing(switched: Switched, cause: &Cause, stack: Option<&StackSpec>) -> Swi
 fn concerns(cause: &Cause, scenario: &Scenario, stands_in: Option<&StackSpec>) -> bool {
     let mut specs = scenario.cases.iter().map(|c| c.run_spec(0));
     specs.any(|spec| {
-        let spec = match stands_in.filter(|_| !has_own_module(cause.ground)) {
-            Some(stack) => StandIn::in_place(&spec, stack),
+        let runs_it = cause.ground.is_some_and(has_own_module);
+        let spec = match stands_in.filter(|_| !runs_it) {
+            Some(stack) => stand_in(&spec, stack),
             None => spec,
         };
         let templates = spec.arrivals.iter().map(|a| &a.template);

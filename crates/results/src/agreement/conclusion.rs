@@ -236,13 +236,14 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
 }
 
 /// What a user writes for the causes that are keys of a scenario.
-const KEYS: [(&str, &str); 3] = [
+const KEYS: [(&str, &str); 4] = [
     ("module", "the kernel's modules: `cubic-linux` for `cubic`"),
     ("preset", "`preset = \"linux\"`"),
     (
         "host",
         "`preset = \"linux\"` and the kernel's modules: `cubic-linux` for `cubic`",
     ),
+    ("phase", "`jitter` of its links"),
 ];
 
 /// `, the furthest 12.3x for 48.2x`: after the switch and before it.

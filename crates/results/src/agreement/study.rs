@@ -71,7 +71,7 @@ pub struct Tried {
     pub cause: String,
     /// The switch in a sentence.
     pub about: String,
-    /// On which ground.
+    /// On which ground; `both` where it is switched on the two.
     pub ground: String,
     /// Numbers and distances beyond their thresholds before.
     pub before: usize,
@@ -189,20 +189,36 @@ pub struct Switch<'a> {
     pub name: &'a str,
     /// The switch in a sentence.
     pub about: &'a str,
-    /// Name of the ground that has the switch.
-    pub on: &'a str,
-    /// The ground of [`Self::on`] with the switch turned.
+    /// Where it is, and what it makes of a ground.
     pub turned: Turned<'a>,
 }
 
 /// A ground with a switch turned, under its usual name.
 #[derive(Clone, Copy)]
 pub enum Turned<'a> {
-    /// Ready to run.
+    /// Ready to run in the place of the ground of the same name.
     Now(&'a dyn Ground),
-    /// Made of what the other ground's test bed added to a mean round trip; nothing to switch where
-    /// it added nothing.
-    Later(&'a dyn Fn(Span) -> Box<dyn Ground>),
+    /// In the place of the ground of this name: made of what the other ground's test bed added to
+    /// a mean round trip; nothing to switch where it added nothing.
+    Later(&'a str, &'a dyn Fn(Span) -> Box<dyn Ground>),
+    /// Both grounds of a pair, each as this makes it.
+    Both(&'a Switching<'a>),
+}
+
+/// A ground, and the same with a switch turned.
+pub type Switching<'s> = dyn for<'a> Fn(&'a dyn Ground) -> Box<dyn Ground + 'a> + 's;
+
+impl<'a> Turned<'a> {
+    /// Which of a pair's grounds it takes the place of; `None`: none of them.
+    fn sides(&self, names: [&str; 2]) -> Option<&'static [usize]> {
+        let on = match self {
+            Self::Now(ground) => ground.name(),
+            Self::Later(on, _) => on,
+            Self::Both(_) => return Some(&[0, 1]),
+        };
+        let side = names.iter().position(|name| *name == on)?;
+        Some([&[0], &[1]][side])
+    }
 }
 
 /// Settings of a study.
@@ -212,8 +228,8 @@ pub struct StudyOptions<'a> {
     /// Cases whose runs were flagged count, too.
     pub with_flagged: bool,
     /// Known causes that flows of the scenario can show and that shall not be switched, each with
-    /// its ground.
-    pub left: &'a [(&'a str, &'a str)],
+    /// its ground, if it is one's.
+    pub left: &'a [(&'a str, Option<&'a str>)],
 }
 
 /// Runs the scenario on every ground and compares; `said` is told what comes next.
@@ -249,20 +265,15 @@ pub fn agree(
         let apart = apart(&comparison);
         let names = [grounds[0].name(), ground.name()];
         for switch in switches.iter().filter(|_| !apart.is_empty()) {
-            let Some(side) = names.iter().position(|n| *n == switch.on) else {
+            let Some(sides) = switch.turned.sides(names) else {
                 continue;
             };
-            let made;
-            let turned: &dyn Ground = match switch.turned {
-                Turned::Now(ground) => ground,
-                Turned::Later(make) => {
-                    let other = [a, b][1 - side].result()?;
-                    let Some(late) = added(&other, &apart) else {
-                        continue;
-                    };
-                    made = make(late);
-                    &*made
-                }
+            let late = match switch.turned {
+                Turned::Later(..) => added(&[a, b][1 - sides[0]].result()?, &apart),
+                _ => Some(Span::ZERO),
+            };
+            let Some(late) = late else {
+                continue;
             };
             said(&format!(
                 "{} against {}: {}",
@@ -275,17 +286,28 @@ pub fn agree(
                 // Which cases part may have changed.
                 how.earlier = Earlier::Replaced;
             }
-            let tried = run_on(&part, &how, turned);
+            let run = |ground: &dyn Ground, dir: &Path| {
+                kept(&run_on(&part, &into(&how, dir), ground)?, said);
+                Ok(ResultDir::open(dir)?)
+            };
+            let tried: Result<Vec<ResultDir>, RunError> = match switch.turned {
+                Turned::Now(ground) => run(ground, &dir).map(|ran| vec![ran]),
+                Turned::Later(_, make) => run(&*make(late), &dir).map(|ran| vec![ran]),
+                Turned::Both(turn) => [grounds[0], *ground]
+                    .into_iter()
+                    .map(|ground| run(&*turn(ground), &directory(&dir, ground.name())))
+                    .collect(),
+            };
             let mut cases = Vec::new();
             let (mut before, mut furthest_after) = (beyond(&comparison, &apart), None);
             let mut furthest_before = furthest(&comparison, &apart);
             let mut verdict = CauseVerdict::Untried;
             let (after, why_not) = match tried {
-                Ok(ran) => {
-                    kept(&ran, said);
-                    let switched = ResultDir::open(&dir)?;
+                Ok(switched) => {
                     let mut both = [a, b];
-                    both[side] = &switched;
+                    for (side, result) in sides.iter().zip(&switched) {
+                        both[*side] = result;
+                    }
                     let (again, left_out) = compared(both[0], both[1], &thresholds)?;
                     // What a flagged run comes to says nothing of the cause.
                     let counts = apart.iter().filter(|params| !left_out.contains(params));
@@ -328,7 +350,10 @@ pub fn agree(
             causes.push(Tried {
                 cause: switch.name.to_owned(),
                 about: switch.about.to_owned(),
-                ground: names[side].to_owned(),
+                ground: match sides {
+                    [side] => names[*side].to_owned(),
+                    _ => "both".to_owned(),
+                },
                 before,
                 after,
                 furthest_before,
@@ -338,7 +363,8 @@ pub fn agree(
                 cases,
             });
         }
-        let left = options.left.iter().filter(|(_, on)| names.contains(on));
+        let here = |on: &Option<&str>| on.is_none_or(|on| names.contains(&on));
+        let left = options.left.iter().filter(|(_, on)| here(on));
         let left: Vec<&str> = left.map(|(name, _)| *name).collect();
         let conclusion = conclude(&Found {
             comparison: &comparison,

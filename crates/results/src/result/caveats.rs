@@ -102,8 +102,8 @@ impl RunResult {
         let (part, case, link) = tied.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
             "of the packets that link {} dropped{} {:.0} % came in the very nanosecond in which \
-             one of another flow did: phase decides who loses, and a kernel, or a path, decides otherwise; \
-             `jitter = \"1us\"` at the links makes it chance",
+             one of another flow did: phase decides who loses, and a kernel, or a path, decides \
+             otherwise; `jitter = \"1us\"` at the links makes it chance",
             link.name,
             which(case),
             100.0 * part,
