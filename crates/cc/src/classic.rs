@@ -58,8 +58,9 @@ pub enum Base {
     MinFlight,
     /// The window itself.
     Cwnd,
-    /// `min(w, flight)` with the flight when the first lost segment left: in slow start half of
-    /// what it is a round trip later, when the loss is found.
+    /// As [`Base::MinFlight`], but for a loss in slow start: what was in flight when the first
+    /// lost segment left, and half of what is at least. Slow start has doubled it since, so the
+    /// window counts as no larger, either.
     Sent,
 }
 
@@ -388,15 +389,11 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
         self.may_undo = true;
     }
 
-    /// The flight that a decrease answers: what was out when its first lost segment left, where
-    /// that is asked for and known.
-    fn flight(&self, ev: &CongestionEvent) -> u64 {
-        match self.lost {
-            Some((at, sent)) if ev.kind == CongestionKind::Loss && at == ev.now => {
-                ev.flight.min(sent)
-            }
-            _ => ev.flight,
-        }
+    /// What was in flight when the first lost segment of this event left, where that is asked for
+    /// and known.
+    fn sent_flight(&self, ev: &CongestionEvent) -> Option<u64> {
+        let lost = self.lost.filter(|(at, _)| *at == ev.now)?;
+        (ev.kind == CongestionKind::Loss).then_some(lost.1)
     }
 }
 
@@ -416,8 +413,15 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         }
         let Window { w, ssth } = self.frame.win;
         let avoidance = w >= ssth;
-        let base = self.frame.base(self.flight(ev));
-        let mut ssth = self.law.decrease(w, base, ev);
+        let base = self.frame.base(ev.flight);
+        let mut ssth = match self.sent_flight(ev).filter(|_| !avoidance) {
+            // The head of a burst leaves when little else is out: half is what slow start can tell.
+            Some(sent) => {
+                let base = base.min((sent as f64).max(0.5 * base));
+                self.law.decrease(base, base, ev)
+            }
+            None => self.law.decrease(w, base, ev),
+        };
         let floor = if ev.kind == CongestionKind::Ecn {
             1.0
         } else {
@@ -541,7 +545,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         false
     }
 
-    /// For what was out when a lost segment left.
+    /// To be told of each lost segment.
     fn reads_rate(&self) -> bool {
         self.frame.setup.base == Base::Sent
     }
@@ -598,8 +602,9 @@ mod tests {
         }
     }
 
-    /// A segment that left as the hundredth is lost, and 200 are out when that is found: Reno goes
-    /// on with 50. The next loss, at another time and not told, counts what is out.
+    /// A segment that left as the 120th is lost, and 200 are out when that is found: Reno goes on
+    /// with 60. The next loss is not one of slow start. One that left as the first of a burst
+    /// counts as half of what is out.
     #[test]
     fn a_decrease_can_answer_what_was_out_when_the_loss_was_sent() {
         let setup = Setup {
@@ -612,12 +617,18 @@ mod tests {
         let mut cc = Classic::new(start, law, None, setup);
         assert!(cc.reads_rate());
         let at = Time::from_secs_f64(0.1);
-        cc.on_lost(&LostSegment::new(at, 7, 100));
-        cc.on_lost(&LostSegment::new(at, 9, 102));
+        let mut burst = cc.clone();
+        cc.on_lost(&LostSegment::new(at, 7, 120));
+        cc.on_lost(&LostSegment::new(at, 9, 122));
         cc.on_congestion(&loss(at, 200));
-        assert_eq!((cc.window(), cc.ssthresh()), (50.0, 50.0));
-        cc.on_congestion(&loss(Time::from_secs_f64(0.2), 44));
-        assert_eq!(cc.window(), 22.0);
+        assert_eq!((cc.window(), cc.ssthresh()), (60.0, 60.0));
+        let at = Time::from_secs_f64(0.2);
+        cc.on_lost(&LostSegment::new(at, 300, 30));
+        cc.on_congestion(&loss(at, 60));
+        assert_eq!(cc.window(), 30.0);
+        burst.on_lost(&LostSegment::new(at, 0, 1));
+        burst.on_congestion(&loss(at, 200));
+        assert_eq!(burst.window(), 50.0);
     }
 
     #[cfg(debug_assertions)]

@@ -43,8 +43,8 @@ enum Make {
     /// The same of the ground of this name, of what the other ground's test bed added to a mean
     /// round trip.
     Later(&'static str, fn(Span) -> Box<dyn Ground>),
-    /// What any ground runs in the place of what it is given.
-    Anywhere(fn(&RunSpec) -> RunSpec),
+    /// What any ground runs, where phase decides who loses, in the place of what it is given.
+    Phase(fn(&RunSpec) -> RunSpec),
 }
 
 /// A ground with a switch turned.
@@ -54,8 +54,8 @@ pub enum Switched {
     /// Of the ground of this name: made of what the other ground's test bed added to a mean round
     /// trip.
     Later(&'static str, Box<dyn Fn(Span) -> Box<dyn Ground>>),
-    /// Any ground can be switched, and both of a pair are.
-    Both(Box<Switching>),
+    /// Any ground can be switched, and both of a pair are, where phase decides who loses.
+    Phase(Box<Switching>),
 }
 
 /// A ground, and the same with a switch turned.
@@ -72,9 +72,9 @@ impl Cause {
         match self.make {
             Make::Now(make) => make(settings).map(|made| made.map(Switched::Now)),
             Make::Later(on, make) => Some(Ok(Switched::Later(on, Box::new(make)))),
-            Make::Anywhere(by) => {
+            Make::Phase(by) => {
                 let name = self.name;
-                Some(Ok(Switched::Both(Box::new(move |ground| {
+                Some(Ok(Switched::Phase(Box::new(move |ground| {
                     Box::new(Changed::new(ground, name, by))
                 }))))
             }
@@ -175,11 +175,11 @@ pub const CAUSES: &[Cause] = &[
     },
     Cause {
         name: "phase",
-        about: "links with jitter of up to the time of one packet, on both grounds: who comes first \
-                into a queue is chance",
+        about: "on both grounds, links have jitter of up to the time of one packet: chance, not phase, \
+                decides who comes first into a queue",
         ground: None,
-        concerns: |flow| flow.forward.len() > 1,
-        make: Make::Anywhere(jittered),
+        concerns: |_| true,
+        make: Make::Phase(jittered),
     },
     Cause {
         name: "version",
@@ -390,11 +390,13 @@ fn longer(spec: &RunSpec, late: Span) -> RunSpec {
     spec
 }
 
-/// Jitter of one full packet's time, at least, at every link that has a rate.
+/// Jitter of the largest packet's time, at least, at every link that has a rate. With less of it
+/// what came in the same instant still comes together, and a queue in step stays in step.
 fn jittered(spec: &RunSpec) -> RunSpec {
     let mut spec = spec.clone();
-    let packets = spec.flows.iter().map(|flow| flow.sender.packet());
-    let packet = Bytes::new(packets.max().unwrap_or_default().into());
+    let segments = all_flows(&mut spec).map(|flow| flow.sender.packet()).max();
+    let datagrams = spec.cross.iter().map(|cross| u32::from(cross.packet)).max();
+    let packet = Bytes::new(segments.max(datagrams).unwrap_or_default().into());
     for link in &mut spec.links {
         if let Some(rate) = link.rate {
             link.jitter = link.jitter.max(rate.transmit(packet));

@@ -182,6 +182,28 @@ fn a_ground_of_another_crate_runs_scenarios_and_keeps_its_runs() {
     assert_eq!((again.made, again.reused), (0, 1));
 }
 
+/// A path that is as long as the scenario says with one seed, and three times as long with the
+/// next: as far from it as [`Farther`] on average.
+struct Erratic;
+
+impl Ground for Erratic {
+    fn name(&self) -> &str {
+        Farther.name()
+    }
+
+    fn fingerprint(&self) -> &str {
+        "erratic"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        let mut spec = spec.clone();
+        for link in &mut spec.links {
+            link.delay = link.delay * (1 + 2 * (spec.seed % 2));
+        }
+        Sim.run(&spec)
+    }
+}
+
 /// The same ground from other sources: nothing is taken over.
 struct Rebuilt;
 
@@ -272,6 +294,33 @@ impl Ground for Mended {
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
         Sim.run(spec)
     }
+}
+
+/// A switch that makes the seeds differ more explains nothing: the distance is hidden, not gone.
+#[test]
+fn a_wider_spread_of_the_seeds_is_no_explanation() {
+    let text = SHORT.to_owned() + "[measure]\nagreement = { \"rtt_ms.min\" = 0.05 }\n";
+    let text = text.replace("duration = \"5s\"", "duration = \"5s\"\nseeds = 4");
+    let scenario = Scenario::parse(&text, "wide.toml", &Overrides::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = StudyOptions {
+        run: Options {
+            out: Some(dir.path()),
+            ..Options::default()
+        },
+        with_flagged: false,
+        left: &[],
+    };
+    let switch = Switch {
+        name: "erratic",
+        about: "",
+        turned: Turned::Now(&Erratic),
+    };
+    let found = agree(&scenario, &[&Sim, &Farther], &[switch], &options, &|_| {}).unwrap();
+    let tried = &found.pairs[0].causes[0];
+    assert!(tried.before > 0);
+    assert!(tried.after.is_some_and(|after| after > 0), "{tried:?}");
+    assert_ne!(tried.verdict, CauseVerdict::Explains);
 }
 
 #[test]
@@ -366,7 +415,7 @@ fn what_a_test_bed_adds_is_a_cause_on_the_simulator() {
         let turned = match &made {
             Switched::Now(ground) => Turned::Now(&**ground),
             Switched::Later(on, make) => Turned::Later(on, &**make),
-            Switched::Both(turn) => Turned::Both(&**turn),
+            Switched::Phase(turn) => Turned::Phase(&**turn),
         };
         let switch = Switch {
             name,
@@ -488,15 +537,13 @@ fn jitter_on_both_grounds_is_a_cause_where_phase_decides() {
         left: &[],
     };
     let cause = CAUSES.iter().find(|cause| cause.name == "phase").unwrap();
-    let flows = &scenario.cases[0].run_spec(1).flows;
-    assert!(cause.concerns(&flows[0]) && !cause.concerns(&flows[1]));
-    let Switched::Both(turn) = cause.switched(&settings()).unwrap().unwrap() else {
+    let Switched::Phase(turn) = cause.switched(&settings()).unwrap().unwrap() else {
         panic!("it is of any ground")
     };
     let switch = Switch {
         name: "phase",
         about: "",
-        turned: Turned::Both(&*turn),
+        turned: Turned::Phase(&*turn),
     };
     let found = agree(&scenario, &[&Sim, &Loose], &[switch], &options, &|_| {}).unwrap();
     let tried = &found.pairs[0].causes[0];

@@ -139,7 +139,7 @@ pub fn link(name: &str) -> LinkOutcome {
         policer_drops: 0,
         early_drops: 0,
         marks: 0,
-        ties: 0,
+        ties: None,
         queueing_delay: Default::default(),
         queue_max: 0,
         queue_mean: 0.0,

@@ -364,9 +364,9 @@ pub struct LinkOutcome {
     /// Of the packets lost to a full buffer those in whose very nanosecond another one left, whose
     /// place went to one of another flow that came then, too. Counted where virtual time makes
     /// that more than chance: at a first-in, first-out link of the simulator without jitter, whose
-    /// buffer is given in packets.
+    /// buffer is given in packets or bytes. `None` elsewhere.
     #[serde(default)]
-    pub ties: u64,
+    pub ties: Option<u64>,
     /// Time between entry and the begin of transmission of packets that left since `measure_from`;
     /// empty unless watched.
     pub queueing_delay: Histogram,

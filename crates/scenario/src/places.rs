@@ -18,8 +18,25 @@ pub struct Places {
     set: Layer,
 }
 
-/// Keys that were said in one go: what comes later holds.
-type Layer = BTreeMap<String, Diagnostic>;
+/// Keys that were said in one go: what comes later holds, wildcards too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Layer {
+    /// Each key where it was said last, and how many were said before.
+    keys: BTreeMap<String, (usize, Diagnostic)>,
+    said: usize,
+}
+
+impl Layer {
+    fn say(&mut self, key: String, at: Diagnostic) {
+        self.keys.insert(key, (self.said, at));
+        self.said += 1;
+    }
+
+    fn last_of(&self, names: &[String]) -> Option<&Diagnostic> {
+        let known = names.iter().filter_map(|name| self.keys.get(name));
+        known.max_by_key(|(said, _)| *said).map(|(_, at)| at)
+    }
+}
 
 impl Places {
     /// Of a file with these entries, of what `--set` puts over it, and of `[quick]` if that holds.
@@ -38,7 +55,7 @@ impl Places {
                 message: String::new(),
                 hint: None,
             };
-            layer.insert(key, sources.diagnostic(fault));
+            layer.say(key, sources.diagnostic(fault));
         };
         for entry in entries {
             let mut note = |key: String, at: Place, shows_value: bool| {
@@ -95,8 +112,8 @@ impl Places {
         let cases = case.iter().filter_map(|c| self.cases.get(c));
         let later = [&self.set, &self.quick].into_iter().chain(cases);
         let mut layers = later.chain([&self.axes, &self.tables]);
-        let found = layers.find_map(|layer| names.iter().find_map(|name| layer.get(name)));
-        let table = || members.iter().find_map(|name| self.tables.get(name));
+        let found = layers.find_map(|layer| layer.last_of(&names));
+        let table = || self.tables.last_of(&members);
         let exact = names.first().cloned().unwrap_or_default();
         let place = found.or_else(table).cloned().unwrap_or(Diagnostic {
             file: self.file.clone(),
@@ -257,7 +274,13 @@ flow.y.change = { at = \"0.5s\", window = \"9 segments\" }
     #[test]
     fn a_key_is_found_where_it_was_written() {
         let overrides = Overrides {
-            set: vec![("flow.y.undo".to_owned(), "false".to_owned())],
+            set: [
+                ("flow.y.undo", "false"),
+                ("flow.*.undo", "true"),
+                ("flow.x.undo", "false"),
+            ]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .to_vec(),
             quick: true,
             ..Overrides::default()
         };
@@ -285,7 +308,8 @@ flow.y.change = { at = \"0.5s\", window = \"9 segments\" }
             said("y.frto"),
             "a.toml:16: `flow.y.frto = [true, false]`: no"
         );
-        assert_eq!(said("y.undo"), "--set: `flow.y.undo = false`: no");
+        assert_eq!(said("y.undo"), "--set: `flow.*.undo = true`: no");
+        assert_eq!(said("x.undo"), "--set: `flow.x.undo = false`: no");
         assert_eq!(said("y.pacer"), "a.toml:12: `flow.y`: no");
         assert_eq!(
             said("bottleneck.queue.gentle"),

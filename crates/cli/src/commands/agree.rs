@@ -110,7 +110,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
             turned: match switched {
                 Switched::Now(ground) => Turned::Now(&**ground),
                 Switched::Later(on, make) => Turned::Later(on, &**make),
-                Switched::Both(turn) => Turned::Both(&**turn),
+                Switched::Phase(turn) => Turned::Phase(&**turn),
             },
         })
         .collect();
@@ -158,8 +158,8 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
         .any(|pair| beyond(&pair.comparison).next().is_some());
     for name in args.causes.iter().filter(|name| parts && !tried(name)) {
         said(&format!(
-            "cause `{name}`: not tried: no flow can show it, its ground is not among these, or the \
-             test bed added nothing"
+            "cause `{name}`: not tried: no flow can show it, its ground is not among these, the test \
+             bed added nothing, or no link's drops are a matter of phase (`ties`)"
         ));
     }
     if args.out.is_some() {
@@ -260,7 +260,7 @@ fn standing(switched: Switched, cause: &Cause, stack: Option<&StackSpec>) -> Swi
             Switched::Later(on, Box::new(late))
         }
         // The stack stands on the pair's own grounds.
-        both @ Switched::Both(_) => both,
+        phase @ Switched::Phase(_) => phase,
     }
 }
 

@@ -117,8 +117,8 @@ pub struct WindowConfig {
     pub slow_start_limit: Option<f64>,
     /// What a decrease multiplies: FlightSize (RFC 5681 equation 4), or the window.
     ///
-    /// [`Base::Sent`] suits paths on which slow start overshoots: the window comes down to what the
-    /// path held instead of twice that.
+    /// [`Base::Sent`] suits paths on which slow start overshoots: the window is reduced from what
+    /// the path held instead of twice that.
     /// Default: [`Base::MinFlight`]; `linux`: [`Base::Cwnd`].
     pub decrease_base: Base,
 }

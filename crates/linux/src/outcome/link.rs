@@ -60,7 +60,7 @@ impl Link {
             policer_drops,
             early_drops,
             marks,
-            ties: 0,
+            ties: None,
             queueing_delay: self.wait,
             queue_max,
             queue_mean,

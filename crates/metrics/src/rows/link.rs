@@ -63,12 +63,12 @@ pub const LINK: &[Metric] = &[
             "RFC 3168 section 5",
         )
         .counts().column("marks"),
-    link("ties", "packets", Neither, |l| Some(l.ties as f64))
+    link("ties", "packets", Neither, |l| l.ties.map(|n| n as f64))
         .means(
-            "Packets lost to the full buffer of a first-in, first-out link of the simulator in the \
-             very nanosecond in which another one left, whose place went to one of another \
-             flow that came then, since time zero: where they are many of the drops, who loses is a matter of \
-             phase",
+            "Packets lost to a full buffer in the very nanosecond in which another one left, because \
+             one of another flow came then, too, and took its place, since time zero: where they \
+             are many of the drops, who loses is a matter of phase. `null` but for first-in, \
+             first-out links of the simulator without jitter, with a buffer in packets or bytes",
             "count",
             "Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched Gateways, 1992",
         )

@@ -12,7 +12,8 @@ use serde::Serialize;
 
 pub use super::conclusion::{Chance, Conclusion, TestBed};
 use super::conclusion::{Found, conclude};
-use crate::compare::{Comparison, Options as CompareOptions, Verdict, View, compare_stored};
+use crate::agreement::Distance;
+use crate::compare::{Comparison, Options as CompareOptions, Row, Verdict, View, compare_stored};
 use crate::result::{Params, RunResult};
 use crate::run::{Options, Ran, RunError, run_on};
 use crate::store::{Earlier, ResultDir, StoreError};
@@ -201,8 +202,8 @@ pub enum Turned<'a> {
     /// In the place of the ground of this name: made of what the other ground's test bed added to
     /// a mean round trip; nothing to switch where it added nothing.
     Later(&'a str, &'a dyn Fn(Span) -> Box<dyn Ground>),
-    /// Both grounds of a pair, each as this makes it.
-    Both(&'a Switching<'a>),
+    /// Both grounds of a pair, each as this makes it, in cases in which phase decides who loses.
+    Phase(&'a Switching<'a>),
 }
 
 /// A ground, and the same with a switch turned.
@@ -214,7 +215,7 @@ impl<'a> Turned<'a> {
         let on = match self {
             Self::Now(ground) => ground.name(),
             Self::Later(on, _) => on,
-            Self::Both(_) => return Some(&[0, 1]),
+            Self::Phase(_) => return Some(&[0, 1]),
         };
         let side = names.iter().position(|name| *name == on)?;
         Some([&[0], &[1]][side])
@@ -268,19 +269,27 @@ pub fn agree(
             let Some(sides) = switch.turned.sides(names) else {
                 continue;
             };
-            let late = match switch.turned {
-                Turned::Later(..) => added(&[a, b][1 - sides[0]].result()?, &apart),
-                _ => Some(Span::ZERO),
-            };
-            let Some(late) = late else {
-                continue;
-            };
+            let (mut late, mut wanted) = (Span::ZERO, apart.clone());
+            match switch.turned {
+                Turned::Now(_) => {}
+                Turned::Later(..) => match added(&[a, b][1 - sides[0]].result()?, &apart) {
+                    Some(added) => late = added,
+                    None => continue,
+                },
+                Turned::Phase(_) => {
+                    let tied = [tied(&a.result()?), tied(&b.result()?)].concat();
+                    wanted.retain(|params| tied.contains(params));
+                    if wanted.is_empty() {
+                        continue;
+                    }
+                }
+            }
             said(&format!(
                 "{} against {}: {}",
                 names[0], names[1], switch.about
             ));
             let dir = cause_directory(out, names[1], switch.name);
-            let part = of_cases(scenario, &apart);
+            let part = of_cases(scenario, &wanted);
             let mut how = into(&options.run, &dir);
             if how.earlier == Earlier::Resumed {
                 // Which cases part may have changed.
@@ -293,7 +302,7 @@ pub fn agree(
             let tried: Result<Vec<ResultDir>, RunError> = match switch.turned {
                 Turned::Now(ground) => run(ground, &dir).map(|ran| vec![ran]),
                 Turned::Later(_, make) => run(&*make(late), &dir).map(|ran| vec![ran]),
-                Turned::Both(turn) => [grounds[0], *ground]
+                Turned::Phase(turn) => [grounds[0], *ground]
                     .into_iter()
                     .map(|ground| run(&*turn(ground), &directory(&dir, ground.name())))
                     .collect(),
@@ -308,9 +317,10 @@ pub fn agree(
                     for (side, result) in sides.iter().zip(&switched) {
                         both[*side] = result;
                     }
-                    let (again, left_out) = compared(both[0], both[1], &thresholds)?;
+                    let (mut again, left_out) = compared(both[0], both[1], &thresholds)?;
+                    unhide(&comparison, &mut again);
                     // What a flagged run comes to says nothing of the cause.
-                    let counts = apart.iter().filter(|params| !left_out.contains(params));
+                    let counts = wanted.iter().filter(|params| !left_out.contains(params));
                     let counts: Vec<Params> = counts.cloned().collect();
                     cases.extend(counts.iter().map(|params| {
                         let one = std::slice::from_ref(params);
@@ -435,6 +445,44 @@ fn added(result: &RunResult, cases: &[Params]) -> Option<Span> {
     let mean = added.iter().sum::<f64>() / added.len() as f64;
     let late = Span::from_secs_f64(mean / 1e3);
     (mean > 0.0 && late > Span::ZERO).then_some(late)
+}
+
+/// Cases in which phase decides who loses.
+fn tied(result: &RunResult) -> Vec<Params> {
+    let tied = result.cases.iter().filter(|case| case.tied().is_some());
+    tied.map(|case| case.params.clone()).collect()
+}
+
+/// What was beyond its threshold before a switch, and is as far apart after it, is beyond it still:
+/// that the seeds differ more hides a distance and does not explain it.
+fn unhide(before: &Comparison, after: &mut Comparison) {
+    let as_far = |was: f64, is: f64| is.abs() >= was.abs() / AS_FAR;
+    let beyond = |verdict| verdict == Verdict::Beyond;
+    for row in &mut after.rows {
+        let same = |r: &&Row| {
+            (&r.params, &r.flow, &r.link, &r.metric)
+                == (&row.params, &row.flow, &row.link, &row.metric)
+        };
+        let was = before.rows.iter().find(same).filter(|r| beyond(r.verdict));
+        let far = was.and_then(|was| was.difference.zip(row.difference));
+        if row.verdict == Verdict::Indistinguishable && far.is_some_and(|(a, b)| as_far(a, b)) {
+            row.verdict = Verdict::Beyond;
+        }
+    }
+    for distance in &mut after.distances {
+        let same = |d: &&Distance| {
+            (&d.params, &d.flow, d.measure) == (&distance.params, &distance.flow, distance.measure)
+        };
+        let was = before
+            .distances
+            .iter()
+            .find(same)
+            .filter(|d| beyond(d.verdict));
+        let far = was.is_some_and(|was| as_far(was.mean, distance.mean));
+        if distance.verdict == Verdict::Indistinguishable && far {
+            distance.verdict = Verdict::Beyond;
+        }
+    }
 }
 
 /// Cases in which something is beyond its threshold.

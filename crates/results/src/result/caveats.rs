@@ -87,24 +87,16 @@ impl RunResult {
         (!said.is_empty()).then(|| said.join("; "))
     }
 
-    /// The link at which chance has the least to do with who loses, if there is one: packets come
-    /// in the same nanosecond, and no two hosts agree to that.
+    /// The link at which phase, not chance, decides most often who loses, if there is one.
     fn ties(&self) -> Option<String> {
-        let links = self
-            .cases
-            .iter()
-            .flat_map(|c| c.links.iter().map(move |l| (c, l)));
-        let tied = links.filter_map(|(case, link)| {
-            let (ties, drops) = (link.value("ties")?, link.value("buffer_drops")?);
-            let many = ties >= TIES_AT_LEAST && ties >= TIED_PART * drops;
-            many.then_some((ties / drops, case, link))
-        });
-        let (part, case, link) = tied.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let cases = self.cases.iter();
+        let tied = cases.filter_map(|case| Some((case.tied()?, case)));
+        let ((part, link), case) = tied.max_by(|(a, _), (b, _)| a.0.total_cmp(&b.0))?;
         Some(format!(
-            "of the packets that link {} dropped{} {:.0} % came in the very nanosecond in which \
-             one of another flow did: phase decides who loses, and a kernel, or a path, decides \
-             otherwise; `jitter = \"1us\"` at the links makes it chance",
-            link.name,
+            "of the packets that link {link} dropped{} {:.0} % came in the same nanosecond as one of \
+             another flow, which took the last place: phase decides who loses, and a kernel, or a \
+             path, decides otherwise; `jitter` at the links, of the time that a packet takes there \
+             (120us for 1500 bytes at 100 Mbit/s), makes it chance",
             which(case),
             100.0 * part,
         ))
@@ -172,6 +164,19 @@ impl RunResult {
 /// Ties of a link from which on phase has a say: so many, and this part of its drops.
 const TIES_AT_LEAST: f64 = 10.0;
 const TIED_PART: f64 = 0.1;
+
+impl CaseResult {
+    /// The link at which phase decides most often who loses, and of what part of its drops; `None`:
+    /// it does so nowhere.
+    pub(crate) fn tied(&self) -> Option<(f64, &str)> {
+        let tied = self.links.iter().filter_map(|link| {
+            let (ties, drops) = (link.value("ties")?, link.value("buffer_drops")?);
+            let many = ties >= TIES_AT_LEAST && ties >= TIED_PART * drops;
+            many.then_some((ties / drops, link.name.as_str()))
+        });
+        tied.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
 
 /// The parameters of a case in brackets, if it has any.
 fn which(case: &CaseResult) -> String {

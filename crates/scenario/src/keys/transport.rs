@@ -191,7 +191,7 @@ keys! {
             at "sender.recovery.reduce_on_lost_retransmission"
         ], "reduce", "answer to the loss of a retransmission";
         decrease_base: word(Base) [=> sender.window.decrease_base], "cwnd",
-            "what a reduction multiplies";
+            "what a reduction multiplies; the Linux stacks, `bbr` and `udt` have rules of their own";
         hz: whole(24, 10_000, "") [
             get |ends| Some(ends.sender.timers.hz),
             set |ends, hz| {
@@ -409,8 +409,8 @@ words! {
     Base {
         MinFlight = "flight", "the smaller of window and flight size (RFC 5681)";
         Cwnd = "cwnd", "the window, as Linux does";
-        Sent = "sent", "as \"flight\", with what was out when the first lost segment left: after slow \
-                        start about half";
+        Sent = "sent", "as \"flight\", but in slow start what was in flight when the first lost \
+                        segment left, about half";
     }
 }
 

@@ -211,7 +211,7 @@ impl Fifo {
     fn admits(&mut self, now: Time, size: u16, key: u64, way: &Way) -> bool {
         self.release(now, way);
         if !self.fits(now, size, way) {
-            self.meter.ties += u64::from(self.is_tie(now, key, way));
+            self.meter.ties += u64::from(self.is_tie(now, size, key, way));
             return false;
         }
         let with_it = self.waiting(way) + 1;
@@ -228,14 +228,24 @@ impl Fifo {
         true
     }
 
-    /// The packet with this key is refused although one left in this very instant: the place, which
-    /// is worth one packet, went to one of another flow that came in it, too. To be asked after
+    /// A packet of `size` and with this key is refused although one that was as large left in this
+    /// very instant: its place went to one of another flow that came in it, too. To be asked after
     /// [`Fifo::release`].
-    fn is_tie(&self, now: Time, key: u64, way: &Way) -> bool {
-        matches!(self.buffer, Buffer::Packets(_))
+    fn is_tie(&self, now: Time, size: u16, key: u64, way: &Way) -> bool {
+        let as_large = |left: u64| match self.buffer {
+            Buffer::Bytes(_) => way.size(left) >= size,
+            _ => true,
+        };
+        self.has_places()
             && self.left > way.arrived().0
             && way.departure(self.left - 1) == now
+            && as_large(self.left - 1)
             && way.newest_key() != Some(key)
+    }
+
+    /// What leaves makes room at once, not little by little.
+    fn has_places(&self) -> bool {
+        matches!(self.buffer, Buffer::Packets(_) | Buffer::Bytes(_))
     }
 
     /// See [`super::Link::room`].
@@ -284,7 +294,9 @@ impl Fifo {
             queued: 0,
             capacity: Some(capacity),
         };
-        self.meter.finish(&self.spec, closing)
+        let ties = self.has_places().then_some(self.meter.ties);
+        let outcome = self.meter.finish(&self.spec, closing)?;
+        Ok(LinkOutcome { ties, ..outcome })
     }
 }
 

@@ -242,7 +242,7 @@ impl Meter {
             policer_drops: self.policer_drops,
             early_drops: self.early_drops,
             marks: self.marks,
-            ties: self.ties,
+            ties: None,
             queueing_delay: self.queueing_delay,
             queue_max: self.queue_max,
             // A quotient of whole numbers: never above the maximum by a rounding.

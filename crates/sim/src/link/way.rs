@@ -108,7 +108,7 @@ impl Way {
             policer_drops: 0,
             early_drops: 0,
             marks: 0,
-            ties: 0,
+            ties: None,
             queueing_delay: Histogram::default(),
             queue_max: 0,
             queue_mean: 0.0,

@@ -3,7 +3,7 @@
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_run::{
-    Buffer, CrossSpec, Departures, Drops, FlowSpec, LinkSpec, RunSpec, Spacing, Waveform,
+    Buffer, CrossSpec, Departures, Drops, FlowSpec, LinkSpec, Outcome, RunSpec, Spacing, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -95,4 +95,13 @@ pub fn at_rate(s: CrossSpec, waveform: Waveform) -> CrossSpec {
         departures: Departures::Rate(waveform, Spacing::Even),
         ..s
     }
+}
+
+/// An outcome in text, without what only the common link counts.
+pub fn all_but_ties(outcome: &Outcome) -> String {
+    let mut outcome = outcome.clone();
+    for link in &mut outcome.links {
+        link.ties = None;
+    }
+    format!("{outcome:?}")
 }

@@ -6,7 +6,7 @@ use fullpipe_run::{Buffer, Codel, Discipline, FlowSpec, Loss, Outcome, RunSpec};
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
-use crate::build::{at, dumbbell, flow, link, mbit, ms};
+use crate::build::{all_but_ties, at, dumbbell, flow, link, mbit, ms};
 
 /// Ten packets at once into a bottleneck of 12 Mbit/s; the run ends before anything is resent.
 fn burst(buffer: Buffer) -> Outcome {
@@ -16,7 +16,7 @@ fn burst(buffer: Buffer) -> Outcome {
     let plain = run(&spec).unwrap();
     // A link put together from parts does the same.
     spec.links[0].loss_of_acks = true;
-    assert_eq!(format!("{plain:?}"), format!("{:?}", run(&spec).unwrap()));
+    assert_eq!(all_but_ties(&plain), all_but_ties(&run(&spec).unwrap()));
     plain
 }
 
