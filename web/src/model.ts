@@ -198,6 +198,12 @@ export class Model {
     return this.values("traffic")?.names() ?? [];
   }
 
+  /** Links of which a metric is known. */
+  links(metric: string): string[] {
+    const names = this.values("link")?.names() ?? [];
+    return names.filter((of) => this.cases.some((_, c) => (this.estimate(c, metric, of)?.mean ?? null) !== null));
+  }
+
   severalSeeds(): boolean {
     return this.cases.some((c) => c.seeds > 1);
   }

@@ -41,7 +41,9 @@ fn change(
 }
 
 /// `detrand=N` on the kernel's command line: every random number of the kernel (sequence numbers,
-/// time stamp offsets, hash keys, RED, PIE, BBR's phase) comes from splitmix64 seeded with N.
+/// time stamp offsets, hash keys, RED, PIE, BBR's phase) comes from splitmix64 seeded with N and
+/// with the place of the call. What else in the kernel draws, and when, depends on the machine, and
+/// would shift a stream that all share: BBR's phase differed between runs with one seed.
 fn seeded(s: &str) -> Option<String> {
     let s = insert_before(
         s,
@@ -51,27 +53,56 @@ fn seeded(s: &str) -> Option<String> {
     let s = insert_before(
         &s,
         "\tfirst_block_len = min_t(size_t, 32, len);\n\tcrng_make_state(",
-        "\tif (detrand_on) {\n\t\tu8 *c = buf;\n\n\t\twhile (len--)\n\t\t\t\
-         *c++ = detrand_next() >> 32;\n\t\treturn;\n\t}\n",
+        FILLED,
+    )?;
+    let s = insert_after(
+        &s,
+        "void get_random_bytes(void *buf, size_t len)\n{\n",
+        FILLED,
     )?;
     // In the macro that defines get_random_u8 and its like, after its declarations.
     let from = s.find("DEFINE_BATCHED_ENTROPY(type)")?;
     let declared = from + s[from..].find("unsigned long next_gen;")?;
     let line = declared + s[declared..].find('\n')? + 1;
-    let batch = "\tif (detrand_on) \\\n\t\treturn (type)(sizeof(type) == 8 ? detrand_next() : \
-                 detrand_next() >> 32); \\\n";
+    let batch = "\tif (detrand_on) \\\n\t\treturn (type)(sizeof(type) == 8 ? \
+                 detrand_next(_RET_IP_) : detrand_next(_RET_IP_) >> 32); \\\n";
     Some(format!("{}{batch}{}", &s[..line], &s[line..]))
 }
 
-const GENERATOR: &str = "static bool detrand_on __read_mostly;
-static u64 detrand_state;
-static u64 detrand_next(void)
-{
-\tu64 z = (detrand_state += 0x9E3779B97F4A7C15ULL);
+/// Of a function that fills `len` bytes at `buf`.
+const FILLED: &str = "\tif (detrand_on) {\n\t\tu8 *c = buf;\n\n\t\twhile (len--)\n\t\t\t\
+                      *c++ = detrand_next(_RET_IP_) >> 32;\n\t\treturn;\n\t}\n";
 
+const GENERATOR: &str = "static bool detrand_on __read_mostly;
+static u64 detrand_seed;
+/* One stream for each caller: a full table shares its last place. */
+static struct {
+\tunsigned long site;
+\tu64 state;
+} detrand_streams[1024];
+static u64 detrand_mix(u64 z)
+{
 \tz = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
 \tz = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
 \treturn z ^ (z >> 31);
+}
+static u64 detrand_next(unsigned long site)
+{
+\tunsigned int i = 0;
+\tunsigned long flags;
+\tu64 z;
+
+\tlocal_irq_save(flags);
+\twhile (i < ARRAY_SIZE(detrand_streams) - 1 && detrand_streams[i].site &&
+\t       detrand_streams[i].site != site)
+\t\ti++;
+\tif (!detrand_streams[i].site) {
+\t\tdetrand_streams[i].site = site;
+\t\tdetrand_streams[i].state = detrand_mix(detrand_seed ^ site);
+\t}
+\tz = (detrand_streams[i].state += 0x9E3779B97F4A7C15ULL);
+\tlocal_irq_restore(flags);
+\treturn detrand_mix(z);
 }
 static int __init detrand_setup(char *s)
 {
@@ -79,7 +110,7 @@ static int __init detrand_setup(char *s)
 
 \tif (!s || kstrtoull(s, 10, &v))
 \t\treturn 0;
-\tdetrand_state = v * 0xD1342543DE82EF95ULL + 1;
+\tdetrand_seed = v * 0xD1342543DE82EF95ULL + 1;
 \tdetrand_on = true;
 \treturn 0;
 }
@@ -204,6 +235,11 @@ fn takes_helper_along(s: &str) -> Option<String> {
 
 fn insert_before(s: &str, anchor: &str, text: &str) -> Option<String> {
     let at = s.find(anchor)?;
+    Some(format!("{}{text}{}", &s[..at], &s[at..]))
+}
+
+fn insert_after(s: &str, anchor: &str, text: &str) -> Option<String> {
+    let at = s.find(anchor)? + anchor.len();
     Some(format!("{}{text}{}", &s[..at], &s[at..]))
 }
 

@@ -79,24 +79,32 @@ function sideBySide(model: Model, row: Axis | undefined, columns: readonly Colum
 }
 
 /** The tables with a row per case. A table of one flow has no numbers of the short flows beside it:
- * where there are several flows, every class has its columns in a table of their own. */
+ * where there are several flows, every class has its columns in a table of their own; and where
+ * there are several links, so has every link, which not every flow need cross. */
 export function allCases(model: Model, row: Axis | undefined): { name: string; title: string; made: Matrix }[] {
   const flows = model.flows();
   const asked = model.scenario.side_by_side;
   const isOfClasses = (metric: string, of: string | undefined): boolean => model.scopeOf(metric, of) === "traffic";
   const own = (metric: string, of: string | undefined): Column => ({ metric, of, head: model.heading(metric, of) });
+  const isOfLinks = (metric: string): boolean => model.scopeOf(metric) === "link" && model.links(metric).length > 1;
+  const links = (metric: string): Column[] => model.links(metric).map((of) => ({ metric, of, head: `${of}: ${model.heading(metric, of)}` }));
   const classes = (metric: string): Column[] => model.traffic().map((of) => ({ metric, of, head: `${of}: ${model.heading(metric, of)}` }));
   if (flows.length < 2) {
     const of = flows[0];
-    const columns = asked.flatMap((metric) => (isOfClasses(metric, of) ? classes(metric) : [own(metric, of)]));
+    const columns = asked.flatMap((metric) =>
+      isOfClasses(metric, of) ? classes(metric) : isOfLinks(metric) ? links(metric) : [own(metric, of)],
+    );
     return [{ name: "cases", title: "All cases", made: sideBySide(model, row, columns) }];
   }
   const tables = flows.map((of) => {
-    const columns = asked.filter((metric) => !isOfClasses(metric, of)).map((metric) => own(metric, of));
+    const columns = asked.filter((metric) => !isOfClasses(metric, of) && !isOfLinks(metric)).map((metric) => own(metric, of));
     return { name: `cases-${of}`, title: `All cases, flow ${of}`, made: sideBySide(model, row, columns) };
   });
-  const columns = asked.filter((metric) => isOfClasses(metric, undefined)).flatMap(classes);
-  return columns.length === 0 ? tables : [...tables, { name: "classes", title: "All cases, short flows", made: sideBySide(model, row, columns) }];
+  const more = (name: string, title: string, columns: Column[]): typeof tables =>
+    columns.length === 0 ? [] : [{ name, title, made: sideBySide(model, row, columns) }];
+  const ofClasses = asked.filter((metric) => isOfClasses(metric, undefined)).flatMap(classes);
+  const ofLinks = asked.filter(isOfLinks).flatMap(links);
+  return [...tables, ...more("classes", "All cases, short flows", ofClasses), ...more("cases-links", "All cases, links", ofLinks)];
 }
 
 /** Nested headings: equal neighbours of an outer level share one. */

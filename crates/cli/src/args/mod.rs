@@ -213,7 +213,7 @@ Examples:
   fullpipe check my.toml                       find mistakes before anything runs
 
 Exit codes:
-  0    done, and every expectation came true
+  0    done, and no expectation failed
   1    an expectation or a threshold failed
   2    the command line or the scenario is wrong
   3    the environment lacks something

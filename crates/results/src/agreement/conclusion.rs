@@ -154,7 +154,9 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
         return says;
     }
     says.push(match c.test_bed {
-        TestBed::None => "Time is virtual on both grounds: no test bed, and no chance.".to_owned(),
+        TestBed::None => {
+            "Time is virtual on both grounds: no test bed, and a seed repeats itself.".to_owned()
+        }
         TestBed::Held => "The test bed held: no run was flagged.".to_owned(),
         TestBed::Flagged => "The test bed did not hold: runs were flagged.".to_owned(),
     });
@@ -213,6 +215,17 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
     }
     if !c.worse_with.is_empty() {
         says.push(format!("Further apart with {}.", quoted(&c.worse_with)));
+    }
+    let differ = |row: &Row| row.difference_ci95.is_some_and(|[low, high]| low < high);
+    if c.test_bed == TestBed::None
+        && found.seeds < ENOUGH
+        && !tried.is_empty()
+        && found.comparison.rows.iter().any(differ)
+    {
+        says.push(format!(
+            "{} seeds are few: what reshuffles a run may look like a cause (`--repeat {ENOUGH}`).",
+            found.seeds
+        ));
     }
     let explain = match c.explained_by.is_empty() {
         true => &c.in_part_by,

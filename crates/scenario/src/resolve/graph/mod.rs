@@ -81,9 +81,21 @@ impl Layout {
         let all_routed =
             !tables.links.is_empty() && senders.iter().all(|s| routed.contains(s.name));
         let asked = [PathKeys::rate, PathKeys::rtt, Element::trace];
-        if !all_routed || asked.iter().any(|key| path.is_attempted(key)) {
+        let has_path = asked.iter().any(|key| path.is_attempted(key));
+        if !tables.routes.is_empty() && !tables.links.is_empty() && !has_path {
+            for sender in senders.iter().filter(|s| !routed.contains(s.name)) {
+                let message = "no [[route]] says which links it crosses";
+                let hint = format!(
+                    "write [[route]] with flow = \"{}\" and `forward`, or [path] with `rate` and \
+                     `rtt`",
+                    sender.name
+                );
+                findings.refuse_table(sender.at.record.at, &sender.at.path, message, &hint);
+            }
+        } else if !all_routed || has_path {
             layout.dumbbell(tables, &senders, files, duration, findings);
-        } else {
+        }
+        if all_routed && !has_path {
             let useless = |key: &&Key| key.name != PathKeys::mtu.name;
             for key in path.record.given().filter(useless) {
                 let message = "every flow has a route: nothing crosses [path]";

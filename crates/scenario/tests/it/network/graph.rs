@@ -48,13 +48,16 @@ fn links_make_any_graph() {
     assert_eq!(varied.cases[0].flows[0].capacity, mbit(5));
 }
 
-/// Whoever has no route crosses `[path]`, which needs a rate then.
+/// Whoever has no route crosses `[path]`; where there is none, the route is what is missing.
 #[test]
-fn a_flow_without_a_route_needs_a_path() {
+fn a_flow_without_a_route_needs_one_or_a_path() {
     let (some, _) = PARKING.rsplit_once("[[route]]").unwrap();
     let refused = Scenario::parse(some, "x.toml", &Overrides::default()).unwrap_err();
     let keys: Vec<&str> = refused.0.iter().map(|d| d.key.as_str()).collect();
-    assert!(keys.contains(&"path.rate"), "{refused}");
+    assert_eq!(keys, ["flow.second"], "{refused}");
+    let half = some.replacen("[[flow]]", "[path]\nrtt = \"20ms\"\n[[flow]]", 1);
+    let refused = Scenario::parse(&half, "x.toml", &Overrides::default()).unwrap_err();
+    assert_eq!(refused.0[0].key, "path.rate", "{refused}");
     let path = "[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n[[flow]]";
     let spec = read(&some.replacen("[[flow]]", path, 1)).cases[0].run_spec(1);
     assert_eq!(way(&spec, &spec.flows[2].forward), ["bottleneck"]);
