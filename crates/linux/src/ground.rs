@@ -298,6 +298,20 @@ mod tests {
         assert_eq!(flow.series.rows, two.flows[0].series.rows);
     }
 
+    /// BBR draws the phase of its cycle, and other parts of the kernel draw whenever it suits them.
+    #[test]
+    fn what_a_kernel_draws_at_random_follows_from_the_seed_alone() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("bbr-linux");
+        let rows = |spec: &RunSpec| linux.run_one(spec).unwrap().flows[0].series.rows.clone();
+        let first = rows(&spec);
+        for _ in 0..4 {
+            assert_eq!(rows(&spec), first);
+        }
+        spec.seed += 1;
+        assert_ne!(rows(&spec), first);
+    }
+
     /// Nobody but the link decides about datagrams: all counts have a closed form.
     #[test]
     fn random_losses_are_those_of_the_simulator() {

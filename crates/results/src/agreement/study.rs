@@ -454,7 +454,7 @@ fn tied(result: &RunResult) -> Vec<Params> {
 }
 
 /// What was beyond its threshold before a switch, and is as far apart after it, is beyond it still:
-/// that the seeds differ more hides a distance and does not explain it.
+/// seeds that differ more hide a distance and do not explain it.
 fn unhide(before: &Comparison, after: &mut Comparison) {
     let as_far = |was: f64, is: f64| is.abs() >= was.abs() / AS_FAR;
     let beyond = |verdict| verdict == Verdict::Beyond;
