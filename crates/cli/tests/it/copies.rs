@@ -275,6 +275,25 @@ fn the_only_file_that_fails_is_in_the_json() {
     assert_eq!(pair.send(&["a", &pair.at("a")]).stdout, "");
 }
 
+/// What stands in the way of a fetch is here, though the file has the server's name.
+#[test]
+fn a_fetch_says_what_is_wrong_here() {
+    let pair = Pair::new(&[]);
+    fs::write(pair.here.path().join("x"), "mine").unwrap();
+    fs::write(pair.there.path().join("a"), "theirs").unwrap();
+    let said = |to: &str, why: &str| {
+        let ended = pair.send(&[&pair.at("a"), to]);
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains(&format!("here: a: {why}")),
+            "{}",
+            ended.stderr
+        );
+    };
+    said("x", "another file of this name exists");
+    said("gone/deep/x", "there is no such file or directory");
+}
+
 /// What a scenario may not be called a file may.
 #[test]
 fn a_path_with_a_control_character_is_sent_under_another_name() {

@@ -331,7 +331,7 @@ fn key_of(key: u64, flow: u32) -> u64 {
 /// nothing else: the name may hold any words.
 pub fn says_busy(name: &str, why: &str) -> bool {
     let busy = format!("{name}: {BUSY}");
-    why == busy || why == there(&busy)
+    why == busy || why == here(&busy) || why == there(&busy)
 }
 
 /// Whether `why` ends with this reason, behind the name that it is about.
@@ -343,6 +343,11 @@ pub fn ends_with_reason(why: &str, reason: &str) -> bool {
 /// What the server says of a file, to the user.
 fn there(why: &str) -> String {
     format!("at the server: {why}")
+}
+
+/// What this host says of a file that it fetches, whose name is the server's.
+fn here(why: &str) -> String {
+    format!("here: {why}")
 }
 
 /// Reasons that go over the wire as text, and that a client knows by it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{End, File};
-use crate::content::failed_on;
+use crate::content::{failed_on, here};
 use crate::file::{Directory, Item, Name, NameError, Place, Target, Ways};
 
 /// Destination of fetched files at this host.
@@ -63,7 +63,7 @@ impl File {
             Ok(())
         });
         if let Err(e) = made {
-            let why = failed_on(&self.item.name, &e);
+            let why = here(&failed_on(&self.item.name, &e));
             self.fail(why);
         }
     }

@@ -5,7 +5,7 @@ use std::io;
 use super::{Batch, End, File, differing, length, pages};
 use crate::content::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
 use crate::content::storing::NOT_COMPLETE;
-use crate::content::{Answer, Question, coalesced, digest_of, failed_on, there};
+use crate::content::{Answer, Question, coalesced, digest_of, failed_on, here, there};
 use crate::file::tree::FAN;
 use crate::file::{CHANGED, Cancel, Target, sync_directories, sync_files};
 
@@ -96,7 +96,8 @@ impl Batch {
                     if let End::Target(target) = &mut file.end {
                         // Nobody will go on with it.
                         let discarded = target.discard();
-                        discarded.map_err(|e| CopyError::Here(failed_on(&file.item.name, &e)))?;
+                        discarded
+                            .map_err(|e| CopyError::Here(here(&failed_on(&file.item.name, &e))))?;
                     }
                     continue;
                 }
@@ -113,7 +114,7 @@ impl Batch {
                 if let End::Target(target) = &mut file.end {
                     target.blocks.forget(&spans);
                     let noted = target.note();
-                    noted.map_err(|e| CopyError::Here(failed_on(&file.item.name, &e)))?;
+                    noted.map_err(|e| CopyError::Here(here(&failed_on(&file.item.name, &e))))?;
                 }
                 damaged.push((index as u32, coalesced(spans)));
             }
@@ -154,7 +155,7 @@ impl Batch {
         for (place, result) in places.into_iter().zip(results) {
             if let Err(e) = result {
                 let file = &mut self.files[place];
-                file.fail(failed_on(&file.item.name, &e));
+                file.fail(here(&failed_on(&file.item.name, &e)));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Base, Batch, End, File, Stage, differing, failed_here, length, pages};
 use crate::content::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
 use crate::content::storing::known;
-use crate::content::{Answer, EXISTS, Found, Held, Question, failed_on, there};
+use crate::content::{Answer, EXISTS, Found, Held, Question, failed_on, here, there};
 use crate::file::tree::Span;
 use crate::file::{Cancel, Identity, Item, Origin, Target, Ways, Where, bytes_of};
 
@@ -209,13 +209,13 @@ impl Batch {
                 target.replace_final();
                 // A file that is not ours stands in the way of this one alone.
                 if let Err(e) = target.look(false, &Cancel::default()) {
-                    let why = failed_on(&file.item.name, &e);
+                    let why = here(&failed_on(&file.item.name, &e));
                     file.fail(why);
                 } else {
                     target.blocks.forget(&[(0, file.item.size())]);
                 }
             }
-            (true, _) => file.fail(format!("{}: {EXISTS}", file.item.name)),
+            (true, _) => file.fail(here(&format!("{}: {EXISTS}", file.item.name))),
             (false, _) => {
                 let wrong = match differs {
                     true => differing(&target.blocks, held.file, ask)?,
@@ -241,7 +241,7 @@ impl File {
         let (target, spans) = match looked {
             Ok(found) => found?,
             Err(e) => {
-                let why = failed_on(&self.item.name, &e);
+                let why = here(&failed_on(&self.item.name, &e));
                 self.fail(why);
                 return None;
             }

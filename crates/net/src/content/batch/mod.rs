@@ -14,7 +14,7 @@ use fullpipe_run::RunSpec;
 pub use self::base::Base;
 use super::carried::{Carried, set_transfer};
 use super::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
-use super::{Answer, Content, PAGE, Question, coalesced, failed_on};
+use super::{Answer, Content, PAGE, Question, coalesced, failed_on, here};
 use crate::file::tree::Span;
 use crate::file::{
     Cancel, Item, LeftOut, Origin, Plan, Receiving, Room, Sending, Target, Ways, Where, begin_all,
@@ -251,7 +251,7 @@ impl Batch {
         for (mut target, place) in targets.into_iter().zip(places) {
             let file = &mut self.files[*place];
             if let Some(e) = target.take_failure() {
-                file.fail(failed_on(&file.item.name, &e));
+                file.fail(here(&failed_on(&file.item.name, &e)));
             }
             file.end = End::Target(target);
         }

@@ -34,12 +34,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             let groups = view.groups(member, of_case.iter().map(|course| course.of.as_str()));
             for (course, group) in of_case.into_iter().zip(groups) {
                 let title = format!("{}: {}", course.of, quantity.label);
-                let is_flow = view.case(member.case).flow(&course.of).is_some();
-                // A ping is one of the case, a flow has a stack of its own.
-                let name = match is_flow {
-                    true => view.line_name(member, &course.of, 2),
-                    false => member.name.clone(),
-                };
+                let name = view.name_in_own_panel(member, &course.of);
                 let row = |(i, (t, v)): (usize, &(f64, f64))| {
                     let end = |k: usize| course.band.get(i).map(|band| printed_text(band[k]));
                     let stat = quantity.stat.to_owned();

@@ -278,6 +278,18 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The same in a panel of its own, where the member's name does but for a flow beside one whose
+    /// stack competes.
+    pub fn name_in_own_panel(&self, member: &Member, of: &str) -> String {
+        let is_flow = self.case(member.case).flow(of).is_some();
+        let mut axes = self.competitors().into_iter();
+        let stacks_compete = axes.any(|axis| axis.of_stacks && axis.flow.is_some());
+        match is_flow && (stacks_compete || member.name.is_empty()) {
+            true => self.line_name(member, of, 2),
+            false => member.name.clone(),
+        }
+    }
+
     /// The groups of a member's lines, which are of these flows, traffics or links. Those of the
     /// sender that competes come first: a stack looks the same where it alone is drawn.
     pub fn groups<'n>(
