@@ -54,7 +54,7 @@ verify-search: ## Judge the frozen search again; search 15 minutes more where a 
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
 
 # `slac` and `tour` run others of them.
-verify-scenarios: ## Run every built-in scenario in full, the long ones in wrong worlds: an hour and a half
+verify-scenarios: ## Run every built-in scenario in full, the long ones in wrong worlds: 90 minutes
 	$(CARGO) test --release --locked --package fullpipe-results --test it -- --ignored built_in
 	$(CARGO) build --release --locked --package fullpipe
 	@failed=; for file in scenarios/*.toml; do name=$$(basename $$file .toml); \

@@ -134,11 +134,7 @@ impl Ground for Farther {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        let mut spec = spec.clone();
-        for link in &mut spec.links {
-            link.delay = link.delay * 2;
-        }
-        Sim.run(&spec)
+        stretched(spec, 2)
     }
 }
 
@@ -196,12 +192,17 @@ impl Ground for Erratic {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        let mut spec = spec.clone();
-        for link in &mut spec.links {
-            link.delay = link.delay * (1 + 2 * (spec.seed % 2));
-        }
-        Sim.run(&spec)
+        stretched(spec, 1 + 2 * (spec.seed % 2))
     }
+}
+
+/// The run over links that are so many times as long.
+fn stretched(spec: &RunSpec, times: u64) -> Result<Outcome, GroundError> {
+    let mut spec = spec.clone();
+    for link in &mut spec.links {
+        link.delay = link.delay * times;
+    }
+    Sim.run(&spec)
 }
 
 /// The same ground from other sources: nothing is taken over.

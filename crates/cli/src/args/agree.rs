@@ -125,9 +125,9 @@ Where two grounds part, known causes are tried one after the other, each by swit
 running those cases again: the kernel's own module in place of the law of that name, Linux's hosts \
 in place of those of the preset, both together, segmentation offload (switched off in the kernel, \
 brought into the simulator), the delay that the test bed added, merging, HyStart, jitter on both \
-grounds where links stand in a row, the receiver's buffer, what the kernel remembers of earlier \
-connections, another kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
-was switched was chance. The last lines say what follows, and what to try next.
+grounds where phase decides who loses, the receiver's buffer, what the kernel remembers of earlier \
+connections, another kernel, and the same run once more. What then agrees was the cause; what \
+agrees when nothing was switched was chance. The last lines say what follows, and what to try next.
 
 `own-linux`, a module of your own (--kernel-module), exists on ground linux alone; --own-is names \
 the stack that the other grounds run in its place.
