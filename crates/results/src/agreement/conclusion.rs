@@ -485,20 +485,26 @@ mod tests {
         assert_eq!(c.says[3], "Further apart with `ties`.");
     }
 
-    /// Where time is virtual a seed repeats itself: more of them are other runs, not other chances.
+    /// Where time is virtual a seed repeats itself: more of them are asked for only where they
+    /// differ.
     #[test]
-    fn without_a_test_bed_no_more_seeds_are_asked_for() {
-        let mut both = comparison(2.0, false);
-        both.b.test_bed = None;
-        let c = conclude(&Found {
-            comparison: &both,
-            left_out: &[],
-            furthest: None,
-            causes: &[tried("ties", 3, 3)],
-            left: &[],
-            seeds: 2,
-        });
-        assert!(c.says.iter().all(|s| !s.contains("seeds")), "{:?}", c.says);
+    fn without_a_test_bed_more_seeds_are_asked_for_where_they_differ() {
+        let asks = |interval: Option<[f64; 2]>| {
+            let mut both = comparison(2.0, false);
+            both.b.test_bed = None;
+            both.rows[0].difference_ci95 = interval;
+            let c = conclude(&Found {
+                comparison: &both,
+                left_out: &[],
+                furthest: None,
+                causes: &[tried("ties", 3, 3)],
+                left: &[],
+                seeds: 2,
+            });
+            c.says.iter().any(|s| s.contains("2 seeds are few"))
+        };
+        assert!(!asks(None) && !asks(Some([1.0, 1.0])));
+        assert!(asks(Some([1.0, 2.0])));
     }
 
     #[test]
