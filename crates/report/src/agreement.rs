@@ -291,6 +291,7 @@ pub fn verdict(row: &Row) -> String {
     };
     let word = match row.verdict {
         Verdict::Same => "same".to_owned(),
+        Verdict::Indistinguishable if row.is_lost_among_many() => "not among so many".to_owned(),
         Verdict::Indistinguishable => "not distinguishable".to_owned(),
         Verdict::Within => format!("{real}within {accepted}"),
         Verdict::Beyond => format!("{real}BEYOND {accepted}"),

@@ -120,7 +120,10 @@ the 95 % interval of B - A excludes zero: Student's over pairs of runs where bot
 same seeds, Welch's for two independent samples otherwise. One seed on one side is held against \
 the interval in which a further run of the other would lie; with one on both every difference \
 counts. A count that chance made equal in all seeds is given the spread of what is rounded to it. \
-Below 1e-9 of the values there is no difference. The effect is the difference in standard \
+Below 1e-9 of the values there is no difference. Among many numbers one in twenty leaves its \
+interval by chance; what is called different is chosen from all of them together, so that of these \
+one in twenty is chance (false discovery rate, Benjamini and Hochberg 1995). Two grounds are judged \
+number by number. The effect is the difference in standard \
 deviations: d_z in those of the pairs' differences, d in the pooled one of both samples (Cohen \
 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, flow or \
 link exists on one side only; a link that only delays does not count, and of two grounds no link \

@@ -139,7 +139,8 @@ class Comparison:
     @property
     def rows(self) -> Table:
         """A row per number: its means, their difference with its 95 % interval, and the verdict:
-        ``same``, ``indistinguishable``, ``within`` or ``beyond`` the threshold."""
+        ``same``, ``indistinguishable`` (chance does as much to one of so many), ``within`` or
+        ``beyond`` the threshold."""
         all = self.json["rows"]
         keys = dict.fromkeys(key for row in all for key in row["params"])
         interval = [row.get("difference_ci95") or [None, None] for row in all]

@@ -372,6 +372,8 @@ mod tests {
             b: number(events),
             difference: None,
             difference_ci95: None,
+            p: None,
+            p_adjusted: None,
             method: Method::Single,
             pairs: None,
             effect: None,

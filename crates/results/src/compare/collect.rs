@@ -146,6 +146,8 @@ impl Collector<'_> {
                 },
                 difference,
                 difference_ci95: seen.interval,
+                p: seen.p,
+                p_adjusted: None,
                 method: seen.method,
                 pairs: paired.as_ref().map(Vec::len),
                 effect: seen.effect,

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::row::{Effect, Method};
-use crate::result::{Estimate, student_t};
+use crate::result::{Estimate, student_p, student_t};
 
 /// `b - a` with its interval.
 pub(crate) struct Difference {
     pub(crate) mean: Option<f64>,
     pub(crate) interval: Option<[f64; 2]>,
+    /// Probability that chance alone sets two samples of the same apart as far or further
+    /// (two-sided); of an interval with a width.
+    pub(super) p: Option<f64>,
     pub(super) effect: Option<Effect>,
     pub(super) method: Method,
 }
@@ -18,10 +21,13 @@ impl Difference {
     pub(crate) fn paired(pairs: &[[f64; 2]]) -> Difference {
         let differences: Vec<Option<f64>> = pairs.iter().map(|[a, b]| Some(b - a)).collect();
         let e = Estimate::of(&differences);
-        let deviation = error_variance(&e, pairs.len()).map(|v| (v * pairs.len() as f64).sqrt());
+        let error = error_variance(&e, pairs.len()).map(f64::sqrt);
+        let deviation = error.map(|e| e * (pairs.len() as f64).sqrt());
+        let of_pairs = e.mean.zip(error);
         Difference {
             mean: e.mean,
             interval: e.ci95,
+            p: of_pairs.and_then(|(d, error)| p(d, error, pairs.len() as f64 - 1.0)),
             effect: effect("d_z", e.mean, deviation, size(pairs.iter().flatten())),
             method: Method::Paired,
         }
@@ -40,10 +46,11 @@ impl Difference {
             return Self::welch(a, na, b, nb);
         };
         // `s^2 (1 + 1/n)`, of the squared standard error `s^2 / n`.
-        let half = student_t(n as f64 - 1.0) * (variance * (n as f64 + 1.0)).sqrt();
+        let (error, freedom) = ((variance * (n as f64 + 1.0)).sqrt(), n as f64 - 1.0);
         Difference {
             mean,
-            interval: Some([difference - half, difference + half]),
+            interval: Some(around(difference, error, freedom)),
+            p: p(difference, error, freedom),
             effect: None,
             method: Method::Prediction,
         }
@@ -67,9 +74,10 @@ impl Difference {
             Method::Prediction => na.max(nb) - 1.0,
             Method::Welch | Method::Single => na + nb - 2.0,
         };
-        let half = student_t(freedom) * (ROUNDING * (1.0 / na + 1.0 / nb)).sqrt();
+        let error = (ROUNDING * (1.0 / na + 1.0 / nb)).sqrt();
         Difference {
-            interval: Some([difference - half, difference + half]),
+            interval: Some(around(difference, error, freedom)),
+            p: p(difference, error, freedom),
             ..self
         }
     }
@@ -82,21 +90,22 @@ impl Difference {
             return Difference {
                 mean,
                 interval: None,
+                p: None,
                 effect: None,
                 method: Method::Single,
             };
         };
         let (fa, fb) = (na as f64 - 1.0, nb as f64 - 1.0);
         let sum = va + vb;
-        let half = if sum == 0.0 {
-            0.0
-        } else {
-            student_t(sum * sum / (va * va / fa + vb * vb / fb)) * sum.sqrt()
+        let (error, freedom) = match sum {
+            0.0 => (0.0, fa + fb),
+            _ => (sum.sqrt(), sum * sum / (va * va / fa + vb * vb / fb)),
         };
         let pooled = (fa * va * na as f64 + fb * vb * nb as f64) / (fa + fb);
         Difference {
             mean,
-            interval: Some([difference - half, difference + half]),
+            interval: Some(around(difference, error, freedom)),
+            p: p(difference, error, freedom),
             effect: effect(
                 "d",
                 mean,
@@ -106,6 +115,16 @@ impl Difference {
             method: Method::Welch,
         }
     }
+}
+
+/// 95 % interval of a difference with this standard error.
+fn around(difference: f64, error: f64, freedom: f64) -> [f64; 2] {
+    let half = student_t(freedom) * error;
+    [difference - half, difference + half]
+}
+
+fn p(difference: f64, error: f64, freedom: f64) -> Option<f64> {
+    (error > 0.0).then(|| student_p(difference / error, freedom))
 }
 
 /// Values of the two sides with the same seed; `None` unless all seeds of a side have a partner and

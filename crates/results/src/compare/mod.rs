@@ -2,7 +2,8 @@
 //! two settings.
 //!
 //! Cases are matched by their parameters, whatever their order, then flows, traffic and links by
-//! name. A difference is real when the 95 % interval of `b - a` leaves out zero. Where both sides
+//! name. A difference is real when the 95 % interval of `b - a` leaves out zero, and still is among
+//! all that are judged with it ([`many`]). Where both sides
 //! ran with the same seeds the runs are compared in pairs: with common random numbers the two runs
 //! of a pair share their losses and arrivals, and what both have in common does not widen the
 //! interval of their difference. Otherwise it is Welch's interval for two independent samples. A
@@ -10,14 +11,13 @@
 //! with one on both sides there is no interval: the difference is exact, and the threshold alone
 //! judges it.
 //!
-//! Many numbers are compared at 95 % each: of those that differ by chance alone one in twenty looks
-//! real.
-//!
 //! Two grounds are not two versions: they are judged by their agreement ([`crate::agreement`]),
-//! curves and events before numbers, and of the numbers only by those that a ground must get right.
+//! curves and events before numbers, and of the numbers only by those that a ground must get right,
+//! each of them alone: whoever claims that two agree is not helped by having asked for more numbers.
 
 mod collect;
 pub(crate) mod difference;
+mod many;
 pub(crate) mod options;
 mod ratio;
 pub(crate) mod row;
@@ -158,19 +158,32 @@ impl Comparison {
         self.rows.is_empty() && self.distances.is_empty()
     }
 
-    /// Without the cases that are left out; what stays decides whether the two agree. Where
-    /// nothing stays they do not.
-    fn settle(&mut self) {
+    fn drop_left_out(&mut self) {
         let cases = &self.left_out;
         self.rows.retain(|r| !cases.contains(&r.params));
         self.distances.retain(|d| !cases.contains(&d.params));
         self.missing.retain(|m| !cases.contains(&m.params));
+    }
+
+    /// Where nothing is left to compare the two do not agree.
+    fn agrees(&self) -> bool {
         let row = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
         let distance = |d: &Distance| d.verdict == Verdict::Beyond;
-        self.agree = !self.compares_nothing()
+        !self.compares_nothing()
             && !self.lacks_something()
             && !self.rows.iter().any(row)
-            && !self.distances.iter().any(distance);
+            && !self.distances.iter().any(distance)
+    }
+}
+
+/// Without the cases that are left out; what stays decides whether two results agree, and how many
+/// numbers chance had its go at.
+fn settle(all: &mut [Comparison]) {
+    all.iter_mut().for_each(Comparison::drop_left_out);
+    let of_metrics = all.iter_mut().filter(|c| c.view == View::Metrics);
+    many::judge(of_metrics.flat_map(|c| &mut c.rows));
+    for comparison in all {
+        comparison.agree = comparison.agrees();
     }
 }
 
@@ -183,22 +196,42 @@ pub fn compare_stored(
     b: &ResultDir,
     options: &Options,
 ) -> Result<Comparison, StoreError> {
-    let runs = [Runs::of(a)?, Runs::of(b)?];
-    let results = [a.result()?, b.result()?];
-    let mut comparison = with_runs(&results[0], &results[1], Some(&runs), options);
-    if comparison.view == View::Agreement {
-        let same = matching(&results[0], &results[1]);
-        comparison.distances = agreement::distances([a, b], &results, &runs, &same, options)?;
-        comparison.settle();
-    }
-    Ok(comparison)
+    let mut one = compare_all([(a, b)], options)?;
+    Ok(one.pop().expect("a comparison of every pair"))
+}
+
+/// The same of several pairs, whose numbers are judged together.
+///
+/// # Errors
+/// If a file is missing or damaged.
+pub fn compare_all<'a>(
+    pairs: impl IntoIterator<Item = (&'a ResultDir, &'a ResultDir)>,
+    options: &Options,
+) -> Result<Vec<Comparison>, StoreError> {
+    let collected = pairs.into_iter().map(|(a, b)| {
+        let runs = [Runs::of(a)?, Runs::of(b)?];
+        let results = [a.result()?, b.result()?];
+        let mut comparison = with_runs(&results[0], &results[1], Some(&runs), options);
+        if comparison.view == View::Agreement {
+            let same = matching(&results[0], &results[1]);
+            comparison.distances = agreement::distances([a, b], &results, &runs, &same, options)?;
+        }
+        Ok(comparison)
+    });
+    let mut all = collected.collect::<Result<Vec<_>, StoreError>>()?;
+    settle(&mut all);
+    Ok(all)
 }
 
 /// Compares two results by their means and intervals alone.
 pub fn compare(a: &RunResult, b: &RunResult, options: &Options) -> Comparison {
-    with_runs(a, b, None, options)
+    let mut one = [with_runs(a, b, None, options)];
+    settle(&mut one);
+    let [comparison] = one;
+    comparison
 }
 
+/// All that there is to compare, not yet judged as a whole.
 fn with_runs(
     a: &RunResult,
     b: &RunResult,
@@ -253,7 +286,7 @@ fn with_runs(
         false => flagged(a, b, &same),
     };
     let asked = options.metrics.iter();
-    let mut comparison = Comparison {
+    Comparison {
         a: side(a),
         b: side(b),
         rows: c.rows,
@@ -267,9 +300,7 @@ fn with_runs(
         view,
         single,
         agree: true,
-    };
-    comparison.settle();
-    comparison
+    }
 }
 
 /// Cases with runs that were not what the scenario says, on either side; of the same case the

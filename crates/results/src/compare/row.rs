@@ -5,6 +5,9 @@ use serde::Serialize;
 
 use crate::result::Params;
 
+/// Probability up to which chance is not believed.
+pub(super) const FALSE: f64 = 0.05;
+
 /// One metric of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
@@ -29,6 +32,14 @@ pub struct Row {
     /// 95 % interval of the difference; with two seeds or more on a side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_ci95: Option<[f64; 2]>,
+    /// Probability that chance sets two samples of the same apart as far or further (two-sided);
+    /// where the interval has a width.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The same among all numbers that are judged (Benjamini and Hochberg 1995): above 0.05 the
+    /// difference is not real. Absent of what is judged alone, or in all runs the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_adjusted: Option<f64>,
     /// Samples that the interval is made from, and how.
     pub method: Method,
     /// Pairs, if it is paired.
@@ -45,6 +56,15 @@ pub struct Row {
     pub verdict: Verdict,
     /// False if it is told, but the result is not judged by it.
     pub judged: bool,
+}
+
+impl Row {
+    /// Beyond its threshold if it were judged alone, which among so many numbers chance does.
+    pub fn is_lost_among_many(&self) -> bool {
+        let real = |p: Option<f64>| p.is_some_and(|p| p <= FALSE);
+        let small = self.relative.is_some_and(|r| r.abs() <= self.threshold);
+        self.p_adjusted.is_some() && real(self.p) && !real(self.p_adjusted) && !small
+    }
 }
 
 /// A mean with its interval.
@@ -90,8 +110,8 @@ pub struct Effect {
 pub enum Verdict {
     /// Equal, but for rounding: to 1e-9 of the values.
     Same,
-    /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or
-    /// undefined in more of the seeds on one side than on the other, which chance may do.
+    /// Different, but the interval holds zero, or would not among so many numbers: the seeds there
+    /// are do not tell the two apart. Or undefined in more of the seeds on one side than on the other, which chance may do.
     Indistinguishable,
     /// A difference (a real one, if there is an interval) within the threshold.
     Within,

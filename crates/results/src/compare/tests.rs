@@ -606,3 +606,83 @@ fn a_single_seed_is_held_against_the_spread_of_the_other_side() {
     let compared = compare(&one, &one, &Options::default());
     assert_eq!(goodput(&compared, "1500").method, Method::Single);
 }
+
+/// As many cases as there are, of this many seeds each; `shift` moves the goodput of the first.
+fn of_chance(draws: &mut impl FnMut() -> f64, cases: i64, seeds: usize, shift: f64) -> RunResult {
+    let cases = (0..cases).map(|i| {
+        let off = if i == 0 { shift } else { 0.0 };
+        let goodput: Vec<f64> = (0..seeds).map(|_| 100.0 + off + 10.0 * draws()).collect();
+        case(1500 + i, &goodput)
+    });
+    result(cases.collect())
+}
+
+/// Normal numbers from counted ones (SplitMix64).
+fn normal() -> impl FnMut() -> f64 {
+    use statrs::distribution::{ContinuousCDF, Normal};
+    let law = Normal::standard();
+    let mut state = 1_u64;
+    move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        law.inverse_cdf(((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+}
+
+/// Two samples of the same differ in one comparison of twenty, however many numbers they have; the
+/// interval of 95 % alone would part them in all.
+#[test]
+fn many_numbers_that_chance_moves_do_not_make_a_difference() {
+    let mut draws = normal();
+    let (trials, mut disagree, mut alone) = (200, 0, 0);
+    for _ in 0..trials {
+        let [a, b] = [1, 2].map(|_| of_chance(&mut draws, 50, 5, 0.0));
+        let c = compare(&a, &b, &Options::default());
+        disagree += usize::from(!c.agree);
+        alone += c
+            .rows
+            .iter()
+            .filter(|r| r.p.is_some_and(|p| p <= 0.05))
+            .count();
+    }
+    // 5 % within three standard deviations; of small samples Welch's interval is on the safe side.
+    assert!((2..=19).contains(&disagree), "{disagree} of {trials}");
+    assert!((400..=565).contains(&alone), "{alone} of 10,000");
+}
+
+/// Ten standard deviations among a hundred numbers are found, and that one alone; two numbers are
+/// what they were.
+#[test]
+fn a_difference_is_found_among_many() {
+    let mut draws = normal();
+    let a = of_chance(&mut draws, 100, 5, 0.0);
+    let b = of_chance(&mut draws, 100, 5, 100.0);
+    let c = compare(&a, &b, &Options::default());
+    let beyond: Vec<_> = c
+        .rows
+        .iter()
+        .filter(|r| r.verdict == Verdict::Beyond)
+        .collect();
+    assert!(!c.agree && beyond.len() == 1, "{beyond:?}");
+    assert_eq!(beyond[0].params.text("path.mtu").as_deref(), Some("1500"));
+    assert!(beyond[0].p_adjusted.unwrap() > beyond[0].p.unwrap());
+}
+
+/// What differs as much in every case is found by all of them together, where none would be alone
+/// among so many.
+#[test]
+fn a_difference_everywhere_needs_no_large_numbers() {
+    let (a, b) = ([100.0, 104.0, 108.0], [110.0, 115.0, 119.0]);
+    let of = |x: &[f64]| result((0..50).map(|i| case(1500 + i, x)).collect());
+    let c = compare(&of(&a), &of(&b), &Options::default());
+    assert!(
+        c.rows
+            .iter()
+            .filter(|r| r.verdict == Verdict::Beyond)
+            .count()
+            == 50
+    );
+    let p = c.rows.iter().find_map(|r| r.p).unwrap();
+    assert!(p > 0.05 / 50.0, "{p}: would be found alone");
+}

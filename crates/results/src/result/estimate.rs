@@ -295,6 +295,12 @@ pub(crate) fn student_t(degrees: f64) -> f64 {
     (t * scale).round() / scale
 }
 
+/// Two-sided probability of this value of Student's t or one further out.
+pub(crate) fn student_p(t: f64, degrees: f64) -> f64 {
+    let law = StudentsT::new(0.0, 1.0, degrees).expect("degrees of freedom are positive");
+    2.0 * law.cdf(-t.abs())
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -313,6 +319,16 @@ pub(super) mod tests {
             (29.0, 2.045229642),
         ] {
             assert!((student_t(n) - t).abs() < 2e-9, "{n}: {}", student_t(n));
+        }
+    }
+
+    /// Whatever lies at the end of a 95 % interval has a probability of 5 %.
+    #[test]
+    fn probabilities_are_those_of_the_quantiles() {
+        for n in [1.0, 2.0, 9.0, 29.0] {
+            assert!((student_p(student_t(n), n) - 0.05).abs() < 1e-8, "{n}");
+            assert!((student_p(-student_t(n), n) - 0.05).abs() < 1e-8, "{n}");
+            assert!((student_p(0.0, n) - 1.0).abs() < 1e-12, "{n}");
         }
     }
 

@@ -40,7 +40,7 @@ pub use expectation::{ExpectationResult, evaluate};
 pub(crate) use expectation::{Point, judged_at, points};
 pub use params::{Params, scalar_text};
 
-pub(crate) use estimate::student_t;
+pub(crate) use estimate::{student_p, student_t};
 
 /// Result of one scenario on one ground.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

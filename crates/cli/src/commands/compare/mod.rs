@@ -10,7 +10,7 @@ use fullpipe_report::digits::with_interval;
 use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_results::compare::{
-    Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
+    Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_all,
 };
 use fullpipe_results::label;
 use fullpipe_results::result::{Params, printed};
@@ -27,8 +27,7 @@ use crate::table::{Align, Table, number, number_with};
 pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let options = options(args)?;
     let pairs = pairs(args)?;
-    let compared = pairs.iter().map(|(a, b)| compare_stored(a, b, &options));
-    let comparisons: Vec<Comparison> = compared.collect::<Result<_, _>>()?;
+    let comparisons = compare_all(pairs.iter().map(|(a, b)| (a, b)), &options)?;
     are_known(&comparisons)?;
     let mut different = Vec::new();
     let mut pictures = Vec::new();
@@ -297,7 +296,7 @@ pub fn text(comparison: &Comparison, settings: &str, all: bool) -> String {
     let rows: Vec<&Row> = comparison
         .rows
         .iter()
-        .filter(|r| all || (!agreement && differs(r)))
+        .filter(|r| all || (!agreement && (differs(r) || r.is_lost_among_many())))
         .collect();
     if !rows.is_empty() {
         out.push('\n');
@@ -497,16 +496,20 @@ fn method(comparison: &Comparison) -> String {
             "with 1 seed differences are exact, and the threshold alone judges them".to_owned(),
         );
     }
-    let by_chance = |r: &&Row| r.difference_ci95.is_some_and(|[low, high]| low < high);
-    let judged = comparison.rows.iter().filter(by_chance).count();
     let mut out = match parts.is_empty() {
         true => String::new(),
         false => format!("judged by: {}\n", parts.join("; ")),
     };
-    if judged >= 20 {
+    let together = comparison.rows.iter().filter(|r| r.p_adjusted.is_some());
+    let (all, lost) = (
+        together.clone().count(),
+        together.filter(|r| r.is_lost_among_many()).count(),
+    );
+    if lost > 0 {
         out += &format!(
-            "of {judged} numbers with a spread about {} would look different by chance alone\n",
-            judged / 20
+            "of {all} numbers with a spread {lost} would be beyond the threshold if each were judged \
+             alone: among so many chance does that (false discovery rate 5 %); more seeds tell, or \
+             `--metric` for what matters\n"
         );
     }
     out
