@@ -115,6 +115,11 @@ pub struct Send {
     #[arg(long, requires = "to")]
     pub overwrite: bool,
 
+    /// Go on with a copy whose server, or the path to it, was silent for up to this time; `0s`
+    /// gives up at once
+    #[arg(long, value_name = "TIME", default_value = "2min", requires = "to")]
+    pub patience: String,
+
     /// Say what a copy would send and what is there already, and change nothing
     #[arg(long, requires = "to")]
     pub dry_run: bool,

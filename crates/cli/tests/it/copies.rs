@@ -474,3 +474,43 @@ fn a_hundred_thousand_files_are_copied_in_either_direction() {
     let last = fs::read_to_string(pair.here.path().join("back/tiny/199/489"));
     assert_eq!(last.unwrap(), "1234567");
 }
+
+/// A server that is killed and started again, and so forgets the session, is found again; a
+/// client without patience ends as soon as it notices.
+#[test]
+fn a_copy_outlives_its_server() {
+    let mut pair = Pair::new(&["--max-rate", "4Mbit/s"]);
+    let data = bytes(1_000_000);
+    fs::write(pair.here.path().join("x"), &data).unwrap();
+    let begin = |name: &str, more: &[&str]| {
+        let to = pair.at(name);
+        let line = [&["send", "x", &to][..], more].concat();
+        let mut client = command(pair.here.path(), &line);
+        let client = client.stdout(Stdio::piped()).stderr(Stdio::piped());
+        client.spawn().unwrap()
+    };
+    let patient = begin("a", &["--patience", "1min"]);
+    let hasty = begin("b", &["--patience", "0s"]);
+    for name in ["a.part", "b.part"] {
+        let begun = Instant::now();
+        while !pair.there.path().join(name).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{name}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    pair.server.kill();
+    let files = pair.there.path().display().to_string();
+    let address = &pair.server.address;
+    pair.server = Server::start_at(pair.here.path(), address, &["--files", &files]);
+    let ended = finished(hasty.wait_with_output().unwrap());
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the same command resumes"),
+        "{}",
+        ended.stderr
+    );
+    let ended = finished(patient.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("trying again"), "{}", ended.stderr);
+    assert_eq!(fs::read(pair.there.path().join("a")).unwrap(), data);
+}

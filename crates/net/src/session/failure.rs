@@ -95,6 +95,19 @@ impl SessionError {
         )
     }
 
+    /// The server does not answer, or there is no way to it at the moment: later there may be.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Vanished | Self::Stuck(..) | Self::Stalled | Self::NoWay { .. } | Self::Io(_) => {
+                true
+            }
+            Self::Handshake { error, .. } => {
+                error.is_busy() || matches!(error, HandshakeError::NoAnswer)
+            }
+            _ => false,
+        }
+    }
+
     /// The remedy, in one sentence, if there is one.
     pub fn hint(&self) -> Option<String> {
         if let Self::Changed { known, .. } = self {

@@ -1,8 +1,10 @@
 //! `fullpipe send FROM... TO`: files and directories.
 
 mod order;
+mod outage;
 mod summary;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +25,7 @@ use fullpipe_realtime::live::{Live, LiveRun, NamedFlow};
 use fullpipe_run::RunSpec;
 
 use self::order::{Order, What};
+use self::outage::Outage;
 use self::summary::Summary;
 use super::document::{Document, checked};
 use super::memory;
@@ -30,7 +33,7 @@ use crate::args::{Format, Send};
 use crate::commands::run::{INTERRUPT, interrupt, listen_for_interrupts};
 use crate::exit::{Exit, Failure};
 use crate::foreign;
-use crate::live::lines::{self, Shown};
+use crate::live::lines;
 use crate::live::{dashboard, prometheus};
 use crate::output;
 use crate::peer;
@@ -42,6 +45,17 @@ enum Share {
     Get(Vec<String>, Base),
 }
 
+/// A copy under way.
+struct Copying<'a> {
+    args: &'a Send,
+    way: &'a Way,
+    live: &'a Live,
+    order: &'a Order,
+    began: Instant,
+    summary: &'a mut Summary,
+    outage: Outage,
+}
+
 /// Copies files.
 pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
     let from = [std::slice::from_ref(&args.from), more].concat();
@@ -51,6 +65,8 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
         dry_run: args.dry_run,
         ..Summary::default()
     };
+    let patience = memory::span(&args.patience, "--patience")?;
+    let patience = Duration::from_nanos(patience.as_nanos());
     // Before anybody is asked.
     foreign::honoured(&args.set, foreign::SEND, &order.server.to_string())?;
     let shares = shares(args, &order, &mut summary)?;
@@ -74,9 +90,18 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
     }
     descriptors::as_many_as_allowed();
     let began = Instant::now();
+    let mut copying = Copying {
+        args,
+        way: &way,
+        live: &live,
+        order: &order,
+        began,
+        summary: &mut summary,
+        outage: Outage::new(patience),
+    };
     let copied = shares
         .into_iter()
-        .try_for_each(|share| all_of(args, &way, &live, &order, share, began, &mut summary));
+        .try_for_each(|share| copying.all_of(share));
     summary.took = began.elapsed();
     let failed = summary.failures();
     match copied {
@@ -131,68 +156,6 @@ fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share
     })
 }
 
-/// Copies a share in one session, and in more what came wrong.
-fn all_of(
-    args: &Send,
-    way: &Way,
-    live: &Live,
-    order: &Order,
-    mut share: Share,
-    began: Instant,
-    summary: &mut Summary,
-) -> Result<(), Broken> {
-    // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
-    // nothing.
-    let until = Instant::now() + BUSY_TIMEOUT;
-    let mut repairs = 0;
-    while repairs < MOST_REPAIRS {
-        let copied = session(args, way, live, order, &share, began, summary);
-        let is_busy = matches!(&copied, Err(Broken::Busy) | Ok(Came::Busy(_)));
-        if is_busy && Instant::now() < until {
-            if INTERRUPT.load(Ordering::Relaxed) {
-                return Err(SessionError::Interrupted.into());
-            }
-            let files = match &copied {
-                Ok(Came::Busy(names)) if names.len() > 1 => format!("{} files", names.len()),
-                _ => "this file".to_owned(),
-            };
-            if !args.quiet {
-                output::say(&format!(
-                    "another transfer is writing {files}: waiting for it to finish"
-                ));
-            }
-            std::thread::sleep(Duration::from_secs(1));
-            if let (Ok(Came::Busy(names)), Share::Put(files)) = (&copied, &mut share) {
-                files.retain(|(item, _)| names.contains(&item.name));
-            }
-            continue;
-        }
-        let damaged = match copied? {
-            // What another transfer still writes has its failure in the summary.
-            Came::Whole | Came::Busy(_) => return Ok(()),
-            Came::Damaged(damaged) => damaged,
-            Came::Partly => {
-                if !args.quiet {
-                    output::say("the server ends a session here (--max-duration): another goes on");
-                }
-                continue;
-            }
-        };
-        repairs += 1;
-        if !args.quiet {
-            let bytes: u64 = damaged.iter().map(|(_, bytes)| bytes).sum();
-            let bytes = number(bytes as f64, 1);
-            output::say(&format!(
-                "{bytes} bytes came damaged: sending their blocks again"
-            ));
-        }
-        if let Share::Put(files) = &mut share {
-            files.retain(|(item, _)| damaged.iter().any(|(name, _)| *name == item.name));
-        }
-    }
-    Err(CopyError::Checksum.into())
-}
-
 /// What became of a session that nobody broke off.
 enum Came {
     Whole,
@@ -204,130 +167,249 @@ enum Came {
     Partly,
 }
 
-/// One session.
-fn session(
-    args: &Send,
-    way: &Way,
-    live: &Live,
-    order: &Order,
-    share: &Share,
-    began: Instant,
-    summary: &mut Summary,
-) -> Result<Came, Broken> {
-    let content = match share {
-        Share::Put(files) => Batch::content(files, args.overwrite),
-        Share::Get(names, _) => Content::Fetch {
-            names: names.clone(),
-        },
-    };
-    let spec = |size| -> Result<RunSpec, Broken> {
-        let document = document(args, order, &way.name, size)?;
-        let mut spec = checked(&document, args)?.cases[0].run_spec(args.seed.unwrap_or(1));
-        spec.links.clear();
-        way.fit(&mut spec);
-        Ok(spec)
-    };
-    let size = match share {
-        Share::Put(files) => files.iter().map(|(item, _)| item.size()).sum(),
-        Share::Get(..) => 1,
-    };
-    let mut spec = spec(size)?;
-    let mut client = way.connect(spec.clone(), "file", true, content, &INTERRUPT)?;
-    summary.granted(client.grant(), args.quiet);
-    let mut batch = {
-        let mut ask = asking(&mut client);
-        match share {
-            Share::Put(files) => Batch::put(files.clone(), args.overwrite, &mut ask)?,
-            Share::Get(names, base) => Batch::get(names, base.clone(), args.overwrite, &mut ask)?,
-        }
-    };
-    summary.leave_out(batch.left_out(), args.quiet);
-    if args.dry_run {
-        summary.add(batch.facts());
-        client.close();
-        return Ok(Came::Whole);
-    }
-    say_what_is_there(args, &batch);
-    batch
-        .agree(&mut asking(&mut client))
-        .map_err(|error| match (error, share) {
-            (CopyError::There(why), Share::Put(files))
-                if files.iter().any(|(item, _)| says_busy(&item.name, &why)) =>
+impl Copying<'_> {
+    /// Copies a share in one session, and in more what came wrong.
+    fn all_of(&mut self, mut share: Share) -> Result<(), Broken> {
+        let args = self.args;
+        // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
+        // nothing.
+        let until = Instant::now() + BUSY_TIMEOUT;
+        let mut repairs = 0;
+        while repairs < MOST_REPAIRS {
+            let copied = self.session(&share);
+            if let Err(Broken::Session(error)) = &copied
+                && let Some(said) = self.outage.goes_on(error, Instant::now())
+                && !INTERRUPT.load(Ordering::Relaxed)
             {
-                Broken::Busy
+                if !args.quiet {
+                    output::say(&said);
+                }
+                std::thread::sleep(Duration::from_secs(1));
+                continue;
             }
-            (error, _) => Broken::Copy(error),
-        })?;
-    let bytes = batch.bytes();
-    if bytes > 0 {
-        let mut data = batch.begin(&mut spec, &mut asking(&mut client))?;
-        let ran = run(args, way, live, &mut client, &spec, bytes, &mut data)?;
-        summary.retransmits += retransmits(&ran);
-        summary.limited = summary.limited.plus(limited(&ran));
-        let arrived = batch
-            .written()
-            .unwrap_or_else(|| acked(&ran, &spec).min(bytes));
-        let broken = broken(&ran);
-        let is_get = matches!(share, Share::Get(..));
-        if broken.is_some() && is_get {
-            // What came is written down, for the next attempt.
-            let _ = batch.ended(Some(data), &mut |_| Ok(Answer::Noted));
-        } else if is_get || arrived == bytes {
-            batch.ended(Some(data), &mut asking(&mut client))?;
-        }
-        if let Some(broken) = broken {
-            summary.add_partly(batch.facts(), arrived);
-            return Err(broken);
-        }
-        let arrived = match is_get {
-            true => bytes - batch.missing().min(bytes),
-            false => arrived,
-        };
-        if arrived < bytes {
-            summary.add_partly(batch.facts(), arrived);
-            client.close();
-            return match arrived == 0 || is_time_over(args, began)? {
-                true => Err(Broken::Time),
-                false => Ok(Came::Partly),
+            let is_busy = matches!(&copied, Err(Broken::Busy) | Ok(Came::Busy(_)));
+            if is_busy && Instant::now() < until {
+                if INTERRUPT.load(Ordering::Relaxed) {
+                    return Err(SessionError::Interrupted.into());
+                }
+                let files = match &copied {
+                    Ok(Came::Busy(names)) if names.len() > 1 => format!("{} files", names.len()),
+                    _ => "this file".to_owned(),
+                };
+                if !args.quiet {
+                    output::say(&format!(
+                        "another transfer is writing {files}: waiting for it to finish"
+                    ));
+                }
+                std::thread::sleep(Duration::from_secs(1));
+                if let (Ok(Came::Busy(names)), Share::Put(files)) = (&copied, &mut share) {
+                    files.retain(|(item, _)| names.contains(&item.name));
+                }
+                continue;
+            }
+            let damaged = match copied? {
+                // What another transfer still writes has its failure in the summary.
+                Came::Whole | Came::Busy(_) => return Ok(()),
+                Came::Damaged(damaged) => damaged,
+                Came::Partly => {
+                    if !args.quiet {
+                        output::say(
+                            "the server ends a session here (--max-duration): another goes on",
+                        );
+                    }
+                    continue;
+                }
             };
+            repairs += 1;
+            if !args.quiet {
+                let bytes: u64 = damaged.iter().map(|(_, bytes)| bytes).sum();
+                let bytes = number(bytes as f64, 1);
+                output::say(&format!(
+                    "{bytes} bytes came damaged: sending their blocks again"
+                ));
+            }
+            if let Share::Put(files) = &mut share {
+                files.retain(|(item, _)| damaged.iter().any(|(name, _)| *name == item.name));
+            }
+        }
+        Err(CopyError::Checksum.into())
+    }
+
+    /// One session. What a question ran into is as much the session's failure as what the run did.
+    fn session(&mut self, share: &Share) -> Result<Came, Broken> {
+        let lost = Cell::new(None);
+        match (self.one(share, &lost), lost.take()) {
+            (Err(Broken::Copy(CopyError::Session(_))), Some(error)) => Err(error.into()),
+            (came, _) => came,
         }
     }
-    batch.finish(&mut asking(&mut client))?;
-    client.close();
-    let facts = batch.facts();
-    let damaged = facts
-        .iter()
-        .filter(|f| f.damaged > 0 && f.failure.is_none());
-    let mut damaged: Vec<_> = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
-    let is_busy = |f: &&Fact| {
-        let why = f.failure.as_deref();
-        why.is_some_and(|why| says_busy(&f.name, why))
-    };
-    let busy: Vec<_> = facts
-        .iter()
-        .filter(is_busy)
-        .map(|f| f.name.clone())
-        .collect();
-    summary.add(facts);
-    Ok(match (damaged.is_empty(), busy.is_empty()) {
-        (true, true) => Came::Whole,
-        (true, false) => Came::Busy(busy),
-        (false, _) => {
-            // They are tried again with what is repaired.
-            damaged.extend(busy.into_iter().map(|name| (name, 0)));
-            Came::Damaged(damaged)
-        }
-    })
-}
 
-/// The time that the user gives the copy has passed.
-fn is_time_over(args: &Send, began: Instant) -> Result<bool, Failure> {
-    let time = args
-        .time
-        .as_deref()
-        .map(|time| memory::span(time, "--time"));
-    let time = time.transpose()?;
-    Ok(time.is_some_and(|time| began.elapsed() >= Duration::from_nanos(time.as_nanos())))
+    fn one(&mut self, share: &Share, lost: &Lost) -> Result<Came, Broken> {
+        let Copying {
+            args, way, order, ..
+        } = *self;
+        let content = match share {
+            Share::Put(files) => Batch::content(files, args.overwrite),
+            Share::Get(names, _) => Content::Fetch {
+                names: names.clone(),
+            },
+        };
+        let spec = |size| -> Result<RunSpec, Broken> {
+            let document = document(args, order, &way.name, size)?;
+            let mut spec = checked(&document, args)?.cases[0].run_spec(args.seed.unwrap_or(1));
+            spec.links.clear();
+            way.fit(&mut spec);
+            Ok(spec)
+        };
+        let size = match share {
+            Share::Put(files) => files.iter().map(|(item, _)| item.size()).sum(),
+            Share::Get(..) => 1,
+        };
+        let mut spec = spec(size)?;
+        let mut client = way.connect(spec.clone(), "file", true, content, &INTERRUPT)?;
+        self.outage.is_over();
+        self.summary.granted(client.grant(), args.quiet);
+        let mut batch = {
+            let mut ask = asking(&mut client, lost);
+            match share {
+                Share::Put(files) => Batch::put(files.clone(), args.overwrite, &mut ask)?,
+                Share::Get(names, base) => {
+                    Batch::get(names, base.clone(), args.overwrite, &mut ask)?
+                }
+            }
+        };
+        self.summary.leave_out(batch.left_out(), args.quiet);
+        if args.dry_run {
+            self.summary.add(batch.facts());
+            client.close();
+            return Ok(Came::Whole);
+        }
+        say_what_is_there(args, &batch);
+        batch
+            .agree(&mut asking(&mut client, lost))
+            .map_err(|error| match (error, share) {
+                (CopyError::There(why), Share::Put(files))
+                    if files.iter().any(|(item, _)| says_busy(&item.name, &why)) =>
+                {
+                    Broken::Busy
+                }
+                (error, _) => Broken::Copy(error),
+            })?;
+        let bytes = batch.bytes();
+        if bytes > 0 {
+            let mut data = batch.begin(&mut spec, &mut asking(&mut client, lost))?;
+            let ran = self.run(&mut client, &spec, bytes, &mut data)?;
+            self.summary.retransmits += retransmits(&ran);
+            self.summary.limited = self.summary.limited.plus(limited(&ran));
+            let arrived = batch
+                .written()
+                .unwrap_or_else(|| acked(&ran, &spec).min(bytes));
+            let broken = broken(&ran);
+            let is_get = matches!(share, Share::Get(..));
+            if broken.is_some() && is_get {
+                // What came is written down, for the next attempt.
+                let _ = batch.ended(Some(data), &mut |_| Ok(Answer::Noted));
+            } else if is_get || arrived == bytes {
+                batch.ended(Some(data), &mut asking(&mut client, lost))?;
+            }
+            if let Some(broken) = broken {
+                self.summary.add_partly(batch.facts(), arrived);
+                return Err(broken);
+            }
+            let arrived = match is_get {
+                true => bytes - batch.missing().min(bytes),
+                false => arrived,
+            };
+            if arrived < bytes {
+                self.summary.add_partly(batch.facts(), arrived);
+                client.close();
+                return match arrived == 0 || self.is_time_over()? {
+                    true => Err(Broken::Time),
+                    false => Ok(Came::Partly),
+                };
+            }
+        }
+        batch.finish(&mut asking(&mut client, lost))?;
+        client.close();
+        let facts = batch.facts();
+        let damaged = facts
+            .iter()
+            .filter(|f| f.damaged > 0 && f.failure.is_none());
+        let mut damaged: Vec<_> = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
+        let is_busy = |f: &&Fact| {
+            let why = f.failure.as_deref();
+            why.is_some_and(|why| says_busy(&f.name, why))
+        };
+        let busy: Vec<_> = facts
+            .iter()
+            .filter(is_busy)
+            .map(|f| f.name.clone())
+            .collect();
+        self.summary.add(facts);
+        Ok(match (damaged.is_empty(), busy.is_empty()) {
+            (true, true) => Came::Whole,
+            (true, false) => Came::Busy(busy),
+            (false, _) => {
+                // They are tried again with what is repaired.
+                damaged.extend(busy.into_iter().map(|name| (name, 0)));
+                Came::Damaged(damaged)
+            }
+        })
+    }
+
+    /// The time that the user gives the copy has passed.
+    fn is_time_over(&self) -> Result<bool, Failure> {
+        let time = self
+            .args
+            .time
+            .as_deref()
+            .map(|time| memory::span(time, "--time"));
+        let time = time.transpose()?;
+        Ok(time.is_some_and(|time| self.began.elapsed() >= Duration::from_nanos(time.as_nanos())))
+    }
+
+    /// The run.
+    fn run(
+        &self,
+        client: &mut Client,
+        spec: &RunSpec,
+        bytes: u64,
+        data: &mut Carried,
+    ) -> Result<Done, Broken> {
+        let Copying {
+            args, way, live, ..
+        } = *self;
+        let flow = &spec.flows[0];
+        let named = NamedFlow {
+            name: flow.name.clone(),
+            stack: flow.stack.to_string(),
+            mss: flow.sender.mss,
+            size: Some(bytes),
+            reverse: flow.reverse,
+        };
+        let shown = memory::shown(args)?;
+        live.begin(LiveRun {
+            flows: vec![named],
+            ..LiveRun::new(spec)
+        });
+        let done = AtomicBool::new(false);
+        let ran = std::thread::scope(|scope| {
+            scope.spawn(|| lines::watch(shown, live, &done));
+            let dashboard = args.live.dashboard.then(|| {
+                let title = format!("copy with {}", way.name);
+                scope.spawn(|| dashboard::of_runs(title, 1, live, &interrupt, &done))
+            });
+            let hooks = Hooks {
+                live: Some(live),
+                ..data.hooks()
+            };
+            let ran = client.run(&Arc::new(spec.clone()), way.options(), hooks, &INTERRUPT);
+            done.store(true, Ordering::Release);
+            dashboard::closed(dashboard).map_err(Broken::from)?;
+            ran.map_err(Broken::from)
+        })?;
+        Ok(ran)
+    }
 }
 
 fn say_what_is_there(args: &Send, batch: &Batch) {
@@ -343,51 +425,6 @@ fn say_what_is_there(args: &Send, batch: &Batch) {
         let wrong = number(wrong as f64, 1);
         output::say(&format!("{wrong} bytes that are there are damaged"));
     }
-}
-
-/// The run.
-fn run(
-    args: &Send,
-    way: &Way,
-    live: &Live,
-    client: &mut Client,
-    spec: &RunSpec,
-    bytes: u64,
-    data: &mut Carried,
-) -> Result<Done, Broken> {
-    let flow = &spec.flows[0];
-    let named = NamedFlow {
-        name: flow.name.clone(),
-        stack: flow.stack.to_string(),
-        mss: flow.sender.mss,
-        size: Some(bytes),
-        reverse: flow.reverse,
-    };
-    let shown = match args.format() {
-        Format::Ndjson => Shown::Objects(memory::lines(args)?),
-        _ => Shown::for_people(args.quiet || args.live.dashboard),
-    };
-    live.begin(LiveRun {
-        flows: vec![named],
-        ..LiveRun::new(spec)
-    });
-    let done = AtomicBool::new(false);
-    let ran = std::thread::scope(|scope| {
-        scope.spawn(|| lines::watch(shown, live, &done));
-        let dashboard = args.live.dashboard.then(|| {
-            let title = format!("copy with {}", way.name);
-            scope.spawn(|| dashboard::of_runs(title, 1, live, &interrupt, &done))
-        });
-        let hooks = Hooks {
-            live: Some(live),
-            ..data.hooks()
-        };
-        let ran = client.run(&Arc::new(spec.clone()), way.options(), hooks, &INTERRUPT);
-        done.store(true, Ordering::Release);
-        dashboard::closed(dashboard).map_err(Broken::from)?;
-        ran.map_err(Broken::from)
-    })?;
-    Ok(ran)
 }
 
 /// The cause, where not all was carried; `None` of an end that was asked for.
@@ -423,8 +460,17 @@ fn acked(ran: &Done, spec: &RunSpec) -> u64 {
     ran.near.senders.iter().map(|s| s.acked * mss).sum()
 }
 
-fn asking(client: &mut Client) -> impl FnMut(&Question) -> Result<Answer, String> {
-    |question| client.ask(question, &INTERRUPT).map_err(|e| e.to_string())
+/// The failure of the last question.
+type Lost = Cell<Option<SessionError>>;
+
+fn asking(client: &mut Client, lost: &Lost) -> impl FnMut(&Question) -> Result<Answer, String> {
+    |question| {
+        client.ask(question, &INTERRUPT).map_err(|error| {
+            let text = error.to_string();
+            lost.set(Some(error));
+            text
+        })
+    }
 }
 
 fn document(args: &Send, order: &Order, host: &str, size: u64) -> Result<Document, Failure> {

@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 use fullpipe_units::Span;
 
 use super::document::{Document, MAIN, parts};
-use crate::args::Send;
+use crate::args::{Format, Send};
 use crate::exit::{Exit, Failure};
+use crate::live::lines::Shown;
 
 /// The scenario that the flags describe.
 /// `rtt`: what the handshake took, the best that is known of the path; `size`: that of a file.
@@ -176,6 +177,16 @@ pub(super) fn lines(args: &Send) -> Result<Span, Failure> {
         }
         interval => Ok(interval),
     }
+}
+
+/// What is shown while it runs: what was asked for, else what can be seen.
+pub(super) fn shown(args: &Send) -> Result<Shown, Failure> {
+    let every = lines(args)?;
+    Ok(match (args.format(), &args.interval) {
+        (Format::Ndjson, _) => Shown::Objects(every),
+        (_, Some(_)) if !args.quiet => Shown::Lines(every),
+        _ => Shown::for_people(args.quiet || args.live.dashboard),
+    })
 }
 
 /// What of a flow is of its sender.

@@ -35,7 +35,7 @@ use super::run::{self, INTERRUPT, listen_for_interrupts};
 use crate::args::{Format, Send};
 use crate::exit::{Exit, Failure};
 use crate::foreign;
-use crate::live::lines::{self, Shown};
+use crate::live::lines;
 use crate::live::{dashboard, prometheus};
 use crate::peer;
 use crate::table::number;
@@ -253,12 +253,7 @@ fn watched(
     live: &Live,
     out: Option<&Path>,
 ) -> Result<(Ran, Option<Failure>), Failure> {
-    let span = memory::lines(args)?;
-    let shown = match (args.format(), &args.interval) {
-        (Format::Ndjson, _) => Shown::Objects(span),
-        (_, Some(_)) if !args.quiet => Shown::Lines(span),
-        _ => Shown::for_people(args.quiet || args.live.dashboard),
-    };
+    let shown = memory::shown(args)?;
     let orders = args.control.as_deref().map(listen).transpose()?;
     let mut ordered = ordered(ground, scenario);
     let done = AtomicBool::new(false);
