@@ -1,8 +1,9 @@
 //! `fullpipe send` and `fullpipe ping` against a server on this host, as programs.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fullpipe_results::store::Table;
 use fullpipe_trace::Trace;
@@ -851,6 +852,48 @@ fn a_full_disk_is_told_at_both_ends() {
         "{}",
         ended.stderr
     );
+}
+
+/// Somebody else takes the room while a copy runs: which file it is about is said, as if there had
+/// been none from the start.
+#[test]
+fn a_disk_that_fills_during_a_copy_is_told_with_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(small) = Small::mount("8m") else {
+        println!("skipped: a small file system needs root and a mount namespace");
+        return;
+    };
+    let files = small.path();
+    let there = tempfile::tempdir().unwrap();
+    let line = ["--files", &there.path().display().to_string()];
+    let server = Server::start(dir.path(), &line);
+    fs::create_dir(there.path().join("d")).unwrap();
+    for name in ["a", "b"] {
+        fs::write(there.path().join("d").join(name), bytes(2_000_000)).unwrap();
+    }
+    let from = format!("{}:d", server.address);
+    let line = ["send", &from, &files, "-b", "16Mbit/s"];
+    let mut client = command(dir.path(), &line);
+    let client = client.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let client = client.spawn().unwrap();
+    let part = Path::new(&files).join("d/a.part");
+    let begun = Instant::now();
+    while !part.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Whatever there is.
+    let filled = fs::write(Path::new(&files).join("junk"), bytes(8_000_000));
+    assert!(filled.is_err());
+    let ended = finished(client.wait_with_output().unwrap());
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let names = ["a: the disk is full", "b: the disk is full"];
+    assert!(
+        names.iter().any(|n| ended.stderr.contains(n)),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("make room"), "{}", ended.stderr);
 }
 
 /// A disk that is full soon.

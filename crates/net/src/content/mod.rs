@@ -350,12 +350,9 @@ fn here(why: &str) -> String {
     format!("here: {why}")
 }
 
-/// Reasons that go over the wire as text, and that a client knows by it.
+pub use crate::file::{DISK_FULL, QUOTA_USED};
+/// Reasons that go over the wire as text, and that a client knows by it; two more are of the disk.
 pub const BUSY: &str = "another transfer is writing it";
-/// See [`BUSY`].
-pub const DISK_FULL: &str = "the disk is full";
-/// See [`BUSY`].
-pub const QUOTA_USED: &str = "the disk quota is used up";
 /// See [`BUSY`].
 pub const EXISTS: &str = "another file of this name exists";
 /// See [`BUSY`].

@@ -46,5 +46,10 @@ pub use target::{NOBODY, Receiving, Target, begin_all, receive_all, sync_directo
 pub use tree::Blocks;
 pub use walk::{LeftOut, Listing, Reach};
 
+/// There is no room for a file.
+pub const DISK_FULL: &str = "the disk is full";
+/// There is none for this user.
+pub const QUOTA_USED: &str = "the disk quota is used up";
+
 #[cfg(test)]
 mod tests;

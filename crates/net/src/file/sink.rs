@@ -469,7 +469,9 @@ struct Writer {
 impl Writer {
     fn run(mut self, pieces: &Receiver<Piece>) -> io::Result<(Hasher, Left)> {
         let shared = Arc::clone(&self.shared);
-        let written = shared.drain(pieces, |piece| self.write(piece));
+        let written = shared.drain(pieces, |piece| {
+            self.write(piece).map_err(|e| self.place.unwritten(&e))
+        });
         self.checkpoints.end(Some(self.order()));
         written.map(|()| (self.hasher, self.left))
     }

@@ -538,10 +538,15 @@ impl From<Broken> for Failure {
             Broken::Session(SessionError::Refused(why)) => of_copy(&CopyError::There(why)),
             Broken::Session(error) => {
                 let opened = !matches!(error, SessionError::Handshake { .. });
+                let room = hint(&error.to_string());
                 let failure = Self::from(error);
-                match opened {
-                    true => failure.hint(again()),
-                    false => failure,
+                match (room, opened) {
+                    (Some(room), _) => Failure {
+                        hints: vec![room],
+                        ..failure
+                    },
+                    (None, true) => failure.hint(again()),
+                    (None, false) => failure,
                 }
             }
             Broken::Copy(error) => of_copy(&error),

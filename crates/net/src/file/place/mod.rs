@@ -25,6 +25,7 @@ pub(super) use self::directory::Way;
 pub use self::directory::{Directory, Ways};
 pub(super) use self::state::UNFINISHED_STATE;
 use super::name::{PART, STATE};
+use super::{DISK_FULL, QUOTA_USED};
 
 /// One file, by directory and last name.
 #[derive(Debug)]
@@ -401,6 +402,17 @@ impl Place {
         let name = self.named(PART);
         let what = format!("somebody else moved or replaced {}", name.to_string_lossy());
         io::Error::new(ErrorKind::NotFound, what)
+    }
+
+    /// The error of a write, with the name of the file and without the system's number.
+    pub(super) fn unwritten(&self, error: &io::Error) -> io::Error {
+        let why = match error.kind() {
+            ErrorKind::StorageFull => DISK_FULL.to_owned(),
+            ErrorKind::QuotaExceeded => QUOTA_USED.to_owned(),
+            _ => error.to_string(),
+        };
+        let what = format!("{}: {why}", self.leaf.to_string_lossy());
+        io::Error::new(error.kind(), what)
     }
 
     fn named(&self, ending: &str) -> OsString {

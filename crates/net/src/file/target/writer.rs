@@ -168,8 +168,11 @@ impl Writer {
             return Ok(());
         }
         let error = match act(self) {
-            Err(e) if !is_of_all(&e) => e,
-            done => return done,
+            Ok(()) => return Ok(()),
+            Err(e) if is_of_all(&e) => {
+                return Err(self.targets[index as usize].place.unwritten(&e));
+            }
+            Err(e) => e,
         };
         let what = error.to_string();
         self.open.retain(|(open, _)| *open != index);
