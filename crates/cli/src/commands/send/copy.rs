@@ -3,6 +3,7 @@
 mod order;
 mod outage;
 mod summary;
+mod waiting;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use fullpipe_run::RunSpec;
 use self::order::{Order, What};
 use self::outage::Outage;
 use self::summary::Summary;
+use self::waiting::told;
 use super::document::{Document, checked};
 use super::memory;
 use crate::args::{Format, Send};
@@ -269,15 +271,16 @@ impl Copying<'_> {
         let mut client = way.connect(spec.clone(), "file", true, content, &INTERRUPT)?;
         self.outage.is_over();
         self.summary.granted(client.grant(), args.quiet);
-        let mut batch = {
+        let looking = || "looking at what is there already".to_owned();
+        let mut batch = told(args.quiet, looking, || {
             let mut ask = asking(&mut client, lost);
             match share {
-                Share::Put(files) => Batch::put(files.clone(), args.overwrite, &mut ask)?,
+                Share::Put(files) => Batch::put(files.clone(), args.overwrite, &mut ask),
                 Share::Get(names, base) => {
-                    Batch::get(names, base.clone(), args.overwrite, &mut ask)?
+                    Batch::get(names, base.clone(), args.overwrite, &mut ask)
                 }
             }
-        };
+        })?;
         self.summary.leave_out(batch.left_out(), args.quiet);
         if args.dry_run {
             self.summary.add(batch.facts());
@@ -285,19 +288,28 @@ impl Copying<'_> {
             return Ok(Came::Whole);
         }
         say_what_is_there(args, &batch);
-        batch
-            .agree(&mut asking(&mut client, lost))
-            .map_err(|error| match (error, share) {
-                (CopyError::There(why), Share::Put(files))
-                    if files.iter().any(|(item, _)| says_busy(&item.name, &why)) =>
-                {
-                    Broken::Busy
-                }
-                (error, _) => Broken::Copy(error),
-            })?;
+        let files = match batch.facts().iter().filter(|f| f.size.is_some()).count() {
+            1 => "the file".to_owned(),
+            n => format!("{} files", number(n as f64, 0)),
+        };
+        let making = || format!("making room for {files}");
+        let agreed = told(args.quiet, making, || {
+            batch.agree(&mut asking(&mut client, lost))
+        });
+        agreed.map_err(|error| match (error, share) {
+            (CopyError::There(why), Share::Put(files))
+                if files.iter().any(|(item, _)| says_busy(&item.name, &why)) =>
+            {
+                Broken::Busy
+            }
+            (error, _) => Broken::Copy(error),
+        })?;
         let bytes = batch.bytes();
         if bytes > 0 {
-            let mut data = batch.begin(&mut spec, &mut asking(&mut client, lost))?;
+            let making = || format!("making room for {files}");
+            let mut data = told(args.quiet, making, || {
+                batch.begin(&mut spec, &mut asking(&mut client, lost))
+            })?;
             let ran = self.run(&mut client, &spec, bytes, &mut data)?;
             self.summary.retransmits += retransmits(&ran);
             self.summary.limited = self.summary.limited.plus(limited(&ran));
@@ -329,7 +341,10 @@ impl Copying<'_> {
                 };
             }
         }
-        batch.finish(&mut asking(&mut client, lost))?;
+        let naming = || format!("writing {files} to the disk under their names");
+        told(args.quiet, naming, || {
+            batch.finish(&mut asking(&mut client, lost))
+        })?;
         client.close();
         let facts = batch.facts();
         let damaged = facts
