@@ -538,6 +538,22 @@ const CASES: &[(&str, &str, &str)] = &[
         "whole",
         "name = \"x\"\nduration = \"60\"\nsede = 1\n[path]\nrate = \"100Mbit\"\nrtt = \"80ms\"\nmtu = 0\n[[flow]]\nname = \"a\"\nstack = \"renno\"\nwindow = 5\n[[expect]]\nmetric = \"jian\"\nat_least = 1",
     ),
+    (
+        "units: what follows from a rate that cannot be read is no fault of its own",
+        "path",
+        "[[link]]\nname = \"l\"\nrate = \"10Mb\"\ndelay = \"1ms\"\nbuffer = \"1BDP\"\n\
+         [[route]]\nflow = \"main\"\nforward = \"l\"\n",
+    ),
+    (
+        "expectations: words of other tools",
+        "end",
+        "[[expect]]\nlabel = \"l\"\nmetric = \"goodput_mbps\"\nof = \"main\"\nmin = 1\n",
+    ),
+    (
+        "top: a description",
+        "top",
+        "name = \"x\"\nduration = \"60s\"\ndescription = \"a text\"",
+    ),
 ];
 
 /// `--set` arguments that are wrong for the valid file with a matrix.

@@ -1,7 +1,7 @@
 //! `[[link]]`: links by name, laid out before and after the routes that cross them are known.
 
 use fullpipe_run::{Buffer, LinkSpec};
-use fullpipe_units::Span;
+use fullpipe_units::{Rate, Span};
 
 use super::super::path::{Entry, mean_rate};
 use super::super::tables::Tables;
@@ -38,6 +38,13 @@ impl Layout {
             }
             let trace = element.trace(files, findings);
             let rate = table.own.rate.or(trace.as_deref().map(mean_rate));
+            // One that cannot be read is a fault already; what follows from its absence is none.
+            let is_wrong = || {
+                table
+                    .is_attempted(&LinkKeys::rate)
+                    .then_some(Rate::from_bits_per_sec(1_000_000_000))
+            };
+            let rate = rate.or_else(is_wrong);
             let queueing = [Element::buffer, Element::queue];
             for key in queueing.iter().filter(|key| table.is_given(key)) {
                 if rate.is_none() {
