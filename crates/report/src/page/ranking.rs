@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::data::{Axis, CasePart, Figure, Rank, Ranking};
 use fullpipe_metrics::{self as metrics, Better, Expression, Metric, Scope};
 use fullpipe_results::compare::Runs;
-use fullpipe_results::result::{Estimate, RunResult};
+use fullpipe_results::result::{Estimate, LinkResult, RunResult};
 
 /// What is shown beside the metric by which is ranked, where the scenario has it.
 const BESIDE: [&str; 5] = [
@@ -290,15 +290,14 @@ impl<'a> Field<'a> {
         let Some(scope) = metrics::scope(metric) else {
             return Vec::new();
         };
-        let of = place
-            .of
-            .filter(|_| matches!(scope, Scope::Flow | Scope::Traffic));
-        let of = of.or_else(|| {
-            let first = self.result.cases[place.case].links.first();
-            first
-                .filter(|_| scope == Scope::Link)
-                .map(|l| l.name.as_str())
-        });
+        let of = match scope {
+            Scope::Flow | Scope::Traffic => place.of,
+            Scope::Case => None,
+            Scope::Link => match the_link(&self.result.cases[place.case].links) {
+                None => return Vec::new(),
+                link => link,
+            },
+        };
         let entry = metrics::find(scope, metric);
         let sign = match entry.is_some_and(|entry| entry.signed) {
             true => place.sign,
@@ -326,6 +325,15 @@ impl<'a> Field<'a> {
         let [low, high] = Estimate::of(&whole.map(|v| mean(v)).collect::<Vec<_>>()).ci95?;
         Some((high - low) / 2.0)
     }
+}
+
+/// The link that a case is about: its bottleneck, or the only one at which anything waits; of
+/// several none is.
+fn the_link(links: &[LinkResult]) -> Option<&str> {
+    let bottleneck = links.iter().find(|l| l.name == "bottleneck");
+    let mut waits = links.iter().filter(|l| !l.only_delays());
+    let only = bottleneck.or(waits.next().filter(|_| waits.next().is_none()));
+    only.map(|link| link.name.as_str())
 }
 
 const TIMES: &str = Metric::traffic("completion_time_s.mean").name;
@@ -370,6 +378,27 @@ mod tests {
         ] {
             assert_eq!(better(metric), wanted, "{metric}");
         }
+    }
+
+    /// The number of one of several links beside a rank would be taken for that of the path.
+    #[test]
+    fn of_several_links_none_stands_beside_a_rank() {
+        let link = |name: &str, utilization: f64| {
+            let of = ["utilization", "drops", "marks", "queue_packets.max"];
+            let values = [utilization, 0.0, 0.0, utilization];
+            let metrics = of.into_iter().zip(values);
+            let metrics = metrics.map(|(m, x)| (m, Estimate::of(&[Some(x)])));
+            LinkResult {
+                name: name.to_owned(),
+                metrics: metrics.collect(),
+            }
+        };
+        let (access, core, back) = (link("access", 0.3), link("core", 0.9), link("back", 0.0));
+        let bottleneck = link("bottleneck", 0.5);
+        assert_eq!(the_link(&[access.clone(), core.clone()]), None);
+        assert_eq!(the_link(&[back.clone(), core.clone()]), Some("core"));
+        assert_eq!(the_link(&[access, bottleneck, core]), Some("bottleneck"));
+        assert_eq!(the_link(&[back]), None);
     }
 
     #[test]
