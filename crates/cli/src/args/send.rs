@@ -297,7 +297,8 @@ are missing; symbolic links, special files and hidden names are left out, with a
 cannot be sent (longer than 200 bytes, ending in `.part` or `.part.state`, not UTF-8, with a backslash \
 or a control character) is an error of its own: everything else is copied, and the exit code is 3. \
 An interrupted copy resumes when the same command is given again: what is there is compared by \
-blocks, and only what is missing or wrong is sent. A file gets its name when all of it has arrived \
+blocks, and only what is missing or wrong is sent. So does a copy whose server, or the path to it, is \
+silent for a while, by itself (--patience). A file gets its name when all of it has arrived \
 and its BLAKE3 hash equals the sender's; until then it is NAME.part. A file that is there already is \
 skipped.";
 

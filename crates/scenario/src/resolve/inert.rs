@@ -84,6 +84,11 @@ const NEEDS: &[Need] = &[
         "a window law that counts segments",
     ),
     need(
+        Transport::decrease_base,
+        |s| s.stack.kind() == Kind::Law,
+        "a window law; modules of Linux and controllers with a rate have their own",
+    ),
+    need(
         Transport::hz,
         |s| {
             let of_kernel = matches!(s.stack.kind(), Kind::Module | Kind::Model);

@@ -68,7 +68,7 @@ const NO_PROBE: &[&str] = &["recovery = \"sack\"\nprr = false", "recovery = \"ne
 const NEWRENO: &[&str] = &["recovery = \"newreno\""];
 const AT_ONCE: &[&str] = &["delayed_ack = false"];
 
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 18] = [
     row("tlp", BOTH, NO_PROBE, "recovery = \"rack\""),
     // Linux asks for SACK, not for RACK.
     row("tlp", BOTH, NO_PROBE, "recovery = \"sack\""),
@@ -127,6 +127,16 @@ const ROWS: [Row; 17] = [
         "slow_start_limit",
         ["1", "8"],
         &["stack = \"reno-linux\""],
+        "stack = \"reno\"",
+    ),
+    row(
+        "decrease_base",
+        ["\"cwnd\"", "\"sent\""],
+        &[
+            "stack = \"reno-linux\"",
+            "stack = \"bbr\"",
+            "stack = \"udt\"",
+        ],
         "stack = \"reno\"",
     ),
     row(
