@@ -36,7 +36,7 @@ pub use abandoned::Removed;
 pub use hash::{Cancel, hashed};
 pub use name::{Name, NameError};
 pub use origin::{CHANGED, Origin, Sending, Where, send_all};
-pub use place::{Directory, Place, Ways};
+pub use place::{DISK_FULL, Directory, Place, QUOTA_USED, Ways};
 pub use plan::{Item, Plan, bytes_of};
 pub use room::Room;
 pub use sink::{Buffer, FileSink, Part, Writing};
@@ -45,11 +45,6 @@ pub use state::{Identity, State, permissions};
 pub use target::{NOBODY, Receiving, Target, begin_all, receive_all, sync_directories, sync_files};
 pub use tree::Blocks;
 pub use walk::{LeftOut, Listing, Reach};
-
-/// There is no room for a file.
-pub const DISK_FULL: &str = "the disk is full";
-/// There is none for this user.
-pub const QUOTA_USED: &str = "the disk quota is used up";
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@
 //!
 //! Two grounds are not two versions: they are judged by their agreement ([`crate::agreement`]),
 //! curves and events before numbers, and of the numbers only by those that a ground must get right,
-//! each of them alone: whoever claims that two agree is not helped by having asked for more numbers.
+//! each of them alone: whoever claims that two agree is not helped by having asked for more.
 
 mod collect;
 pub(crate) mod difference;

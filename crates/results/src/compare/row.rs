@@ -111,7 +111,8 @@ pub enum Verdict {
     /// Equal, but for rounding: to 1e-9 of the values.
     Same,
     /// Different, but the interval holds zero, or would not among so many numbers: the seeds there
-    /// are do not tell the two apart. Or undefined in more of the seeds on one side than on the other, which chance may do.
+    /// are do not tell the two apart. Or undefined in more of the seeds on one side than on the
+    /// other, which chance may do.
     Indistinguishable,
     /// A difference (a real one, if there is an interval) within the threshold.
     Within,

@@ -173,8 +173,8 @@ impl Copying<'_> {
     /// Copies a share in one session, and in more what came wrong.
     fn all_of(&mut self, mut share: Share) -> Result<(), Broken> {
         let args = self.args;
-        // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
-        // nothing.
+        // Whoever made the last attempt may have died a moment ago; the server finds out when it
+        // hears nothing.
         let until = Instant::now() + BUSY_TIMEOUT;
         let mut repairs = 0;
         while repairs < MOST_REPAIRS {

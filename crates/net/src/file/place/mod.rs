@@ -25,7 +25,11 @@ pub(super) use self::directory::Way;
 pub use self::directory::{Directory, Ways};
 pub(super) use self::state::UNFINISHED_STATE;
 use super::name::{PART, STATE};
-use super::{DISK_FULL, QUOTA_USED};
+
+/// There is no room for a file.
+pub const DISK_FULL: &str = "the disk is full";
+/// There is none for this user.
+pub const QUOTA_USED: &str = "the disk quota is used up";
 
 /// One file, by directory and last name.
 #[derive(Debug)]
