@@ -28,6 +28,12 @@
 #include <sys/wait.h>
 
 #define TICK 100000000LL /* a multiple of every tick: 100, 250, 300 (nearly) and 1000 a second */
+/*
+ * From boot to the run: a router has been up for long. CoDel's state begins with the time of the
+ * boot, and forgets it after 16 intervals; PIE's first update comes half a second after its set-up.
+ * The simulator's ticks count from the same set-up (SET_UP in crates/sim/src/aqm/linux_clock.rs).
+ */
+#define UPTIME 100000000000LL
 
 char chunk[CHUNK];
 static const char *out;
@@ -221,7 +227,7 @@ int main(void)
 	rest = text = text_of("apps");
 	while ((line = strsep(&rest, "\n")))
 		sscanf(line, "end %lld %lld %lld", &end, &phase, &after);
-	zero = (now_ns() / TICK + 2) * TICK + phase;
+	zero = ((now_ns() + UPTIME) / TICK + 2) * TICK + phase;
 	snprintf(command, sizeof command, "go %lld", zero);
 	network(command);
 	if (write(go[1], &zero, sizeof zero) != sizeof zero)

@@ -161,7 +161,10 @@ impl PieLaw {
 }
 
 impl LinuxPie {
-    /// An empty queue for `limit` packets.
+    /// An empty queue for `limit` packets. It has been idle for long: each update then begins the
+    /// law anew (`pie_vars_init`), with the whole allowance, and the next one is a few ms ahead. In
+    /// a queue that has just been set up the first one comes half a second later, in which a slow
+    /// start fills it.
     pub fn new(p: &Pie, limit: u64, rng: ComponentRng) -> Self {
         Self {
             ecn: p.ecn.is_some(),
@@ -350,6 +353,27 @@ mod tests {
             !(0..1000).any(|_| law.drops(30_000, 1500, || 0.0)),
             "a low delay is"
         );
+    }
+
+    /// A router has been up for long: its updates do nothing to an idle queue but keep it as it was
+    /// set up, and a queue that grows from time zero on meets them at once, not half a second after
+    /// the set-up.
+    #[test]
+    fn updates_run_before_the_first_packet() {
+        let mut idle = law();
+        idle.update(0);
+        assert_eq!(format!("{idle:?}"), format!("{:?}", law()));
+        let mut q = LinuxPie::new(&Pie::default(), 1000, ComponentRng::new(1, "pie"));
+        for n in 0..10 {
+            q.push(ms(0), packet(0, 1500, n), &mut Vec::new());
+        }
+        // The delay of this one, 20 ms, is above the target at the update of 32 ms.
+        q.pop(ms(20)).unwrap();
+        q.push(ms(31), packet(0, 1500, 10), &mut Vec::new());
+        assert_eq!((q.law.probability, q.law.delay_old), (0, 0));
+        q.push(ms(32), packet(0, 1500, 11), &mut Vec::new());
+        assert!(q.law.probability > 0);
+        assert_eq!(q.law.delay_old, 20 * MS);
     }
 
     /// The delay of the packet that left last; none where nothing waits behind it. The allowance
