@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::study::{CauseVerdict, Furthest, Tried};
+use super::cause::{CauseVerdict, Furthest, Tried};
 use crate::compare::{Comparison, Row};
 use crate::result::Params;
 use fullpipe_metrics::Metric;

@@ -13,6 +13,7 @@
 //! losses repeats itself, a running kernel does not): what is no larger does not tell the grounds
 //! apart.
 
+mod cause;
 mod conclusion;
 mod distance;
 pub(crate) mod judged;

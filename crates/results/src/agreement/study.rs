@@ -1,7 +1,6 @@
 //! One scenario on several grounds: each held against the first, and where two part, known causes
 //! tried one after the other by switching them.
 
-use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use fullpipe_run::Ground;
@@ -10,12 +9,13 @@ use fullpipe_units::Span;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
+pub use super::cause::{CauseVerdict, Furthest, Tried, TriedCase};
+use super::cause::{apart, beyond, furthest, unhide};
 pub use super::conclusion::{Chance, Conclusion, TestBed};
 use super::conclusion::{Found, conclude};
-use crate::agreement::Distance;
-use crate::compare::{Comparison, Options as CompareOptions, Row, Verdict, View, compare_stored};
+use crate::compare::{Comparison, Options as CompareOptions, View, compare_stored};
 use crate::result::{Params, RunResult};
-use crate::run::{Options, Ran, RunError, run_on};
+use crate::run::{Options, RunError, run_on};
 use crate::store::{Earlier, ResultDir, StoreError};
 
 /// What several grounds make of one scenario.
@@ -63,125 +63,6 @@ impl PairAgreement {
     pub fn is_empty(&self) -> bool {
         !self.left_out.is_empty() && self.comparison.says_nothing()
     }
-}
-
-/// A known cause, switched.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Tried {
-    /// As `fullpipe agree` prints it: `offload`, `hystart`.
-    pub cause: String,
-    /// The switch in a sentence.
-    pub about: String,
-    /// On which ground; `both` where it is switched on the two.
-    pub ground: String,
-    /// Numbers and distances beyond their thresholds before.
-    pub before: usize,
-    /// And with the switch turned; `None`: the ground could not run it.
-    pub after: Option<usize>,
-    /// The furthest of those that are beyond, before; `null`: only numbers that have to be equal
-    /// are.
-    pub furthest_before: Option<Furthest>,
-    /// And with the switch turned.
-    pub furthest_after: Option<Furthest>,
-    /// The ground's refusal, where `after` is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why_not: Option<String>,
-    /// Whether the cause explains the distance.
-    pub verdict: CauseVerdict,
-    /// The same case by case; those are missing of which a switched run was flagged.
-    pub cases: Vec<TriedCase>,
-}
-
-/// What is beyond its threshold by the largest multiple. Numbers that have to be equal, whose
-/// threshold is zero, have none.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Furthest {
-    /// Relative difference or distance as a multiple of its threshold; `null`: a number stands
-    /// against none.
-    pub times: Option<f64>,
-    /// Metric or measure.
-    pub metric: String,
-    /// Flow, class of short flows or link.
-    pub of: Option<String>,
-    /// The case.
-    pub params: Params,
-}
-
-impl Furthest {
-    /// `goodput_mbps of main, path.rtt = 20ms`.
-    pub fn place(&self) -> String {
-        let of = self.of.iter().map(|of| format!(" of {of}"));
-        let params = Some(self.params.to_string()).filter(|text| !text.is_empty());
-        let params = params.iter().map(|text| format!(", {text}"));
-        std::iter::once(self.metric.clone())
-            .chain(of)
-            .chain(params)
-            .collect()
-    }
-
-    /// `2.7x`: so many times as large as its threshold; `-` where there is no such number.
-    pub fn text(furthest: Option<&Furthest>) -> String {
-        let times = furthest.and_then(|f| f.times);
-        times.map_or("-".to_owned(), |times| format!("{times:.1}x"))
-    }
-
-    fn multiple(furthest: Option<&Furthest>) -> f64 {
-        furthest.map_or(0.0, |f| f.times.unwrap_or(f64::INFINITY))
-    }
-}
-
-/// A known cause, switched in one case that parts.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct TriedCase {
-    /// The case.
-    pub params: Params,
-    /// Numbers and distances beyond their thresholds before.
-    pub before: usize,
-    /// And with the switch turned.
-    pub after: usize,
-    /// What that says of the cause in this case.
-    pub verdict: CauseVerdict,
-}
-
-/// Multiples of a threshold that differ by less are as far, ours.
-const AS_FAR: f64 = 1.1;
-
-impl CauseVerdict {
-    /// Of how many are beyond their thresholds, before and after, and the furthest of them.
-    pub(super) fn of(count: [usize; 2], furthest: [Option<&Furthest>; 2]) -> Self {
-        let [before, after] = furthest.map(Furthest::multiple);
-        let far = if after > before * AS_FAR {
-            Ordering::Greater
-        } else if after < before / AS_FAR {
-            Ordering::Less
-        } else {
-            Ordering::Equal
-        };
-        match (count[1].cmp(&count[0]), far) {
-            _ if count[1] == 0 => Self::Explains,
-            (Ordering::Less, Ordering::Less | Ordering::Equal)
-            | (Ordering::Equal, Ordering::Less) => Self::InPart,
-            (Ordering::Greater, Ordering::Greater | Ordering::Equal)
-            | (Ordering::Equal, Ordering::Greater) => Self::Worse,
-            _ => Self::No,
-        }
-    }
-}
-
-/// What a switch says of a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CauseVerdict {
-    /// Nothing is beyond its threshold any more.
-    Explains,
-    /// Fewer numbers are, or the furthest is less far; neither has grown.
-    InPart,
-    /// As many are as far, or one of the two has grown and the other shrunk.
-    No,
-    /// More numbers are, or the furthest is further; neither has shrunk.
-    Worse,
-    /// It could not be switched here.
-    Untried,
 }
 
 /// A cause that may be switched.
@@ -244,152 +125,28 @@ pub fn agree(
     options: &StudyOptions<'_>,
     said: &dyn Fn(&str),
 ) -> Result<Agreement, RunError> {
-    let out = options.run.out.unwrap_or(Path::new("."));
+    let study = Study {
+        scenario,
+        options,
+        thresholds: CompareOptions {
+            thresholds: scenario.measure.agreement.iter().cloned().collect(),
+            view: View::Agreement,
+            with_flagged: options.with_flagged,
+            ..CompareOptions::default()
+        },
+        out: options.run.out.unwrap_or(Path::new(".")),
+        said,
+    };
     let mut results = Vec::new();
     for ground in grounds {
         said(&format!("{} on ground {}", scenario.name, ground.name()));
-        let dir = directory(out, ground.name());
-        kept(&run_on(scenario, &into(&options.run, &dir), *ground)?, said);
-        results.push(ResultDir::open(&dir)?);
+        let dir = directory(study.out, ground.name());
+        results.push(study.run(scenario, options.run.earlier, *ground, &dir)?);
     }
-    let thresholds = CompareOptions {
-        thresholds: scenario.measure.agreement.iter().cloned().collect(),
-        view: View::Agreement,
-        with_flagged: options.with_flagged,
-        ..CompareOptions::default()
-    };
     let mut pairs = Vec::new();
-    for (ground, b) in grounds.iter().zip(&results).skip(1) {
-        let a = &results[0];
-        let (comparison, left_out) = compared(a, b, &thresholds)?;
-        let mut causes = Vec::new();
-        let apart = apart(&comparison);
-        let names = [grounds[0].name(), ground.name()];
-        for switch in switches.iter().filter(|_| !apart.is_empty()) {
-            let Some(sides) = switch.turned.sides(names) else {
-                continue;
-            };
-            let (mut late, mut wanted) = (Span::ZERO, apart.clone());
-            match switch.turned {
-                Turned::Now(_) => {}
-                Turned::Later(..) => match added(&[a, b][1 - sides[0]].result()?, &apart) {
-                    Some(added) => late = added,
-                    None => continue,
-                },
-                Turned::Phase(_) => {
-                    let tied = [tied(&a.result()?), tied(&b.result()?)].concat();
-                    wanted.retain(|params| tied.contains(params));
-                    if wanted.is_empty() {
-                        continue;
-                    }
-                }
-            }
-            said(&format!(
-                "{} against {}: {}",
-                names[0], names[1], switch.about
-            ));
-            let dir = cause_directory(out, names[1], switch.name);
-            let part = of_cases(scenario, &wanted);
-            let mut how = into(&options.run, &dir);
-            if how.earlier == Earlier::Resumed {
-                // Which cases part may have changed.
-                how.earlier = Earlier::Replaced;
-            }
-            let run = |ground: &dyn Ground, dir: &Path| {
-                kept(&run_on(&part, &into(&how, dir), ground)?, said);
-                Ok(ResultDir::open(dir)?)
-            };
-            let tried: Result<Vec<ResultDir>, RunError> = match switch.turned {
-                Turned::Now(ground) => run(ground, &dir).map(|ran| vec![ran]),
-                Turned::Later(_, make) => run(&*make(late), &dir).map(|ran| vec![ran]),
-                Turned::Phase(turn) => [grounds[0], *ground]
-                    .into_iter()
-                    .map(|ground| run(&*turn(ground), &directory(&dir, ground.name())))
-                    .collect(),
-            };
-            let mut cases = Vec::new();
-            let (mut before, mut furthest_after) = (beyond(&comparison, &apart), None);
-            let mut furthest_before = furthest(&comparison, &apart);
-            let mut verdict = CauseVerdict::Untried;
-            let (after, why_not) = match tried {
-                Ok(switched) => {
-                    let mut both = [a, b];
-                    for (side, result) in sides.iter().zip(&switched) {
-                        both[*side] = result;
-                    }
-                    let (mut again, left_out) = compared(both[0], both[1], &thresholds)?;
-                    unhide(&comparison, &mut again);
-                    // What a flagged run comes to says nothing of the cause.
-                    let counts = wanted.iter().filter(|params| !left_out.contains(params));
-                    let counts: Vec<Params> = counts.cloned().collect();
-                    cases.extend(counts.iter().map(|params| {
-                        let one = std::slice::from_ref(params);
-                        let before = beyond(&comparison, one);
-                        let after = beyond(&again, one);
-                        let far = [&comparison, &again].map(|c| furthest(c, one));
-                        TriedCase {
-                            params: params.clone(),
-                            before,
-                            after,
-                            verdict: CauseVerdict::of(
-                                [before, after],
-                                [far[0].as_ref(), far[1].as_ref()],
-                            ),
-                        }
-                    }));
-                    if counts.is_empty() {
-                        (None, Some("the switched runs were flagged".to_owned()))
-                    } else {
-                        before = beyond(&comparison, &counts);
-                        furthest_before = furthest(&comparison, &counts);
-                        furthest_after = furthest(&again, &counts);
-                        let after = beyond(&again, &counts);
-                        let far = [furthest_before.as_ref(), furthest_after.as_ref()];
-                        verdict = match CauseVerdict::of([before, after], far) {
-                            CauseVerdict::Explains if counts.len() < apart.len() => {
-                                CauseVerdict::InPart
-                            }
-                            verdict => verdict,
-                        };
-                        (Some(after), None)
-                    }
-                }
-                Err(RunError::Unable { what, .. }) => (None, Some(what)),
-                Err(other) => return Err(other),
-            };
-            causes.push(Tried {
-                cause: switch.name.to_owned(),
-                about: switch.about.to_owned(),
-                ground: match sides {
-                    [side] => names[*side].to_owned(),
-                    _ => "both".to_owned(),
-                },
-                before,
-                after,
-                furthest_before,
-                furthest_after,
-                why_not,
-                verdict,
-                cases,
-            });
-        }
-        let here = |on: &Option<&str>| on.is_none_or(|on| names.contains(&on));
-        let left = options.left.iter().filter(|(_, on)| here(on));
-        let left: Vec<&str> = left.map(|(name, _)| *name).collect();
-        let conclusion = conclude(&Found {
-            comparison: &comparison,
-            left_out: &left_out,
-            furthest: furthest(&comparison, &apart),
-            causes: &causes,
-            left: &left,
-            seeds: scenario.seeds.len(),
-        });
-        pairs.push(PairAgreement {
-            comparison,
-            left_out,
-            causes,
-            conclusion,
-        });
+    for (ground, result) in grounds.iter().zip(&results).skip(1) {
+        let both = ([grounds[0], *ground], [&results[0], result]);
+        pairs.push(study.pair(both, switches)?);
     }
     Ok(Agreement {
         fullpipe: env!("CARGO_PKG_VERSION").to_owned(),
@@ -404,11 +161,224 @@ pub fn agree(
     })
 }
 
-/// Tells what of these runs an earlier time has made.
-fn kept(ran: &Ran, said: &dyn Fn(&str)) {
-    if ran.reused > 0 || ran.remade > 0 {
-        let again = ran.again().map_or(String::new(), |a| format!("; {a}"));
-        said(&format!("  {}{again}", ran.counts()));
+/// A scenario on several grounds.
+struct Study<'a> {
+    scenario: &'a Scenario,
+    options: &'a StudyOptions<'a>,
+    thresholds: CompareOptions,
+    out: &'a Path,
+    said: &'a dyn Fn(&str),
+}
+
+/// Two grounds that part in some cases.
+struct Parting<'a> {
+    grounds: [&'a dyn Ground; 2],
+    results: [&'a ResultDir; 2],
+    comparison: &'a Comparison,
+    /// Those cases.
+    apart: &'a [Params],
+}
+
+impl Study<'_> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        earlier: Earlier,
+        ground: &dyn Ground,
+        dir: &Path,
+    ) -> Result<ResultDir, RunError> {
+        let options = Options {
+            earlier,
+            ..into(&self.options.run, dir)
+        };
+        let ran = run_on(scenario, &options, ground)?;
+        // What of these runs an earlier time has made.
+        if ran.reused > 0 || ran.remade > 0 {
+            let again = ran.again().map_or(String::new(), |a| format!("; {a}"));
+            (self.said)(&format!("  {}{again}", ran.counts()));
+        }
+        Ok(ResultDir::open(dir)?)
+    }
+
+    /// Two results, and beside them the cases that do not count.
+    fn compared(&self, [a, b]: [&ResultDir; 2]) -> Result<(Comparison, Vec<Params>), StoreError> {
+        let mut comparison = compare_stored(a, b, &self.thresholds)?;
+        let left_out = std::mem::take(&mut comparison.left_out);
+        Ok((comparison, left_out))
+    }
+
+    /// Holds the second against the first, and tries every cause where they part.
+    fn pair(
+        &self,
+        (grounds, results): ([&dyn Ground; 2], [&ResultDir; 2]),
+        switches: &[Switch<'_>],
+    ) -> Result<PairAgreement, RunError> {
+        let (comparison, left_out) = self.compared(results)?;
+        let apart = apart(&comparison);
+        let parting = Parting {
+            grounds,
+            results,
+            comparison: &comparison,
+            apart: &apart,
+        };
+        let mut causes = Vec::new();
+        for switch in switches.iter().filter(|_| !apart.is_empty()) {
+            causes.extend(self.cause(&parting, switch)?);
+        }
+        let names = grounds.map(|ground| ground.name());
+        let here = |on: &Option<&str>| on.is_none_or(|on| names.contains(&on));
+        let left = self.options.left.iter().filter(|(_, on)| here(on));
+        let left: Vec<&str> = left.map(|(name, _)| *name).collect();
+        let conclusion = conclude(&Found {
+            comparison: &comparison,
+            left_out: &left_out,
+            furthest: furthest(&comparison, &apart),
+            causes: &causes,
+            left: &left,
+            seeds: self.scenario.seeds.len(),
+        });
+        Ok(PairAgreement {
+            comparison,
+            left_out,
+            causes,
+            conclusion,
+        })
+    }
+
+    /// Turns a switch where the two part; `None`: it is of no ground of theirs, or has nothing to
+    /// switch.
+    fn cause(&self, parting: &Parting<'_>, switch: &Switch<'_>) -> Result<Option<Tried>, RunError> {
+        let names = parting.grounds.map(|ground| ground.name());
+        let Some(sides) = switch.turned.sides(names) else {
+            return Ok(None);
+        };
+        let Some((late, wanted)) = parting.wanted(switch, sides)? else {
+            return Ok(None);
+        };
+        let [a, b] = names;
+        (self.said)(&format!("{a} against {b}: {}", switch.about));
+        let dir = cause_directory(self.out, b, switch.name);
+        let part = of_cases(self.scenario, &wanted);
+        let earlier = match self.options.run.earlier {
+            // Which cases part may have changed.
+            Earlier::Resumed => Earlier::Replaced,
+            earlier => earlier,
+        };
+        let run = |ground: &dyn Ground, dir: &Path| self.run(&part, earlier, ground, dir);
+        let ran: Result<Vec<ResultDir>, RunError> = match switch.turned {
+            Turned::Now(ground) => run(ground, &dir).map(|ran| vec![ran]),
+            Turned::Later(_, make) => run(&*make(late), &dir).map(|ran| vec![ran]),
+            Turned::Phase(turn) => {
+                let both = parting.grounds.into_iter();
+                both.map(|ground| run(&*turn(ground), &directory(&dir, ground.name())))
+                    .collect()
+            }
+        };
+        let untried = Tried {
+            cause: switch.name.to_owned(),
+            about: switch.about.to_owned(),
+            ground: match sides {
+                [side] => names[*side].to_owned(),
+                _ => "both".to_owned(),
+            },
+            before: beyond(parting.comparison, parting.apart),
+            after: None,
+            furthest_before: furthest(parting.comparison, parting.apart),
+            furthest_after: None,
+            why_not: None,
+            verdict: CauseVerdict::Untried,
+            cases: Vec::new(),
+        };
+        let switched = match ran {
+            Ok(switched) => switched,
+            Err(RunError::Unable { what, .. }) => {
+                return Ok(Some(Tried {
+                    why_not: Some(what),
+                    ..untried
+                }));
+            }
+            Err(other) => return Err(other),
+        };
+        let mut both = parting.results;
+        for (side, result) in sides.iter().zip(&switched) {
+            both[*side] = result;
+        }
+        let (mut again, left_out) = self.compared(both)?;
+        unhide(parting.comparison, &mut again);
+        // What a flagged run comes to says nothing of the cause.
+        let counts = wanted
+            .into_iter()
+            .filter(|params| !left_out.contains(params));
+        Ok(Some(parting.judged(
+            untried,
+            &again,
+            &counts.collect::<Vec<_>>(),
+        )))
+    }
+}
+
+impl Parting<'_> {
+    /// Cases in which a switch is worth a try, and what the test bed added to their round trips, if
+    /// the switch is to add it elsewhere.
+    fn wanted(
+        &self,
+        switch: &Switch<'_>,
+        sides: &[usize],
+    ) -> Result<Option<(Span, Vec<Params>)>, StoreError> {
+        let all = self.apart.to_vec();
+        Ok(match switch.turned {
+            Turned::Now(_) => Some((Span::ZERO, all)),
+            Turned::Later(..) => {
+                let other = self.results[1 - sides[0]].result()?;
+                added(&other, &all).map(|late| (late, all))
+            }
+            Turned::Phase(_) => {
+                let [a, b] = self.results;
+                let tied = [tied(&a.result()?), tied(&b.result()?)].concat();
+                let wanted = all.into_iter().filter(|params| tied.contains(params));
+                let wanted: Vec<Params> = wanted.collect();
+                (!wanted.is_empty()).then_some((Span::ZERO, wanted))
+            }
+        })
+    }
+
+    /// What the switched runs say of the cause, in these cases.
+    fn judged(&self, untried: Tried, again: &Comparison, counts: &[Params]) -> Tried {
+        if counts.is_empty() {
+            return Tried {
+                why_not: Some("the switched runs were flagged".to_owned()),
+                ..untried
+            };
+        }
+        let of = |cases: &[Params]| {
+            let both = [self.comparison, again];
+            let count = both.map(|c| beyond(c, cases));
+            let far = both.map(|c| furthest(c, cases));
+            let verdict = CauseVerdict::of(count, [far[0].as_ref(), far[1].as_ref()]);
+            (count, far, verdict)
+        };
+        let cases = counts.iter().map(|params| {
+            let ([before, after], _, verdict) = of(std::slice::from_ref(params));
+            TriedCase {
+                params: params.clone(),
+                before,
+                after,
+                verdict,
+            }
+        });
+        let ([before, after], [furthest_before, furthest_after], verdict) = of(counts);
+        Tried {
+            before,
+            after: Some(after),
+            furthest_before,
+            furthest_after,
+            verdict: match verdict {
+                CauseVerdict::Explains if counts.len() < self.apart.len() => CauseVerdict::InPart,
+                verdict => verdict,
+            },
+            cases: cases.collect(),
+            ..untried
+        }
     }
 }
 
@@ -423,17 +393,6 @@ fn into<'a>(options: &Options<'a>, dir: &'a Path) -> Options<'a> {
         progress: options.progress,
         interrupt: options.interrupt,
     }
-}
-
-/// Two results, and beside them the cases that do not count.
-fn compared(
-    a: &ResultDir,
-    b: &ResultDir,
-    options: &CompareOptions,
-) -> Result<(Comparison, Vec<Params>), StoreError> {
-    let mut comparison = compare_stored(a, b, options)?;
-    let left_out = std::mem::take(&mut comparison.left_out);
-    Ok((comparison, left_out))
 }
 
 /// What the test bed added to a mean round trip in these cases, on average; `None`: nothing, or it
@@ -451,85 +410,6 @@ fn added(result: &RunResult, cases: &[Params]) -> Option<Span> {
 fn tied(result: &RunResult) -> Vec<Params> {
     let tied = result.cases.iter().filter(|case| case.tied().is_some());
     tied.map(|case| case.params.clone()).collect()
-}
-
-/// What was beyond its threshold before a switch, and is as far apart after it, is beyond it still:
-/// seeds that differ more hide a distance and do not explain it.
-fn unhide(before: &Comparison, after: &mut Comparison) {
-    let as_far = |was: f64, is: f64| is.abs() >= was.abs() / AS_FAR;
-    let beyond = |verdict| verdict == Verdict::Beyond;
-    for row in &mut after.rows {
-        let same = |r: &&Row| {
-            (&r.params, &r.flow, &r.link, &r.metric)
-                == (&row.params, &row.flow, &row.link, &row.metric)
-        };
-        let was = before.rows.iter().find(same).filter(|r| beyond(r.verdict));
-        let far = was.and_then(|was| was.difference.zip(row.difference));
-        if row.verdict == Verdict::Indistinguishable && far.is_some_and(|(a, b)| as_far(a, b)) {
-            row.verdict = Verdict::Beyond;
-        }
-    }
-    for distance in &mut after.distances {
-        let same = |d: &&Distance| {
-            (&d.params, &d.flow, d.measure) == (&distance.params, &distance.flow, distance.measure)
-        };
-        let was = before
-            .distances
-            .iter()
-            .find(same)
-            .filter(|d| beyond(d.verdict));
-        let far = was.is_some_and(|was| as_far(was.mean, distance.mean));
-        if distance.verdict == Verdict::Indistinguishable && far {
-            distance.verdict = Verdict::Beyond;
-        }
-    }
-}
-
-/// Cases in which something is beyond its threshold.
-fn apart(comparison: &Comparison) -> Vec<Params> {
-    let mut cases: Vec<Params> = Vec::new();
-    for params in all_beyond(comparison) {
-        if !cases.contains(params) {
-            cases.push(params.clone());
-        }
-    }
-    cases
-}
-
-/// What is judged and beyond its threshold in these cases.
-fn beyond(comparison: &Comparison, cases: &[Params]) -> usize {
-    all_beyond(comparison).filter(|p| cases.contains(p)).count()
-}
-
-/// The furthest of what is judged and beyond its threshold in these cases.
-fn furthest(comparison: &Comparison, cases: &[Params]) -> Option<Furthest> {
-    let rows = comparison.rows.iter();
-    let beyond = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond && r.threshold > 0.0);
-    let rows = beyond.map(|r| Furthest {
-        times: r.relative.map(|relative| relative.abs() / r.threshold),
-        metric: r.metric.clone(),
-        of: r.flow.clone().or_else(|| r.link.clone()),
-        params: r.params.clone(),
-    });
-    let distances = comparison.distances.iter();
-    let beyond = distances.filter(|d| d.verdict == Verdict::Beyond && d.threshold > 0.0);
-    let distances = beyond.map(|d| Furthest {
-        times: Some(d.mean / d.threshold),
-        metric: d.measure.to_owned(),
-        of: Some(d.flow.clone()),
-        params: d.params.clone(),
-    });
-    let all = rows.chain(distances).filter(|f| cases.contains(&f.params));
-    let multiple = |f: &Furthest| Furthest::multiple(Some(f));
-    all.max_by(|a, b| multiple(a).total_cmp(&multiple(b)))
-}
-
-fn all_beyond(comparison: &Comparison) -> impl Iterator<Item = &Params> {
-    let rows = comparison.rows.iter();
-    let rows = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond);
-    let distances = comparison.distances.iter();
-    let distances = distances.filter(|d| d.verdict == Verdict::Beyond);
-    rows.map(|r| &r.params).chain(distances.map(|d| &d.params))
 }
 
 /// The scenario with these cases alone; nothing is expected of them.
