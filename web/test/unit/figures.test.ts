@@ -49,6 +49,33 @@ test("every class of short flows has its own column, and none in the table of a 
   ]);
 });
 
+/** As `beside`, with links in the place of the short flows. */
+function over(flows: readonly string[], links: readonly string[]): Model {
+  const p = page();
+  const s = p.scenarios[0]!;
+  const table = (scope: "flow" | "link", name: readonly string[], metric: string, first: number) => ({ scope, case: name.map(() => 0), name: [...name], kind: name.map(() => ""), columns: [{ metric, mean: f64(name.map((_, i) => first + i)) }] });
+  s.axes = [];
+  s.cases = [{ ...s.cases[0]!, at: [] }];
+  s.tables = [table("flow", flows, "goodput_mbps", 1), table("link", links, "utilization", 7)];
+  s.side_by_side = ["goodput_mbps", "utilization"];
+  p.metrics.push({ ...p.metrics[0]!, name: "utilization", title: "Utilization", heading: "Utilization", scope: "link", unit: "1", better: "higher" });
+  return new Model(p, s, "over");
+}
+
+test("every one of several links has its own column, and none in the table of a flow", () => {
+  const shown = (flows: readonly string[], links: readonly string[]) =>
+    allCases(over(flows, links), undefined).map(({ title, made }) => [title, ...made.columnHeads[0]!.heads.map((h, i) => `${h.label}: ${made.cells[0]![i]!.estimate.mean}`)]);
+  const of = ["access: Utilization: 7", "core: Utilization: 8"];
+  assert.deepEqual(shown(["a"], ["access", "core"]), [["All cases", "Goodput, Mbit/s: 1", ...of]]);
+  assert.deepEqual(shown(["a", "b"], ["access", "core"]), [
+    ["All cases, flow a", "Goodput, Mbit/s: 1"],
+    ["All cases, flow b", "Goodput, Mbit/s: 2"],
+    ["All cases, links", ...of],
+  ]);
+  // The only one needs no name, and is what every flow crosses.
+  assert.deepEqual(shown(["a", "b"], ["bottleneck"])[1], ["All cases, flow b", "Goodput, Mbit/s: 2", "Utilization: 7"]);
+});
+
 test("columns come back to the bit", () => {
   const values = [1 / 3, -0, 1e300, NaN];
   assert.deepEqual([...float64s(f64(values))], values);

@@ -1,5 +1,6 @@
 //! `fullpipe figure`: every kind in every form, own metrics, and what is refused.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -790,6 +791,34 @@ fn whose_metric_is_drawn_is_said() {
             ended.stderr
         );
     }
+}
+
+/// Stacks that compete are named in the panel of either flow, each as that which it has there.
+#[test]
+fn under_load_each_flow_has_its_own_stack() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = "name = \"pair\"\nduration = \"4s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n\
+                [[flow]]\nname = \"a\"\nstack = \"cubic\"\n[[flow]]\nname = \"b\"\n\
+                stack = \"reno\"\n[matrix]\n\"flow.b.stack\" = [\"reno\", \"bbr\"]\n";
+    fs::write(dir.join("pair.toml"), text).unwrap();
+    let ran = fullpipe(dir, &["run", "pair.toml", "--out", "r", "-q"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let csv = drawn(dir, &["load"], "load.csv");
+    let curves = csv.lines().skip(1);
+    let curves: BTreeSet<(&str, &str)> = curves
+        .filter_map(|line| {
+            let mut cells = line.split(',');
+            Some((cells.next()?, cells.next()?))
+        })
+        .collect();
+    let wanted = [
+        ("a: goodput (Mbit/s)", "a against bbr: cubic"),
+        ("a: goodput (Mbit/s)", "a against reno: cubic"),
+        ("b: goodput (Mbit/s)", "b: bbr"),
+        ("b: goodput (Mbit/s)", "b: reno"),
+    ];
+    assert_eq!(curves, BTreeSet::from(wanted));
 }
 
 /// Throughput in both directions and the ping, one below the other; the streams of a flow add up to
