@@ -159,7 +159,7 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     for name in args.causes.iter().filter(|name| parts && !tried(name)) {
         said(&format!(
             "cause `{name}`: not tried: no flow can show it, its ground is not among these, the test \
-             bed added nothing, or no link's drops are a matter of phase (`ties`)"
+             bed added nothing, or no two senders share a buffer that fills"
         ));
     }
     if args.out.is_some() {

@@ -14,7 +14,7 @@ use super::cause::{apart, beyond, furthest, unhide};
 pub use super::conclusion::{Chance, Conclusion, TestBed};
 use super::conclusion::{Found, conclude};
 use crate::compare::{Comparison, Options as CompareOptions, View, compare_stored};
-use crate::result::{Params, RunResult};
+use crate::result::{CaseResult, Params, RunResult};
 use crate::run::{Options, RunError, run_on};
 use crate::store::{Earlier, ResultDir, StoreError};
 
@@ -83,7 +83,7 @@ pub enum Turned<'a> {
     /// In the place of the ground of this name: made of what the other ground's test bed added to
     /// a mean round trip; nothing to switch where it added nothing.
     Later(&'a str, &'a dyn Fn(Span) -> Box<dyn Ground>),
-    /// Both grounds of a pair, each as this makes it, in cases in which phase decides who loses.
+    /// Both grounds of a pair, each as this makes it, in cases in which phase may decide who loses.
     Phase(&'a Switching<'a>),
 }
 
@@ -334,8 +334,8 @@ impl Parting<'_> {
             }
             Turned::Phase(_) => {
                 let [a, b] = self.results;
-                let tied = [tied(&a.result()?), tied(&b.result()?)].concat();
-                let wanted = all.into_iter().filter(|params| tied.contains(params));
+                let met = [by_phase(&a.result()?), by_phase(&b.result()?)].concat();
+                let wanted = all.into_iter().filter(|params| met.contains(params));
                 let wanted: Vec<Params> = wanted.collect();
                 (!wanted.is_empty()).then_some((Span::ZERO, wanted))
             }
@@ -406,10 +406,19 @@ fn added(result: &RunResult, cases: &[Params]) -> Option<Span> {
     (mean > 0.0 && late > Span::ZERO).then_some(late)
 }
 
-/// Cases in which phase decides who loses.
-fn tied(result: &RunResult) -> Vec<Params> {
-    let tied = result.cases.iter().filter(|case| case.tied().is_some());
-    tied.map(|case| case.params.clone()).collect()
+/// Cases in which phase may decide who loses: packets that a full buffer dropped came in the instant
+/// of another's, or several senders met there. Senders of one rhythm find the same places full
+/// however far apart their packets are (Floyd and Jacobson 1992).
+fn by_phase(result: &RunResult) -> Vec<Params> {
+    let meet = |case: &CaseResult| {
+        let senders = case.flows.len() + case.traffic.len();
+        let streams: usize = case.flows.iter().map(|flow| flow.streams.len()).sum();
+        let mut links = case.links.iter();
+        senders.max(streams) > 1 && links.any(|link| link.value("buffer_drops") > Some(0.0))
+    };
+    let cases = result.cases.iter();
+    let cases = cases.filter(|case| case.tied().is_some() || meet(case));
+    cases.map(|case| case.params.clone()).collect()
 }
 
 /// The scenario with these cases alone; nothing is expected of them.
