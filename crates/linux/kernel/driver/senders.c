@@ -306,7 +306,8 @@ void fullpipe_changed(struct sock *sk, int kind, u32 before)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 now = fp_now();
 
-	if (!f || now > fp_run.end)
+	/* A SYN that is lost is no segment's timeout: the window it leaves behind is nobody's. */
+	if (!f || now > fp_run.end || sk->sk_state == TCP_SYN_SENT)
 		return;
 	switch (kind) {
 	case 0:
