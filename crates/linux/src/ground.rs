@@ -129,8 +129,8 @@ mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
     use fullpipe_run::{
-        ArrivalSpec, Arrivals, Buffer, CaptureEvent, ComponentRng, CrossSpec, FlowSpec, LinkSpec,
-        Loss, LossProcess, Session, SizeLaw, Trace, Waveform,
+        ArrivalSpec, Arrivals, Buffer, CaptureEvent, Change, ComponentRng, CrossSpec, FlowSpec,
+        LinkSpec, Loss, LossProcess, Session, SizeLaw, Trace, Waveform,
     };
     use fullpipe_units::{Rate, Span, Time};
 
@@ -296,6 +296,31 @@ mod tests {
         let two = linux.run_one(&spec).unwrap();
         assert_eq!(flow.totals, two.flows[0].totals);
         assert_eq!(flow.series.rows, two.flows[0].series.rows);
+    }
+
+    /// The SYN waits for 1.5 s and is sent again after one: no segment's timeout, and the window is
+    /// ten segments as ever.
+    #[test]
+    fn a_syn_that_is_sent_again_is_no_timeout() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("reno-linux");
+        let rate = |bits| Some(Rate::from_bits_per_sec(bits));
+        let change = |at, rate| Change {
+            at: Time::ZERO + at,
+            rate,
+            delay: None,
+            loss: None,
+        };
+        spec.links[0].schedule = vec![
+            change(Span::ZERO, rate(0)),
+            change(Span::from_millis(1500), rate(10_000_000)),
+        ];
+        let outcome = linux.run_one(&spec).unwrap();
+        let flow = &outcome.flows[0];
+        assert_eq!(flow.totals.timeouts, 0, "{:?}", flow.totals);
+        assert!(flow.totals.delivered > 2000, "{:?}", flow.totals);
+        let first = flow.series.rows.iter().find(|row| row.delivered > 0);
+        assert!(first.unwrap().cwnd >= 10.0, "{first:?}");
     }
 
     /// BBR draws the phase of its cycle, and other parts of the kernel draw whenever it suits them.
