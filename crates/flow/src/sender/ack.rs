@@ -93,6 +93,7 @@ impl<C: Controller> Sender<C> {
     fn plain_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
         let d = self.board.ack_clean(ack.cum);
         let mut event = self.digest(now, ack, opening, &d);
+        let starting = self.cc.in_start_up();
         self.cc.on_delivery(&event);
         // Copies, here too.
         if let Some((seq, newest)) = d.newest {
@@ -102,7 +103,7 @@ impl<C: Controller> Sender<C> {
                 self.recovery.note_delivery(newest.delivered, deliveries);
             }
         }
-        self.conclude(opening, &mut event);
+        self.conclude(opening, &mut event, starting);
         self.rearm(now, true);
     }
 
@@ -122,7 +123,9 @@ impl<C: Controller> Sender<C> {
         let mut d = Delivered::trusting(trust.acked, trust.sacked);
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
+        let starting = self.cc.in_start_up();
         self.cc.on_delivery(&event);
+        self.note_exit(now, starting);
         let ir = Irregular {
             now,
             ack,
@@ -139,7 +142,8 @@ impl<C: Controller> Sender<C> {
         event.duplicates = u64::from(dsack.is_some() && self.recovery.counts_duplicates());
         event.grows_out_of_order = self.recovery.is_reordering_high();
         self.repair(&ir, &mut event);
-        self.conclude(opening, &mut event);
+        let starting = self.cc.in_start_up();
+        self.conclude(opening, &mut event, starting);
         let restarts = match advanced {
             true => !self.recovery.keeps_rto(),
             false => self.shows_life(&d),
@@ -375,27 +379,35 @@ impl<C: Controller> Sender<C> {
         self.recovery.on_answered(&self.board);
     }
 
-    /// Losses that the sender pretends, marks, and the window law: the end of an ACK.
+    /// A controller that was in start-up before it took something in, and is not any more.
     #[inline(always)]
-    fn conclude(&mut self, opening: &Opening, event: &mut AckEvent) {
+    fn note_exit(&mut self, now: Time, was_starting: bool) {
+        if was_starting && !self.cc.in_start_up() {
+            self.log(now, EpisodeKind::StartUpExit, self.cc.window());
+        }
+    }
+
+    /// Losses that the sender pretends, marks, and the window law: the end of an ACK. The controller
+    /// was in start-up when the ACK came, unless a loss has ended that.
+    #[inline(always)]
+    fn conclude(&mut self, opening: &Opening, event: &mut AckEvent, mut starting: bool) {
         let now = event.now;
         let delivered_now = event.delivered_now();
         if let Some(artificial) = &mut self.artificial
             && artificial.drops(now, opening.delivered, delivered_now, self.cc.window())
         {
             self.reduce(now, CongestionKind::Loss, 0, event);
+            starting &= self.cc.in_start_up();
         }
         if event.ece {
             self.on_ecn_echo(now, event);
+            starting &= self.cc.in_start_up();
         }
         event.phase = self.recovery.phase();
         event.flight = self.board.pipe();
         event.cwnd_limited = self.cwnd_limited();
-        let starting = self.cc.in_start_up();
         self.cc.on_ack(event);
-        if starting && !self.cc.in_start_up() {
-            self.log(now, EpisodeKind::StartUpExit, self.cc.window());
-        }
+        self.note_exit(now, starting);
         if self.delivery.samples() && self.cc.limits_itself() {
             self.delivery.app_limited(event.flight);
         }

@@ -231,3 +231,26 @@ fn the_mean_window_ends_with_the_transfer() {
     assert_eq!(short, mean(20.0));
     assert!(short > 10.0 && short < 200.0, "{short}");
 }
+
+/// HyStart ends slow start between the ACK and the window law: that is the end of start-up, and not
+/// the first loss, which comes later.
+#[test]
+fn the_end_of_slow_start_is_told_when_it_comes() {
+    for stack in ["cubic-linux", "cubic+hystart"] {
+        let path = dumbbell(
+            100.0,
+            50,
+            Buffer::Packets(417),
+            3.0,
+            vec![flow("main", stack)],
+        );
+        let outcome = run(&path).unwrap();
+        let first = outcome.flows[0].episodes[0];
+        assert_eq!(
+            first.kind,
+            fullpipe_flow::EpisodeKind::StartUpExit,
+            "{stack}"
+        );
+        assert!(first.at.as_secs_f64() < 0.6, "{stack}: {first:?}");
+    }
+}
