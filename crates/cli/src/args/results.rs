@@ -122,7 +122,8 @@ the interval in which a further run of the other would lie; with one on both eve
 counts. A count that chance made equal in all seeds is given the spread of what is rounded to it. \
 Below 1e-9 of the values there is no difference. Among many numbers one in twenty leaves its \
 interval by chance; what is called different is chosen from all of them together, so that of these \
-one in twenty is chance (false discovery rate, Benjamini and Hochberg 1995). Two grounds are judged \
+one in twenty is chance (false discovery rate, Benjamini and Hochberg 1995), and no spread counts as \
+less than halfway to that of the same metric in other flows and cases. Two grounds are judged \
 number by number. The effect is the difference in standard \
 deviations: d_z in those of the pairs' differences, d in the pooled one of both samples (Cohen \
 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, flow or \

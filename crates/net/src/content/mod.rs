@@ -362,6 +362,8 @@ pub const NO_FILES: &str = "the server takes and gives no files (it runs without
 fn failed_on(what: &str, error: &std::io::Error) -> String {
     use std::io::ErrorKind as E;
     let why = match error.kind() {
+        // The writer's, which names the file.
+        E::StorageFull if error.get_ref().is_some() => return error.to_string(),
         // Ours: a sentence of its own.
         E::AlreadyExists | E::NotFound | E::QuotaExceeded | E::FileTooLarge
             if error.get_ref().is_some() =>

@@ -98,9 +98,7 @@ impl SessionError {
     /// The server does not answer, or there is no way to it at the moment: later there may be.
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Vanished | Self::Stuck(..) | Self::Stalled | Self::NoWay { .. } | Self::Io(_) => {
-                true
-            }
+            Self::Vanished | Self::Stuck(..) | Self::NoWay { .. } | Self::Io(_) => true,
             Self::Handshake { error, .. } => {
                 error.is_busy() || matches!(error, HandshakeError::NoAnswer)
             }

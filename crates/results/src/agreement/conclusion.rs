@@ -374,6 +374,7 @@ mod tests {
             difference_ci95: None,
             p: None,
             p_adjusted: None,
+            chance: None,
             method: Method::Single,
             pairs: None,
             effect: None,

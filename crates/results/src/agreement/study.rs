@@ -175,7 +175,7 @@ struct Parting<'a> {
     grounds: [&'a dyn Ground; 2],
     results: [&'a ResultDir; 2],
     comparison: &'a Comparison,
-    /// Those cases.
+    /// In the order of the comparison.
     apart: &'a [Params],
 }
 
@@ -406,9 +406,9 @@ fn added(result: &RunResult, cases: &[Params]) -> Option<Span> {
     (mean > 0.0 && late > Span::ZERO).then_some(late)
 }
 
-/// Cases in which phase may decide who loses: packets that a full buffer dropped came in the instant
-/// of another's, or several senders met there. Senders of one rhythm find the same places full
-/// however far apart their packets are (Floyd and Jacobson 1992).
+/// Cases in which phase may decide who loses: packets that a full buffer dropped came in the
+/// instant of another's, or several senders met there. Senders of one rhythm find the same places
+/// full however far apart their packets are (Floyd and Jacobson 1992).
 fn by_phase(result: &RunResult) -> Vec<Params> {
     let meet = |case: &CaseResult| {
         let senders = case.flows.len() + case.traffic.len();

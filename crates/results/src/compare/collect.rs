@@ -4,7 +4,7 @@ use statrs::distribution::{Discrete, Hypergeometric};
 
 use super::difference::{Difference, NOISE, pairs, size};
 use super::options::{Options, View};
-use super::row::{Missing, Number, Row, Verdict};
+use super::row::{Chance, FALSE, Missing, Number, Row, Verdict};
 use super::runs::Runs;
 use crate::agreement::judged::{is_judged, is_judged_of_one_run};
 use crate::result::{CaseResult, Estimate, Estimates, LinkResult};
@@ -93,10 +93,11 @@ impl Collector<'_> {
             };
             // Who asks for what one side does not have is told so.
             let by_name = options.metrics.iter().any(|m| m == metric);
-            let (ea, eb) = match (stored(of_a, 0), stored(of_b, 1)) {
-                (Some(ea), Some(eb)) => (ea, eb),
-                (Some(ea), None) if by_name => (ea, Estimate::default()),
-                (None, Some(eb)) if by_name => (Estimate::default(), eb),
+            let found_in = [stored(of_a, 0), stored(of_b, 1)];
+            let (ea, eb) = match found_in {
+                [Some(ea), Some(eb)] => (ea, eb),
+                [Some(ea), None] if by_name => (ea, Estimate::default()),
+                [None, Some(eb)] if by_name => (Estimate::default(), eb),
                 _ => continue,
             };
             let (ea, eb) = (&ea, &eb);
@@ -127,6 +128,22 @@ impl Collector<'_> {
                 .zip(ea.mean)
                 .filter(|(_, a)| *a != 0.0)
                 .map(|(d, a)| d / a.abs());
+            let partly = [(ea, na), (eb, nb)]
+                .iter()
+                .any(|(e, n)| (1..*n).contains(&(e.undefined as usize)));
+            // Two grounds of which one has a number in all its seeds and the other in none part,
+            // however few seeds there are.
+            let may_be = by_chance
+                && found_in.iter().all(Option::is_some)
+                && (partly || self.view == View::Metrics);
+            let undefined = may_be.then(|| undefined_by_chance([(ea, na), (eb, nb)]));
+            let undefined = undefined.flatten();
+            let chance = match (undefined, seen.spread) {
+                (Some(p), _) => Some(Chance::Undefined(p)),
+                // Where seeds repeat themselves what differs does so every time.
+                (None, Some(spread)) if by_chance => Some(Chance::Spread(spread)),
+                _ => None,
+            };
             let named = |wanted: Scope| name.filter(|_| scope == wanted).map(str::to_owned);
             self.rows.push(Row {
                 params: a.params.clone(),
@@ -146,8 +163,9 @@ impl Collector<'_> {
                 },
                 difference,
                 difference_ci95: seen.interval,
-                p: seen.p,
+                p: None,
                 p_adjusted: None,
+                chance,
                 method: seen.method,
                 pairs: paired.as_ref().map(Vec::len),
                 effect: seen.effect,
@@ -157,7 +175,7 @@ impl Collector<'_> {
                     Verdict::Same if defined_part(ea, na) != defined_part(eb, nb) => {
                         Verdict::Indistinguishable
                     }
-                    Verdict::Beyond if by_chance && undefined_by_chance([(ea, na), (eb, nb)]) => {
+                    Verdict::Beyond if undefined.is_some_and(|p| p > FALSE) => {
                         Verdict::Indistinguishable
                     }
                     verdict => verdict,
@@ -215,22 +233,25 @@ fn defined_part(e: &Estimate, seeds: usize) -> f64 {
     }
 }
 
-/// One side is undefined in some of its seeds, the other in none of its own, and chance puts as few
-/// or fewer on one side in 5 % of the draws or more (Fisher's exact test).
-fn undefined_by_chance([(a, na), (b, nb)]: [(&Estimate, usize); 2]) -> bool {
-    let some = |e: &Estimate, n: usize| (1..n).contains(&(e.undefined as usize));
-    if a.mean.is_some() == b.mean.is_some() || !(some(a, na) || some(b, nb)) {
-        return false;
+/// One side is undefined in more of its seeds than the other, so that one has a mean and the other
+/// has none: the part of the draws in which chance puts as few or fewer on one side (Fisher's exact
+/// test). One seed on each side tells nothing.
+fn undefined_by_chance([(a, na), (b, nb)]: [(&Estimate, usize); 2]) -> Option<f64> {
+    if a.mean.is_some() == b.mean.is_some() || na + nb < 3 {
+        return None;
     }
-    let [of_a, of_b] = [a.undefined, b.undefined].map(u64::from);
-    let Ok(draws) = Hypergeometric::new((na + nb) as u64, of_a + of_b, na as u64) else {
-        return false;
+    let undefined = |e: &Estimate, n: usize| match (e.mean, e.undefined) {
+        (Some(_), _) => 0,
+        (None, 0) => n as u64,
+        (None, some) => u64::from(some),
     };
+    let (of_a, of_b) = (undefined(a, na), undefined(b, nb));
+    let draws = Hypergeometric::new((na + nb) as u64, of_a + of_b, na as u64).ok()?;
     let seen = draws.pmf(of_a) * (1.0 + 1e-9);
     let as_rare = (0..=of_a + of_b)
         .map(|k| draws.pmf(k))
         .filter(|p| *p <= seen);
-    as_rare.sum::<f64>() >= 0.05
+    Some(as_rare.sum::<f64>().min(1.0))
 }
 
 pub(super) fn verdict(

@@ -3,17 +3,33 @@
 use std::collections::BTreeMap;
 
 use super::row::{Effect, Method};
-use crate::result::{Estimate, student_p, student_t};
+use crate::result::{Estimate, student_t};
 
 /// `b - a` with its interval.
 pub(crate) struct Difference {
     pub(crate) mean: Option<f64>,
     pub(crate) interval: Option<[f64; 2]>,
-    /// Probability that chance alone sets two samples of the same apart as far or further
-    /// (two-sided); of an interval with a width.
-    pub(super) p: Option<f64>,
+    /// `None` without an interval.
+    pub(super) spread: Option<Spread>,
     pub(super) effect: Option<Effect>,
     pub(super) method: Method,
+}
+
+/// How far chance sets two samples apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// Standard error of the difference.
+    pub(super) error: f64,
+    /// Degrees of freedom.
+    pub(super) freedom: f64,
+}
+
+impl Spread {
+    /// 95 % interval of a difference.
+    fn around(self, difference: f64) -> [f64; 2] {
+        let half = student_t(self.freedom) * self.error;
+        [difference - half, difference + half]
+    }
 }
 
 impl Difference {
@@ -23,11 +39,11 @@ impl Difference {
         let e = Estimate::of(&differences);
         let error = error_variance(&e, pairs.len()).map(f64::sqrt);
         let deviation = error.map(|e| e * (pairs.len() as f64).sqrt());
-        let of_pairs = e.mean.zip(error);
+        let freedom = pairs.len() as f64 - 1.0;
         Difference {
             mean: e.mean,
             interval: e.ci95,
-            p: of_pairs.and_then(|(d, error)| p(d, error, pairs.len() as f64 - 1.0)),
+            spread: error.map(|error| Spread { error, freedom }),
             effect: effect("d_z", e.mean, deviation, size(pairs.iter().flatten())),
             method: Method::Paired,
         }
@@ -46,11 +62,14 @@ impl Difference {
             return Self::welch(a, na, b, nb);
         };
         // `s^2 (1 + 1/n)`, of the squared standard error `s^2 / n`.
-        let (error, freedom) = ((variance * (n as f64 + 1.0)).sqrt(), n as f64 - 1.0);
+        let spread = Spread {
+            error: (variance * (n as f64 + 1.0)).sqrt(),
+            freedom: n as f64 - 1.0,
+        };
         Difference {
             mean,
-            interval: Some(around(difference, error, freedom)),
-            p: p(difference, error, freedom),
+            interval: Some(spread.around(difference)),
+            spread: Some(spread),
             effect: None,
             method: Method::Prediction,
         }
@@ -69,15 +88,19 @@ impl Difference {
         };
         let (na, nb) = (na as f64, nb as f64);
         let freedom = match self.method {
-            Method::Paired => na - 1.0,
+            // Equal in all pairs: which runs belong together says nothing.
+            Method::Paired => na + nb - 2.0,
             // Of the side that has several.
             Method::Prediction => na.max(nb) - 1.0,
             Method::Welch | Method::Single => na + nb - 2.0,
         };
-        let error = (ROUNDING * (1.0 / na + 1.0 / nb)).sqrt();
+        let spread = Spread {
+            error: (ROUNDING * (1.0 / na + 1.0 / nb)).sqrt(),
+            freedom,
+        };
         Difference {
-            interval: Some(around(difference, error, freedom)),
-            p: p(difference, error, freedom),
+            interval: Some(spread.around(difference)),
+            spread: Some(spread),
             ..self
         }
     }
@@ -90,7 +113,7 @@ impl Difference {
             return Difference {
                 mean,
                 interval: None,
-                p: None,
+                spread: None,
                 effect: None,
                 method: Method::Single,
             };
@@ -102,10 +125,11 @@ impl Difference {
             _ => (sum.sqrt(), sum * sum / (va * va / fa + vb * vb / fb)),
         };
         let pooled = (fa * va * na as f64 + fb * vb * nb as f64) / (fa + fb);
+        let spread = Spread { error, freedom };
         Difference {
             mean,
-            interval: Some(around(difference, error, freedom)),
-            p: p(difference, error, freedom),
+            interval: Some(spread.around(difference)),
+            spread: Some(spread),
             effect: effect(
                 "d",
                 mean,
@@ -115,16 +139,6 @@ impl Difference {
             method: Method::Welch,
         }
     }
-}
-
-/// 95 % interval of a difference with this standard error.
-fn around(difference: f64, error: f64, freedom: f64) -> [f64; 2] {
-    let half = student_t(freedom) * error;
-    [difference - half, difference + half]
-}
-
-fn p(difference: f64, error: f64, freedom: f64) -> Option<f64> {
-    (error > 0.0).then(|| student_p(difference / error, freedom))
 }
 
 /// Values of the two sides with the same seed; `None` unless all seeds of a side have a partner and

@@ -3,7 +3,7 @@
 //!
 //! Cases are matched by their parameters, whatever their order, then flows, traffic and links by
 //! name. A difference is real when the 95 % interval of `b - a` leaves out zero, and still is among
-//! all that are judged with it ([`many`]). Where both sides
+//! all that are judged with it (`many`). Where both sides
 //! ran with the same seeds the runs are compared in pairs: with common random numbers the two runs
 //! of a pair share their losses and arrivals, and what both have in common does not widen the
 //! interval of their difference. Otherwise it is Welch's interval for two independent samples. A

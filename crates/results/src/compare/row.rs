@@ -3,10 +3,20 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::difference::Spread;
 use crate::result::Params;
 
 /// Probability up to which chance is not believed.
 pub(super) const FALSE: f64 = 0.05;
+
+/// How two numbers come apart by chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Chance {
+    /// Student's t.
+    Spread(Spread),
+    /// One is defined and the other is not: Fisher's exact test.
+    Undefined(f64),
+}
 
 /// One metric of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -32,14 +42,18 @@ pub struct Row {
     /// 95 % interval of the difference; with two seeds or more on a side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_ci95: Option<[f64; 2]>,
-    /// Probability that chance sets two samples of the same apart as far or further (two-sided);
-    /// where the interval has a width.
+    /// Probability that chance sets two samples of the same apart as far or further (two-sided).
+    /// The spread of few seeds may be small by chance: it counts as no less than halfway to that of
+    /// the same metric elsewhere in the comparison. Absent where nothing is left to chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The same among all numbers that are judged (Benjamini and Hochberg 1995): above 0.05 the
     /// difference is not real. Absent of what is judged alone, or in all runs the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
+    /// What `p` is made of, where chance has a say.
+    #[serde(skip)]
+    pub(crate) chance: Option<Chance>,
     /// Samples that the interval is made from, and how.
     pub method: Method,
     /// Pairs, if it is paired.

@@ -149,7 +149,7 @@ fn assert_spread(
     assert_leaves(tuner, open, |seen| spread_as_asked(seen, first))
 }
 
-/// At once.
+/// The whole window within two of the gaps that spreading would make.
 fn burst_as_asked(seen: &[(f64, usize)]) -> Result<(), String> {
     let last = gaps(seen).iter().sum::<f64>();
     let payload: usize = seen.iter().map(|(_, bytes)| bytes).sum();

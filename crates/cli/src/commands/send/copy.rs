@@ -24,6 +24,7 @@ use fullpipe_net::session::client::{Client, Cut, Done, SessionError};
 use fullpipe_net::session::control::EndReason;
 use fullpipe_realtime::live::{Live, LiveRun, NamedFlow};
 use fullpipe_run::RunSpec;
+use fullpipe_units::Span;
 
 use self::order::{Order, What};
 use self::outage::Outage;
@@ -179,16 +180,25 @@ impl Copying<'_> {
         let mut repairs = 0;
         while repairs < MOST_REPAIRS {
             let copied = self.session(&share);
-            if let Err(Broken::Session(error)) = &copied
-                && let Some(said) = self.outage.goes_on(error, Instant::now())
-                && !INTERRUPT.load(Ordering::Relaxed)
-            {
-                if !args.quiet {
-                    output::say(&said);
+            let copied = match copied {
+                Err(Broken::Session(error)) if !INTERRUPT.load(Ordering::Relaxed) => {
+                    if let Some(said) = self.outage.goes_on(&error, Instant::now()) {
+                        if self.is_time_over()? {
+                            return Err(Broken::Time);
+                        }
+                        if !args.quiet {
+                            output::say(&said);
+                        }
+                        std::thread::sleep(Duration::from_secs(1));
+                        continue;
+                    }
+                    Err(match self.outage.has_lasted(&error) {
+                        true => Broken::Lost(error),
+                        false => Broken::Session(error),
+                    })
                 }
-                std::thread::sleep(Duration::from_secs(1));
-                continue;
-            }
+                copied => copied,
+            };
             let is_busy = matches!(&copied, Err(Broken::Busy) | Ok(Came::Busy(_)));
             if is_busy && Instant::now() < until {
                 if INTERRUPT.load(Ordering::Relaxed) {
@@ -256,11 +266,16 @@ impl Copying<'_> {
                 names: names.clone(),
             },
         };
+        let left = self.time_left()?;
         let spec = |size| -> Result<RunSpec, Broken> {
             let document = document(args, order, &way.name, size)?;
             let mut spec = checked(&document, args)?.cases[0].run_spec(args.seed.unwrap_or(1));
             spec.links.clear();
             way.fit(&mut spec);
+            if let Some(left) = left {
+                let left = Span::from_nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
+                spec.duration = spec.duration.min(left.max(Span::from_millis(1)));
+            }
             Ok(spec)
         };
         let size = match share {
@@ -269,7 +284,7 @@ impl Copying<'_> {
         };
         let mut spec = spec(size)?;
         let mut client = way.connect(spec.clone(), "file", true, content, &INTERRUPT)?;
-        self.outage.is_over();
+        self.outage.met();
         self.summary.granted(client.grant(), args.quiet);
         let looking = || "looking at what is there already".to_owned();
         let mut batch = told(args.quiet, looking, || {
@@ -316,6 +331,9 @@ impl Copying<'_> {
             let arrived = batch
                 .written()
                 .unwrap_or_else(|| acked(&ran, &spec).min(bytes));
+            if arrived > 0 {
+                self.outage.is_over();
+            }
             let broken = broken(&ran);
             let is_get = matches!(share, Share::Get(..));
             if broken.is_some() && is_get {
@@ -374,13 +392,19 @@ impl Copying<'_> {
 
     /// The time that the user gives the copy has passed.
     fn is_time_over(&self) -> Result<bool, Failure> {
+        Ok(self.time_left()?.is_some_and(|left| left.is_zero()))
+    }
+
+    /// Of the time that the user gives the copy; `None`: as much as it takes.
+    fn time_left(&self) -> Result<Option<Duration>, Failure> {
         let time = self
             .args
             .time
             .as_deref()
             .map(|time| memory::span(time, "--time"));
         let time = time.transpose()?;
-        Ok(time.is_some_and(|time| self.began.elapsed() >= Duration::from_nanos(time.as_nanos())))
+        let all = time.map(|time| Duration::from_nanos(time.as_nanos()));
+        Ok(all.map(|all| all.saturating_sub(self.began.elapsed())))
     }
 
     /// The run.
@@ -507,6 +531,8 @@ enum Broken {
     Time,
     Copy(CopyError),
     Session(SessionError),
+    /// An outage that has lasted.
+    Lost(SessionError),
     Failure(Failure),
 }
 
@@ -564,6 +590,7 @@ impl From<Broken> for Failure {
                     (None, false) => failure,
                 }
             }
+            Broken::Lost(error) => Self::from(error).hint(again()),
             Broken::Copy(error) => of_copy(&error),
         }
     }

@@ -12,12 +12,12 @@ pub struct Outage {
     patience: Duration,
     /// The server granted a session of this copy. Whoever never answered is not waited for.
     met: bool,
-    /// When it is given up; `None` while the server is there.
+    /// When it is given up; `None` while bytes arrive.
     until: Option<Instant>,
 }
 
 impl Outage {
-    /// Of a copy that goes on if the server is heard again within this time.
+    /// Of a copy that goes on if bytes arrive again within this time.
     pub fn new(patience: Duration) -> Self {
         Self {
             patience,
@@ -27,15 +27,24 @@ impl Outage {
     }
 
     /// The server has granted a session.
-    pub fn is_over(&mut self) {
+    pub fn met(&mut self) {
         self.met = true;
+    }
+
+    /// Bytes have arrived. A server that grants sessions and takes nothing is out all the same.
+    pub fn is_over(&mut self) {
         self.until = None;
+    }
+
+    /// True of a failure that ends the copy because it has lasted.
+    pub fn has_lasted(&self, error: &SessionError) -> bool {
+        self.met && error.is_outage()
     }
 
     /// What is said if another session is worth a try after this failure; `None` if the copy ends
     /// with it. The time counts from the end of the session that fell silent.
     pub fn goes_on(&mut self, error: &SessionError, now: Instant) -> Option<String> {
-        if !self.met || !error.is_outage() {
+        if !self.has_lasted(error) {
             return None;
         }
         let until = *self.until.get_or_insert(now + self.patience);
@@ -57,14 +66,15 @@ mod tests {
         let mut outage = Outage::new(60 * second);
         let gone = SessionError::Vanished;
         assert_eq!(outage.goes_on(&gone, begin), None, "nobody was met");
-        outage.is_over();
+        outage.met();
         let said = outage.goes_on(&gone, begin).unwrap();
         assert!(
             said.ends_with("trying again, for up to 60 s (--patience)"),
             "{said}"
         );
         assert!(outage.goes_on(&gone, begin + 59 * second).is_some());
-        assert_eq!(outage.goes_on(&gone, begin + 60 * second), None);
+        outage.met();
+        assert_eq!(outage.goes_on(&gone, begin + 60 * second), None, "a grant");
         // Each outage has its own time; whatever else goes wrong has none.
         outage.is_over();
         assert!(outage.goes_on(&gone, begin + 90 * second).is_some());
@@ -76,7 +86,7 @@ mod tests {
     #[test]
     fn without_patience_nothing_is_tried_again() {
         let mut outage = Outage::new(Duration::ZERO);
-        outage.is_over();
+        outage.met();
         assert_eq!(
             outage.goes_on(&SessionError::Vanished, Instant::now()),
             None

@@ -267,7 +267,7 @@ impl Summary {
         } else if self.partial.is_some() {
             let (sent, seconds) = (whole(self.sent()), number(self.seconds(), 3));
             text += &format!("{sent} of {} bytes sent in {seconds} s\n", whole(bytes));
-        } else if self.sent() == 0 {
+        } else if self.sent() == 0 && self.count(State::Sent) == 0 {
             let (all, seconds) = (whole(bytes), number(self.seconds(), 3));
             text += &format!("{all} bytes, nothing to send, in {seconds} s\n");
         } else {
