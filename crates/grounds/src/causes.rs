@@ -122,6 +122,22 @@ pub const CAUSES: &[Cause] = &[
         make: Make::Now(|_| Some(Ok(restacked("hystart-gso", with_trains)))),
     },
     Cause {
+        name: "host-gso",
+        about: "`host` and `hystart-gso` together: the kernel's own modules on Linux's hosts, whose \
+                device takes trains of 64 kB",
+        ground: Some(SIM),
+        concerns: |flow| {
+            let own = module(&flow.stack);
+            let is_other = own.is_some() || another_host(flow);
+            is_other && with_trains(own.as_ref().unwrap_or(&flow.stack)).is_some()
+        },
+        make: Make::Now(|_| {
+            Some(Ok(switched_sim("host-gso", |spec| {
+                with_stacks(&linux_host(spec), with_trains)
+            })))
+        }),
+    },
+    Cause {
         name: "ties",
         about: "the simulator's hosts are up to 0.4 us late, as a kernel's are: a packet that \
                 arrives in the instant of a departure does not always find room",

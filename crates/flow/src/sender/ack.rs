@@ -387,8 +387,8 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// Losses that the sender pretends, marks, and the window law: the end of an ACK. `starting`: the
-    /// controller was in start-up when the ACK came, unless a loss has ended that.
+    /// Losses that the sender pretends, marks, and the window law: the end of an ACK. `starting`:
+    /// the controller was in start-up when the ACK came, unless a loss has ended that.
     #[inline(always)]
     fn conclude(&mut self, opening: &Opening, event: &mut AckEvent, mut starting: bool) {
         let now = event.now;

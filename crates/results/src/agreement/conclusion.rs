@@ -249,12 +249,17 @@ fn sentences(found: &Found<'_>, c: &Conclusion) -> Vec<String> {
 }
 
 /// What a user writes for the causes that are keys of a scenario.
-const KEYS: [(&str, &str); 4] = [
+const KEYS: [(&str, &str); 6] = [
     ("module", "the kernel's modules: `cubic-linux` for `cubic`"),
     ("preset", "`preset = \"linux\"`"),
     (
         "host",
         "`preset = \"linux\"` and the kernel's modules: `cubic-linux` for `cubic`",
+    ),
+    ("hystart-gso", "`cubic-linux(gso_max_size=65536)`"),
+    (
+        "host-gso",
+        "`preset = \"linux\"` and `cubic-linux(gso_max_size=65536)`",
     ),
     ("phase", "`jitter` of its links"),
 ];
