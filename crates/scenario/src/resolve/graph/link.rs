@@ -39,12 +39,9 @@ impl Layout {
             let trace = element.trace(files, findings);
             let rate = table.own.rate.or(trace.as_deref().map(mean_rate));
             // One that cannot be read is a fault already; what follows from its absence is none.
-            let is_wrong = || {
-                table
-                    .is_attempted(&LinkKeys::rate)
-                    .then_some(Rate::from_bits_per_sec(1_000_000_000))
-            };
-            let rate = rate.or_else(is_wrong);
+            let tried = [LinkKeys::rate, Element::trace];
+            let is_wrong = tried.iter().any(|key| table.is_attempted(key));
+            let rate = rate.or(is_wrong.then_some(Rate::from_bits_per_sec(1_000_000_000)));
             let queueing = [Element::buffer, Element::queue];
             for key in queueing.iter().filter(|key| table.is_given(key)) {
                 if rate.is_none() {
