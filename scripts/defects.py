@@ -212,8 +212,8 @@ DEFECTS = {
         [
             (
                 SENDER + "ack.rs",
-                "let starting = self.cc.in_start_up(); self.cc.on_ack(event);",
-                "let starting = self.cc.in_start_up(); if self.record.counts().timeouts == 0 { self.cc.on_ack(event); }",
+                "self.cc.on_ack(event); self.note_exit(now, starting);",
+                "if self.record.counts().timeouts == 0 { self.cc.on_ack(event); } self.note_exit(now, starting);",
             ),
         ],
     ),
