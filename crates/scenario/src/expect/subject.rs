@@ -11,6 +11,8 @@ use fullpipe_metrics::{Expression, Metric, Scope, scope_of};
 const ASYMMETRY: &Metric = Metric::case("asymmetry");
 const JAIN: &Metric = Metric::case("jain");
 const COMPLETION: &Metric = Metric::flow("completion_time_s");
+/// Links that a hint names at most.
+const MOST_NAMES: usize = 12;
 /// The stack that `--kernel-module` stands for.
 const OWN_MODULE: &str = "own-linux";
 
@@ -99,6 +101,13 @@ pub(super) fn check(
         if let Some(link) = link {
             let links = || case.spec.links().map(|link| link.name.as_str());
             if !are_links_broken(reader) && !links().any(|name| name == link) {
+                if !table.is_attempted(&Expect::link) {
+                    let names = links().take(MOST_NAMES).map(|name| format!("\"{name}\""));
+                    let names: Vec<String> = names.collect();
+                    let hint = format!("write link = {}", names.join(" or "));
+                    table.lacks(reader, &Expect::link, "which link is meant?", hint);
+                    return;
+                }
                 let message = format!("there is no link `{}`", shorten(link));
                 table.refuse(reader, &Expect::link, message, did_you_mean(link, links()));
                 return;

@@ -1,6 +1,6 @@
 //! Networks of links and routes.
 
-use super::{HEAD, link, mbit, ms, names, read, way};
+use super::{FLOW, HEAD, link, mbit, ms, names, read, way};
 use fullpipe_run::{Buffer, Discipline};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::Span;
@@ -79,4 +79,26 @@ fn what_is_not_enabled_is_left_out() {
         )
     };
     assert_eq!([shape(0), shape(3)], [(1, 0, false), (2, 1, true)]);
+}
+
+#[test]
+fn a_metric_of_a_link_asks_which_where_none_is_the_bottleneck() {
+    let links = ["access", "core"]
+        .map(|name| format!("[[link]]\nname = \"{name}\"\nrate = \"1Gbit/s\"\ndelay = \"5ms\"\n"))
+        .concat();
+    let text = format!(
+        "name = \"x\"\nduration = \"60s\"\n{links}{FLOW}[[route]]\nflow = \"main\"\n\
+         forward = [\"access\", \"core\"]\n[[expect]]\nmetric = \"utilization\"\nat_least = 0.9\n"
+    );
+    let wrong = |text: &str| {
+        let read = Scenario::parse(text, "x.toml", &Overrides::default());
+        read.unwrap_err().to_string()
+    };
+    assert_eq!(
+        wrong(&text).trim_end(),
+        "error: x.toml:16: `expect[1].link`: which link is meant?\n  \
+         hint: write link = \"access\" or \"core\" or \"return-10ms\""
+    );
+    let misspelt = wrong(&format!("{text}link = \"cor\"\n"));
+    assert!(misspelt.contains("there is no link `cor`"), "{misspelt}");
 }
