@@ -19,10 +19,19 @@ export interface Trace {
   dash: readonly number[];
 }
 
-export interface Panel {
+/** What a panel shows: the kind of its curves, and of whom. */
+interface Spec {
+  /** Unlike that of every other panel. */
+  id: string;
   key: string;
   title: string;
   unit: string;
+  what: readonly Curve["what"][];
+  /** The only flow or link that is drawn; without one all are. */
+  of: string | undefined;
+}
+
+export interface Panel extends Spec {
   traces: Trace[];
 }
 
@@ -36,14 +45,30 @@ export interface CaseCurves {
   panels: Panel[];
 }
 
-const PANELS: { key: string; title: string; unit: string; what: Curve["what"][] }[] = [
-  { key: "cwnd", title: "Congestion window and threshold", unit: "segments", what: ["cwnd", "ssthresh"] },
+const WITH_THRESHOLD = "Congestion window and threshold";
+
+const PANELS: Omit<Spec, "id" | "of">[] = [
+  { key: "cwnd", title: WITH_THRESHOLD, unit: "segments", what: ["cwnd", "ssthresh"] },
   { key: "rtt", title: "Round-trip time", unit: "ms", what: ["rtt"] },
   { key: "queue", title: "Queue", unit: "packets", what: ["queue"] },
   { key: "goodput", title: "Goodput", unit: "Mbit/s", what: ["goodput"] },
   { key: "ping", title: "Round-trip time of pings", unit: "ms", what: ["ping"] },
   { key: "rate", title: "Arrivals of datagrams and short flows", unit: "Mbit/s", what: ["rate"] },
 ];
+
+/** The panels of a scenario. Those that its file asks for (`[[report]]`) take the place of the one of
+ * the same quantity. */
+function specs(model: Model): Spec[] {
+  return PANELS.flatMap((panel) =>
+    model.asked(panel.key).map((ask, i) => ({ ...panel, id: `${panel.key}${i === 0 ? "" : `-${i + 1}`}`, title: ask.title ?? panel.title, of: ask.flow })),
+  );
+}
+
+/** The curves of a panel among others; panels without one are left out. */
+function panelsOf(model: Model, traces: readonly Trace[]): Panel[] {
+  const panels = specs(model).map((s) => ({ ...s, traces: traces.filter((t) => s.what.includes(t.what) && t.of === (s.of ?? t.of)) }));
+  return panels.filter((p) => p.traces.length > 0);
+}
 
 const cache = new WeakMap<object, CaseCurves>();
 
@@ -79,13 +104,12 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
       dash: head.what === "ssthresh" ? THRESHOLD : sharedDash(Math.floor(colour / SERIES_COLOURS)),
     });
   });
-  const panels = PANELS.map((p) => ({ key: p.key, title: p.title, unit: p.unit, traces: traces.filter((t) => p.what.includes(t.what)) }));
   const made: CaseCurves = {
     step: curves.step,
     rows: curves.rows,
     warmup: model.cases[caseIndex]?.warmup_s ?? 0,
     time: middles(curves.rows, curves.step),
-    panels: panels.filter((p) => p.traces.length > 0),
+    panels: panelsOf(model, traces),
   };
   cache.set(curves, made);
   return made;
@@ -113,25 +137,18 @@ export function laidOver(model: Model, cases: readonly number[], name: (caseInde
   const step = Math.max(...all.map(({ curves }) => curves.step));
   const rows = Math.max(...all.map(({ curves }) => Math.ceil((curves.rows * curves.step) / step - 1e-9)));
   const rounds = Math.ceil(all.length / SERIES_COLOURS);
-  const traces = all.flatMap(({ c, curves }, at) =>
-    curves.panels.flatMap((p) =>
-      p.traces
-        .filter((t) => t.what !== "ssthresh")
-        .map((t, i): Trace => {
-          // A case with one flow or link needs no name of it.
-          const alone = p.traces.filter((other) => other.what === t.what).length === 1;
-          const label = alone ? name(c) : `${name(c)}, ${t.of}`;
-          const low = onGrid(t.low, curves.step, step, rows, Math.min);
-          const high = t.low === t.high && curves.step === step ? low : onGrid(t.high, curves.step, step, rows, Math.max);
-          return { what: t.what, of: label, label, low, high, colour: at, dash: sharedDash(i * rounds + Math.floor(at / SERIES_COLOURS)) };
-        }),
-    ),
-  );
-  const panels = PANELS.map((p) => {
-    const [what] = p.what;
-    const title = p.key === "cwnd" ? "Congestion window" : p.title;
-    return { key: p.key, title, unit: p.unit, traces: traces.filter((t) => t.what === what) };
-  });
+  const tracesIn = (id: string): Trace[] =>
+    all.flatMap(({ c, curves }, at) => {
+      const traces = curves.panels.find((p) => p.id === id)?.traces.filter((t) => t.what !== "ssthresh") ?? [];
+      return traces.map((t, i): Trace => {
+        // A case with one flow or link needs no name of it.
+        const label = traces.length === 1 ? name(c) : `${name(c)}, ${t.of}`;
+        const low = onGrid(t.low, curves.step, step, rows, Math.min);
+        const high = t.low === t.high && curves.step === step ? low : onGrid(t.high, curves.step, step, rows, Math.max);
+        return { what: t.what, of: label, label, low, high, colour: at, dash: sharedDash(i * rounds + Math.floor(at / SERIES_COLOURS)) };
+      });
+    });
+  const panels = specs(model).map((s) => ({ ...s, title: s.title === WITH_THRESHOLD ? "Congestion window" : s.title, traces: tracesIn(s.id) }));
   const warmup = Math.max(...all.map(({ curves }) => curves.warmup));
   return { step, rows, warmup, time: middles(rows, step), panels: panels.filter((p) => p.traces.length > 0) };
 }

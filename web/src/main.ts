@@ -66,7 +66,7 @@ function start(): void {
     }
     const { warmup } = model.scenario;
     // Pictures first: what won, by how much, and how it went.
-    part("sawtooth", "Sawtooth", [saws(model, opener(i))]);
+    part("sawtooth", "Sawtooth", saws(model, opener(i)));
     part("expectations", "Expectations", [expectationsFigure(model, opener(i))]);
     part("tables", "Tables", [...tables(model, opener(i)), warmup === undefined ? undefined : el("p", { class: "note" }, `${warmup}.`)]);
     part("limits", "Host or network", [limitsFigure(model)]);

@@ -1,7 +1,7 @@
 // The result as the figures ask for it: estimates by case and name, axes by their role, the
 // competitors.
 
-import type { Axis, Case, Metric, Page, Scenario, Table } from "./generated/data.ts";
+import type { Axis, Case, FigureAsk, Metric, Page, Scenario, Table } from "./generated/data.ts";
 import { float64s } from "./decode.ts";
 
 /** What a metric is taken of. */
@@ -202,6 +202,13 @@ export class Model {
   links(metric: string): string[] {
     const names = this.values("link")?.names() ?? [];
     return names.filter((of) => this.cases.some((_, c) => (this.estimate(c, metric, of)?.mean ?? null) !== null));
+  }
+
+  /** What the scenario's file asks of figures that are drawn anyway: of one with nothing asked, if it
+   * does not name any. */
+  asked(figure: string): FigureAsk[] {
+    const asks = this.scenario.figures.filter((f) => f.figure === figure);
+    return asks.length === 0 ? [{ figure }] : asks;
   }
 
   severalSeeds(): boolean {

@@ -100,7 +100,8 @@ const SECTIONS: &[Section] = &[
     },
     Section {
         title: "`[[report]]`",
-        text: "A figure.",
+        text: "A figure of the report (`report.html`). It takes the place of the one of the same\n\
+               quantity that the report has anyway.",
         keys: keys::Figures::KEYS,
     },
 ];

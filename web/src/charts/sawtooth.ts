@@ -8,18 +8,19 @@ import { line, mark, path, polyline, round, svg, text, textWidth, type Mark } fr
 export const SAW = { width: 236, height: 118 };
 
 /** Largest window of a case. */
-export function highest(curves: CaseCurves): number {
-  const traces = windows(curves);
+export function highest(curves: CaseCurves, panel = "cwnd"): number {
+  const traces = windows(curves, panel);
   const all = traces.flatMap((t) => extent(t.high.filter(Number.isFinite)) ?? []);
   return Math.max(0, ...all);
 }
 
-function windows(curves: CaseCurves): Trace[] {
-  return curves.panels.find((p) => p.key === "cwnd")?.traces.filter((t) => t.what === "cwnd") ?? [];
+/** The windows in a panel of a case. */
+export function windows(curves: CaseCurves, panel: string): Trace[] {
+  return curves.panels.find((p) => p.id === panel)?.traces.filter((t) => t.what === "cwnd") ?? [];
 }
 
 /** One cell; `top` is the end of its vertical axis. */
-export function saw(curves: CaseCurves, title: string, top: number): Mark {
+export function saw(curves: CaseCurves, title: string, top: number, panel = "cwnd"): Mark {
   const frame = { left: 40, top: 20, width: SAW.width - 48, height: SAW.height - 40 };
   const end = curves.step * curves.rows;
   const x = linear([0, end], [frame.left, frame.left + frame.width]);
@@ -33,7 +34,7 @@ export function saw(curves: CaseCurves, title: string, top: number): Mark {
     text(frame.left - 5, bottom + 3, "0", { size: 10, anchor: "end", fill: "var(--muted)" }),
     text(frame.left + frame.width, bottom + 13, `${tickText(end, end / 10)} s`, { size: 10, anchor: "end", fill: "var(--muted)" }),
   ];
-  for (const trace of windows(curves)) marks.push(...band(curves, trace, x, y));
+  for (const trace of windows(curves, panel)) marks.push(...band(curves, trace, x, y));
   return svg(SAW.width, SAW.height, `Congestion window of ${title}, up to ${top} segments over ${round(end)} s`, marks);
 }
 
@@ -77,10 +78,10 @@ export function shorten(label: string, length: number): string {
 }
 
 /** Which colour is which flow: a line and its name, side by side as far as there is room; `end` is where the last line stands. */
-export function flowKeys(curves: CaseCurves, y: number, room: number): { marks: Mark[]; end: number } {
+export function flowKeys(curves: CaseCurves, y: number, room: number, panel = "cwnd"): { marks: Mark[]; end: number } {
   const marks: Mark[] = [];
   let x = 4;
-  for (const trace of windows(curves)) {
+  for (const trace of windows(curves, panel)) {
     const width = 1.12 * textWidth(trace.of, 11.5) + 24;
     if (x > 4 && x + width > room) [x, y] = [4, y + 18];
     marks.push(line(x, y - 4, x + 18, y - 4, seriesColour(trace.colour), 2.5, trace.dash.join(" ") || undefined), text(x + 24, y, trace.of, { size: 11.5 }));

@@ -73,7 +73,7 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
       tabindex: 0,
       role: "group",
       "aria-label": `${panel.title}, ${panel.unit}. Arrow keys move the cursor, plus and minus zoom, 0 shows the whole run.`,
-      "data-panel": panel.key,
+      "data-panel": panel.id,
     });
     box.append(el("div", { class: "panel-title" }, el("b", {}, panel.title), `, ${panel.unit}`));
     stack.append(box);
@@ -278,7 +278,7 @@ export function drawing(curves: CaseCurves, title: string, [from, to]: readonly 
     const y = yAxis(frame, domain, 4);
     const last = p === curves.panels.length - 1;
     const x = xAxis(frame, [from, to], 8, last ? "time, s" : undefined);
-    const clip = `${id}-${panel.key}`;
+    const clip = `${id}-${panel.id}`;
     marks.push(mark("clipPath", { id: clip }, rect(frame.left, frame.top, frame.width, frame.height, "none")));
     if (curves.warmup > from) marks.push(rect(frame.left, frame.top, Math.min(frame.width, x.scale(curves.warmup) - frame.left), frame.height, "var(--grid)"));
     marks.push(...y.marks, ...x.marks);

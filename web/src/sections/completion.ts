@@ -9,19 +9,25 @@ import { counted } from "../format.ts";
 import { axisLabel, combinations, type Model } from "../model.ts";
 
 interface Panel {
+  title: string;
   name: string;
   label: string;
   members: { name: string; colour: number; completions: Completions }[];
 }
 
-/** One panel per class of short flows and per value of every other axis; one curve per competitor. */
+/** One panel per class of short flows and per value of every other axis; one curve per competitor.
+ * Those that the scenario's file asks for take the place of these. */
 export function panels(model: Model): Panel[] {
   const classes = [...new Set(model.cases.flatMap((c) => (c.completions ?? []).map((x) => x.name)))];
   const variant = model.competitors();
   const others: Axis[] = model.axes.filter((a) => a !== variant);
   const facets = others.length === 0 ? [{ at: new Map<Axis, number>(), label: "" }] : combinations(model, others);
-  return classes.flatMap((name) =>
+  const wanted = model.asked("completion").flatMap(({ title = "Completion times", flow }) =>
+    classes.filter((name) => name === (flow ?? name)).map((name) => ({ title, name })),
+  );
+  return wanted.flatMap(({ title, name }) =>
     facets.map((facet) => ({
+      title,
       name,
       label: [classes.length > 1 ? name : "", facet.label].filter((t) => t !== "").join(", "),
       members: model.select(facet.at).flatMap((i) => {
@@ -37,7 +43,7 @@ export function panels(model: Model): Panel[] {
 export function completionFigures(model: Model): HTMLElement[] {
   return panels(model).flatMap((panel, i) => {
     const drawn: Cdf = {
-      title: panel.label === "" ? "Completion times" : `Completion times · ${panel.label}`,
+      title: panel.label === "" ? panel.title : `${panel.title} · ${panel.label}`,
       xTitle: "completion time, s",
       curves: panel.members.map((m) => ({ name: m.name, colour: m.colour, quantiles: float32s(m.completions.quantiles), finished: m.completions.finished / Math.max(1, m.completions.finished + m.completions.unfinished) })),
     };

@@ -11,7 +11,9 @@ import { drawing as panels, rows as seriesRows } from "../../src/charts/series.t
 import { luminance, seriesColour } from "../../src/colour.ts";
 import { curvesOf, laidOver, overlay } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
+import type { Scenario } from "../../src/generated/data.ts";
 import { combinations, half, Model } from "../../src/model.ts";
+import { panels as completionPanels } from "../../src/sections/completion.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, notes, outcome, ranking, sorted, words } from "../../src/sections/overview.ts";
@@ -201,6 +203,40 @@ test("curves of a case", () => {
   const csv = seriesRows(c);
   assert.deepEqual(csv[0], ["time_s", "cwnd_segments main low", "cwnd_segments main high", "ssthresh_segments main", "queue_packets bottleneck low", "queue_packets bottleneck high"]);
   assert.deepEqual(csv[2], [3.75, 2, 5, NaN, 0, 1]);
+});
+
+test("a panel has the heading and the flow that the file asks for", () => {
+  const p = page();
+  const s = p.scenarios[0]!;
+  const layout = s.layouts[0]!;
+  layout.push({ what: "cwnd", of: "other", stat: "low", streams: 1 }, { what: "queue", of: "far", stat: "low", streams: 1 });
+  s.cases[0]!.curves = { step: 2.5, rows: 1, layout: 0, data: packed(layout.map((_, i) => [i])) };
+  const shown = (figures: Scenario["figures"]) => {
+    const m = new Model(p, { ...s, figures, cases: s.cases.map((c) => ({ ...c, ...(c.curves ? { curves: { ...c.curves } } : {}) })) }, "asked");
+    return [curvesOf(m, 0)!, laidOver(m, [0], () => "reno")!].map((c) => c.panels.map((x) => [x.id, x.title, ...x.traces.map((t) => t.label)]));
+  };
+  const [own, laid] = shown([]);
+  assert.deepEqual(own![1], ["queue", "Queue", "bottleneck", "far"]);
+  assert.equal(laid![0]![1], "Congestion window");
+  const asks = [{ figure: "cwnd", flow: "other", title: "Only other" }, { figure: "cwnd" }, { figure: "queue", flow: "far", title: "My queue" }];
+  const [asked, over] = shown(asks);
+  assert.deepEqual(asked, [
+    ["cwnd", "Only other", "other"],
+    ["cwnd-2", own![0]![1], "main: reno", "ssthresh, main", "other"],
+    ["queue", "My queue", "far"],
+  ]);
+  assert.deepEqual(over!.map((x) => x.slice(0, 3)), [["cwnd", "Only other", "reno"], ["cwnd-2", "Congestion window", "reno, main"], ["queue", "My queue", "reno"]]);
+  assert.equal(highest(curvesOf(new Model(p, { ...s, figures: asks }, "asked"), 0)!), 5, "a sawtooth is of the same flow");
+});
+
+test("completion times have the heading and the class that the file asks for", () => {
+  const p = page();
+  const s = p.scenarios[0]!;
+  s.axes = [];
+  s.cases = [{ ...s.cases[0]!, at: [], completions: ["web", "video"].map((name) => ({ name, quantiles: f32([1]), finished: 1, unfinished: 0 })) }];
+  const shown = (figures: Scenario["figures"]) => completionPanels(new Model(p, { ...s, figures }, "asked")).map((x) => [x.title, x.label]);
+  assert.deepEqual(shown([]), [["Completion times", "web"], ["Completion times", "video"]]);
+  assert.deepEqual(shown([{ figure: "completion", flow: "video", title: "Films" }]), [["Films", "video"]]);
 });
 
 test("scales of small multiples", () => {

@@ -1,9 +1,11 @@
 //! `[[report]]`: figures of a page, held against the flows, the metrics and the matrix.
 
+use super::subject::are_links_broken;
 use super::table::{Known, Referring};
+use crate::document::shorten;
 use crate::keys::{Figure, Figures};
 use crate::scenario::Report;
-use crate::value::{At, Key, Reader, Record, Words};
+use crate::value::{At, Key, Reader, Record, Words, did_you_mean};
 
 /// Reads the figures.
 pub(crate) fn reports(
@@ -83,6 +85,30 @@ impl Shape {
     }
 }
 
+/// Sees to it that there is something of this name, and that the figure can be of it.
+fn subject(reader: &mut Reader<'_>, table: &Referring<'_, Figures>, figure: Figure, name: &str) {
+    let names = table.known.names;
+    let (flows, traffic) = (names.flows.as_slice(), names.traffic.as_slice());
+    let (what, of, or_a_link): (&str, [&[String]; 2], bool) = match figure {
+        Figure::Cwnd | Figure::Rtt | Figure::Goodput => ("flow", [flows, &[]], false),
+        Figure::Queue => ("link", [&[], &[]], true),
+        Figure::Completion => ("traffic", [&[], traffic], false),
+        Figure::Metric | Figure::Matrix => ("flow, traffic or link", [flows, traffic], true),
+    };
+    let links = table.known.links().filter(|_| or_a_link);
+    let known = || {
+        of.into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(links.clone())
+    };
+    if known().any(|known| known == name) || (or_a_link && are_links_broken(reader)) {
+        return;
+    }
+    let message = format!("there is no {what} `{}`", shorten(name));
+    table.refuse(reader, &Figures::flow, message, did_you_mean(name, known()));
+}
+
 fn report(reader: &mut Reader<'_>, table: &Referring<'_, Figures>) -> Option<Report> {
     let figure = table.figure;
     if table.record.get::<Figure>(&Figures::figure).is_none()
@@ -91,11 +117,8 @@ fn report(reader: &mut Reader<'_>, table: &Referring<'_, Figures>) -> Option<Rep
         return None;
     }
     let shape = Shape::of(figure);
-    let may_be_a_link = shape != Shape::Curves || figure == Figure::Queue;
-    if let Some(name) = &table.flow
-        && !(may_be_a_link && table.known.is_link(name))
-    {
-        table.flow(reader, &Figures::flow, name);
+    if let Some(name) = &table.flow {
+        subject(reader, table, figure, name);
     }
     for (key, line) in shape.needs() {
         if !table.is_attempted(key) {

@@ -200,7 +200,7 @@ pub(super) fn without_baseline(known: &Known<'_>) -> (&'static str, String) {
 }
 
 /// True if a fault is in what the links are made of: then they are missing for that reason.
-fn are_links_broken(reader: &Reader<'_>) -> bool {
+pub(super) fn are_links_broken(reader: &Reader<'_>) -> bool {
     let mut faults = reader.findings.faults.iter();
     faults.any(|fault| {
         let table = fault.key.split(['.', '[']).next();

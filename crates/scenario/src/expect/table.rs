@@ -25,10 +25,10 @@ pub(crate) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// True if a case has a link of this name.
-    pub fn is_link(&self, name: &str) -> bool {
-        let mut links = self.cases.iter().flat_map(|case| case.spec.links());
-        links.any(|link| link.name == name)
+    /// Names of the links of all cases.
+    pub fn links(&self) -> impl Iterator<Item = &str> + Clone {
+        let links = self.cases.iter().flat_map(|case| case.spec.links());
+        links.map(|link| link.name.as_str())
     }
 }
 

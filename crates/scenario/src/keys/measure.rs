@@ -124,7 +124,8 @@ keys! {
     Figures {
         @fixed figure: word(Figure) [= Figure::Cwnd], "cwnd", "what is drawn";
         @fixed flow: text [or "all"], "main",
-            "flow or traffic that is drawn; `queue`, `metric`, `matrix`: or a link";
+            "what is drawn alone: a flow; of `queue`: a link; of `completion`: traffic; of `metric` \
+             and `matrix`: any of these";
         @fixed x: text ~ r#""flow.a.stack""#, "path.mtu",
             "`metric`, `matrix`, which need it: key of [matrix] along the horizontal axis";
         @fixed y: text, "recovery_time_s",

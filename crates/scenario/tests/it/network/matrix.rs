@@ -113,13 +113,17 @@ fn figures_of_a_link() {
     let axes = "x = \"flow.main.stack\"\ny = \"utilization\"\n";
     let scenario = read(&(with("metric", "bottleneck") + axes));
     assert_eq!(scenario.reports[0].flow.as_deref(), Some("bottleneck"));
-    // A link has no window, and no other name is one.
-    for text in [
-        with("cwnd", "bottleneck"),
-        with("metric", "botleneck") + axes,
+    assert_eq!(read(&with("queue", "bottleneck")).reports.len(), 1);
+    // A link has no window, a flow no queue, and neither has completion times of short flows.
+    for (text, what) in [
+        (with("cwnd", "bottleneck"), "flow"),
+        (with("queue", "main"), "link"),
+        (with("completion", "main"), "traffic"),
+        (with("metric", "botleneck") + axes, "flow, traffic or link"),
     ] {
         let wrong = Scenario::parse(&text, "test.toml", &Overrides::default()).unwrap_err();
-        assert!(wrong.to_string().contains("there is no flow"), "{wrong}");
+        let message = format!("there is no {what} `");
+        assert!(wrong.to_string().contains(&message), "{wrong}");
     }
 }
 
