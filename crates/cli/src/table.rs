@@ -1,6 +1,6 @@
 //! Plain-text tables: columns aligned by spaces, readable without colour and in a log file.
 
-use fullpipe_report::digits;
+pub use fullpipe_report::digits::{number, number_with};
 use fullpipe_report::figure::Rows;
 
 /// Alignment of a column.
@@ -120,49 +120,6 @@ impl Table {
     }
 }
 
-/// A number with about `digits` significant digits, whole part in groups of three: `1,295`,
-/// `93.1`, `0.00341`.
-pub fn number(x: f64, digits: usize) -> String {
-    if !x.is_finite() {
-        return x.to_string();
-    }
-    if x == 0.0 {
-        return "0".to_owned();
-    }
-    let before_point = x.abs().log10().floor() as i32 + 1;
-    let decimals = (digits as i32 - before_point).clamp(0, 12) as usize;
-    if x.abs() < 1e-6 {
-        return format!("{x:.*e}", digits.saturating_sub(1));
-    }
-    grouped(&format!("{x:.decimals$}"))
-}
-
-/// `85.2 ± 1.3`: the mean stops where its interval begins, which has two digits. Without an
-/// interval, or with one below a millionth of the mean, the mean alone with about `digits`
-/// significant digits.
-pub fn number_with(mean: f64, half: Option<f64>, digits: usize) -> String {
-    match half.and_then(|half| digits::with_interval(mean, half)) {
-        Some([mean, half]) => format!("{} ± {}", grouped(&mean), grouped(&half)),
-        None => number(mean, digits),
-    }
-}
-
-/// Groups the whole part of a number in threes; what follows its digits, decimals or an exponent,
-/// stays.
-fn grouped(text: &str) -> String {
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |r| ("-", r));
-    let end = rest.find(|c: char| !c.is_ascii_digit());
-    let (whole, rest) = rest.split_at(end.unwrap_or(rest.len()));
-    let mut out = sign.to_owned();
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,72 +148,5 @@ mod tests {
             table.markdown(),
             "| stack | goodput Mbit/s |\n| :-- | --: |\n| a\\|b\\_c | 1,234 |\n| reno |  |\n"
         );
-    }
-
-    #[test]
-    fn a_mean_stops_where_its_interval_begins() {
-        for (mean, half, text) in [
-            (10_730.8, Some(23.4), "10,731 ± 23"),
-            (100.1, Some(6.8e-7), "100.1"),
-            (3_573.7, Some(15_301.0), "3,574 ± 15,000"),
-            (0.2907, Some(0.012), "0.291 ± 0.012"),
-            (0.3, None, "0.3000"),
-        ] {
-            assert_eq!(number_with(mean, half, 4), text);
-        }
-    }
-
-    #[test]
-    fn numbers_keep_their_digits() {
-        for (x, text) in [
-            (0.0, "0"),
-            (1_234_567.8, "1,234,568"),
-            (93.14159, "93.1"),
-            (0.003_411, "0.00341"),
-            (-5.0, "-5.00"),
-            (284.13, "284"),
-            (1e-9, "1.00e-9"),
-            (f64::INFINITY, "inf"),
-        ] {
-            assert_eq!(number(x, 3), text, "{x}");
-        }
-    }
-
-    /// Of every size, and of both notations: the number is what it was, and commas stand between
-    /// threes of its whole part only.
-    #[test]
-    fn a_number_of_any_size_reads_as_itself() {
-        for (mean, half, text) in [
-            (4e-17, 1.6e-16, "4e-17 ± 1.6e-16"),
-            (-2.1e-17, 2.1e-16, "-2e-17 ± 2.1e-16"),
-        ] {
-            assert_eq!(number_with(mean, Some(half), 3), text);
-        }
-        for exponent in -300..=300 {
-            for (digits, sign) in [(1.0, 1.0), (1.234_567, -1.0), (9.996, 1.0)] {
-                let x: f64 = sign * digits * 10f64.powi(exponent);
-                for half in [None, Some(x.abs() * 0.3), Some(x.abs() * 1e-3)] {
-                    let text = number_with(x, half, 4);
-                    let mean = text.split(" ± ").next().unwrap();
-                    let back: f64 = mean.replace(',', "").parse().unwrap();
-                    let near = half.unwrap_or(0.0).max(x.abs() * 1e-3);
-                    assert!((back - x).abs() <= near, "{x:e}: {text}");
-                    for number in text.split(" ± ") {
-                        let mut threes = number.trim_start_matches('-').split(',');
-                        let first = threes.next().unwrap();
-                        let plain = |part: &str| part.chars().all(|c| c.is_ascii_digit());
-                        let threes: Vec<&str> = threes.collect();
-                        let Some((last, inner)) = threes.split_last() else {
-                            continue;
-                        };
-                        let whole = last.split('.').next().unwrap();
-                        assert!(plain(first) && (1..=3).contains(&first.len()), "{text}");
-                        let all = inner.iter().chain([&whole]);
-                        let all: Vec<_> = all.filter(|p| !plain(p) || p.len() != 3).collect();
-                        assert!(all.is_empty(), "{text}");
-                    }
-                }
-            }
-        }
     }
 }

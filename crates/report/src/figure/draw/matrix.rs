@@ -3,8 +3,8 @@
 use super::panel::NO_VALUE;
 use super::style::{GREY, INK};
 use super::svg::Svg;
-use super::text::{fit, text_width, thousands, wrap};
-use crate::digits::with_interval;
+use super::text::{fit, text_width, wrap};
+use crate::digits::mean_and_half;
 use crate::figure::{Rows, Style};
 
 /// A table of one metric.
@@ -166,44 +166,12 @@ impl Matrix {
     fn texts(&self) -> Vec<Vec<Option<(String, String)>>> {
         let text = |cell: &MatrixCell| {
             let whole = self.count && cell.mean.fract() == 0.0;
-            let size = cell.mean.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
-            let decimals = match whole || cell.mean == 0.0 {
-                true => 0,
-                false => (2 - size).max(0) as usize,
-            };
-            // The mean stops where its interval begins, and after three digits.
-            let half = cell.half.and_then(|half| with_interval(cell.mean, half));
-            let places = |t: &String| t.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            // Rates of loss are small, and digits are what tells them apart.
-            if decimals > MOST_DECIMALS {
-                return match half {
-                    Some([value, half]) => (value, format!("± {half}")),
-                    None => (format!("{:.2e}", cell.mean), String::new()),
-                };
-            }
-            let decimals = half
-                .as_ref()
-                .map_or(decimals, |[_, half]| decimals.min(places(half)));
-            let value = thousands(
-                format!("{:.decimals$}", cell.mean)
-                    .parse()
-                    .unwrap_or(cell.mean),
-            );
-            // Zeros at the end are digits that were measured.
-            let value = match (decimals, cell.mean.abs() < 1000.0) {
-                (0, _) | (_, false) => value,
-                _ => format!("{:.decimals$}", cell.mean),
-            };
-            let half = half.map_or_else(String::new, |[_, half]| {
-                let h: f64 = half.parse().unwrap_or(0.0);
-                let least = 10_f64.powi(-(decimals as i32));
-                match h < least / 2.0 {
-                    true => format!("± < {least:.decimals$}"),
-                    false if decimals == 0 => format!("± {}", thousands(h)),
-                    false => format!("± {h:.decimals$}"),
-                }
-            });
-            (value, half)
+            let digits = if whole { 1 } else { DIGITS };
+            let (value, half) = mean_and_half(cell.mean, cell.half, digits);
+            (
+                value,
+                half.map_or_else(String::new, |half| format!("± {half}")),
+            )
         };
         let row =
             |cells: &Vec<Option<MatrixCell>>| cells.iter().map(|c| c.as_ref().map(text)).collect();
@@ -266,8 +234,8 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 }
 
-/// Three digits with more decimals have an exponent.
-const MOST_DECIMALS: usize = 6;
+/// Significant digits of a mean that has no interval.
+const DIGITS: usize = 3;
 const PALE: [u8; 3] = [0xf4, 0xf6, 0xf8];
 const LETTER: f64 = 12.0;
 const LINES_OF_A_HEAD: usize = 6;
@@ -304,7 +272,7 @@ mod tests {
         };
         let svg = matrix(3).svg(&paper).unwrap();
         assert!(
-            svg.contains("width=\"84.00mm\"") && svg.contains(">± &lt; 0.1<"),
+            svg.contains("width=\"84.00mm\"") && svg.contains(">± 0.040<"),
             "{svg}"
         );
         assert!(!svg.contains("goodput (Mbit/s)<"));
@@ -340,6 +308,8 @@ mod tests {
             let one = Matrix { cells, ..matrix(1) };
             one.printed().rows[0][1].clone()
         };
+        assert_eq!(printed(344.58, 0.35), "344.58 ± 0.35");
+        assert_eq!(printed(352.1, 0.59), "352.10 ± 0.59");
         assert_eq!(printed(8.014, 2.1), "8.0 ± 2.1");
         assert_eq!(printed(0.2907, 0.12), "0.29 ± 0.12");
         assert_eq!(printed(17.0, 1e-9), "17.0");
@@ -355,7 +325,7 @@ mod tests {
     fn what_is_missing_is_a_dash() {
         let printed = matrix(1).printed();
         assert_eq!(printed.heads, ["goodput (Mbit/s) by stack", "rtt 0ms"]);
-        assert_eq!(printed.rows[0], ["reno", "17.0 ± < 0.1"]);
+        assert_eq!(printed.rows[0], ["reno", "17.000 ± 0.040"]);
         assert_eq!(printed.rows[1], ["cubic", "–"]);
     }
 }
