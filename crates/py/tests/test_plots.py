@@ -37,7 +37,10 @@ def test_throughput_is_that_of_the_samples(result):
     fig = result.plot.throughput(case=1)
     (line,) = fig.axes[0].lines
     samples = result.series("samples", 1)
-    assert line.get_ydata().tolist() == samples["goodput_mbps"].tolist()
+    goodput = samples["goodput_mbps"].tolist()
+    # Steps lead to their points: the first interval begins with the run.
+    assert line.get_ydata().tolist() == [goodput[0], *goodput]
+    assert line.get_xdata().tolist() == [0.0, *samples["time_s"].tolist()]
 
 
 def test_a_matrix_has_a_mean_in_every_cell(result):

@@ -97,8 +97,14 @@ def throughput(
     flows = samples["name"]
     for flow in dict.fromkeys(flows.tolist()):
         of = flows == flow
-        # A sample is of the interval that ends at its time.
-        axes.step(samples["time_s"][of], samples["goodput_mbps"][of], where="pre", label=flow)
+        # A sample is of the interval that ends at its time; the first interval begins with the run.
+        ends, goodput = samples["time_s"][of], samples["goodput_mbps"][of]
+        axes.step(
+            np.concatenate(([0.0], ends)),
+            np.concatenate((goodput[:1], goodput)),
+            where="pre",
+            label=flow,
+        )
     axes.set(xlabel="time (s)", ylabel="goodput (Mbit/s)", ylim=(0, None))
     _legend(axes)
     return fig
