@@ -101,7 +101,7 @@ pub enum TraceMode {
 /// A bound on a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
-    /// Name, from the file or made of metric, flow and `where`.
+    /// Name, from the file or made of metric, flow or link, and `where`.
     pub name: String,
     /// Metric; see `fullpipe list metrics`.
     pub metric: String,

@@ -93,7 +93,8 @@ keys! {
              is `unclear`, and with one seed its value decides; or what must lie in the bound: the \
              `mean` whatever its interval, the `interval` as a whole (`unclear` with one seed), the \
              value of `every seed`, or a quantile of the seeds' values, `p5` to `p95`";
-        @fixed name: text [or "metric, flow and where"], "Reno, 1500 B", "name in the result";
+        @fixed name: text [or "metric, flow or link, and where"], "Reno, 1500 B",
+            "name in the result; tables leave out the default, which their other columns say";
         @fixed source: text [= String::new()], "RFC 3649 appendix B",
             "where the bound comes from";
         @fixed quick: flag [or "with and without `--quick`"], false,

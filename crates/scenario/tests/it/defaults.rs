@@ -264,7 +264,7 @@ const WORDS: &[&str] = &[
     "a delay equal to that of the way there",
     "the only flow",
     "every case",
-    "metric, flow and where",
+    "metric, flow or link, and where",
     "with and without `--quick`",
     "all",
     "\"5s\", or 1/20 of the duration if that is shorter",
