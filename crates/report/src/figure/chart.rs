@@ -31,7 +31,7 @@ pub struct Panel {
     pub signed: bool,
     /// End of the warm-up on the horizontal axis: what is before it is drawn and not measured.
     pub warmup: f64,
-    /// The vertical axis is that of all panels of the chart which say so and have its label.
+    /// Either axis is that of all panels of the chart which say so and have its label.
     pub common: bool,
     /// Parts of the axes that are drawn, in the numbers of the points.
     pub ranges: Ranges,

@@ -110,6 +110,7 @@ impl Steps {
                 scale: Scale::Linear,
             },
             lines,
+            common: true,
             ..Panel::default()
         };
         Some(Drawn {

@@ -3,7 +3,7 @@
 use super::axes::room_left;
 use super::headline;
 use super::legend::{Entries, WARMUP_WORDS};
-use super::panel::{FOOT, HEAD, NO_VALUE};
+use super::panel::{FOOT, HEAD, NO_VALUE, Others};
 use super::style::{INK, LEAST_AXES, WARMUP};
 use super::svg::Svg;
 use super::text::named;
@@ -49,33 +49,40 @@ impl Chart {
         let label = named(&self.title, &self.subtitle);
         let mut out = Svg::new(total, height, &label, style);
         heading(&mut out);
-        let others: Vec<Vec<f64>> = self.panels.iter().map(|p| self.others(p)).collect();
+        let others: Vec<Others> = self.panels.iter().map(|p| self.others(p)).collect();
         let beside = self.panels.iter().zip(&others);
         let beside = beside
             .map(|(p, others)| p.beside(height_of_row, others, style))
             .fold(0.0, f64::max);
         let margin = style.margin_left().max(room_left(beside));
         let width_of = |right: f64| (total - right) / columns as f64 - margin;
-        let over = self.panels.iter().map(|p| p.overhang(draft));
+        let over = self.panels.iter().zip(&others);
+        let over = over.map(|(p, others)| p.overhang(draft, others));
         let width = width_of(over.fold(style.margin_right(), f64::max));
         for (i, panel) in self.panels.iter().enumerate() {
             let left = margin + (i % columns) as f64 * (width + margin);
             let top = top + (i / columns) as f64 * (height_of_row + more);
             let size = (width, height_of_row);
-            let others = others[i].as_slice();
-            panel.draw(&mut out, (left, top), size, (beside, more), (others, style));
+            panel.draw(
+                &mut out,
+                (left, top),
+                size,
+                (beside, more),
+                (&others[i], style),
+            );
         }
         out.finish()
     }
 
-    /// What a panel has on its vertical axis because others have it.
-    fn others(&self, panel: &Panel) -> Vec<f64> {
-        let shares = |p: &&Panel| panel.common && p.common && p.y.label == panel.y.label;
-        self.panels
-            .iter()
-            .filter(shares)
-            .flat_map(Panel::heights)
-            .collect()
+    /// What a panel has on its axes because others have it.
+    fn others(&self, panel: &Panel) -> Others {
+        let common = || self.panels.iter().filter(|p| panel.common && p.common);
+        let across = common().filter(|p| p.x.label == panel.x.label);
+        let up = common().filter(|p| p.y.label == panel.y.label);
+        Others {
+            x: across.flat_map(Panel::places).collect(),
+            y: up.flat_map(Panel::heights).collect(),
+        }
     }
 
     /// Names of the lines, and the lower end of the legend.
@@ -325,7 +332,7 @@ mod tests {
 
     /// Panels of one quantity are compared; another label is another axis.
     #[test]
-    fn panels_may_have_a_common_vertical_axis() {
+    fn panels_may_have_common_axes() {
         let mut all = chart(vec![(0.0, 1.0), (10.0, 80.0)]);
         for panel in &mut all.panels {
             panel.y.scale = Scale::Linear;
@@ -337,6 +344,15 @@ mod tests {
         assert_eq!(count(&all), 2);
         all.panels[0].common = false;
         assert_eq!(count(&all), 1);
+        all.panels[0].common = true;
+        for panel in &mut all.panels {
+            panel.x.scale = Scale::Linear;
+        }
+        all.panels[2].lines[0].points[1].0 = 4000.0;
+        let end = |chart: &Chart| chart.svg(&Style::default()).matches(">4,000<").count();
+        assert_eq!(end(&all), 3);
+        all.panels[2].x.label = "another".to_owned();
+        assert_eq!(end(&all), 1);
     }
 
     /// The eighth group has the first one's colour: points and their law are told by the dashes.

@@ -8,6 +8,15 @@ use super::text::{fit, is_cut, shrunk, text_width, wrap};
 use crate::figure::chart::{Line, Panel, Scale};
 use crate::figure::{Ranges, Style};
 
+/// What a panel has on its axes because other panels have it.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    /// On the horizontal one.
+    pub(super) x: Vec<f64>,
+    /// On the vertical one.
+    pub(super) y: Vec<f64>,
+}
+
 impl Panel {
     /// Height of the heading.
     fn head(&self) -> f64 {
@@ -20,16 +29,21 @@ impl Panel {
         row - self.head() - foot
     }
 
-    /// The horizontal axis.
-    fn across(&self, width: f64) -> Layout {
-        let all = self.drawn().map(|p| p.0);
+    /// The horizontal axis, for these values beside its own.
+    fn across(&self, width: f64, others: &Others) -> Layout {
+        let all = self.places().chain(others.x.iter().copied());
         Layout::of(&self.x, all, width / TICK, self.ranges.x)
     }
 
     /// The vertical axis, for these values beside its own.
-    fn up(&self, height: f64, others: &[f64]) -> Layout {
-        let all = self.heights().into_iter().chain(others.iter().copied());
+    fn up(&self, height: f64, others: &Others) -> Layout {
+        let all = self.heights().into_iter().chain(others.y.iter().copied());
         Layout::of(&self.y, all, height / 36.0, self.ranges.y)
+    }
+
+    /// Values that have a place on the horizontal axis.
+    pub(super) fn places(&self) -> impl Iterator<Item = f64> + '_ {
+        self.drawn().map(|p| p.0)
     }
 
     /// Values that have a place on the vertical axis, of the part that is drawn.
@@ -62,7 +76,7 @@ impl Panel {
     }
 
     /// How far left of its axis the vertical label stands.
-    pub(super) fn beside(&self, row: f64, others: &[f64], style: &Style) -> f64 {
+    pub(super) fn beside(&self, row: f64, others: &Others, style: &Style) -> f64 {
         let ticks = self.up(self.height(row, style), others).ticks();
         beside(ticks.into_iter().map(|t| t.1), style.label_beside())
     }
@@ -85,8 +99,8 @@ impl Panel {
 
     /// How far the numbers below the axes reach beyond their right end; names have lines of their
     /// own width.
-    pub(super) fn overhang(&self, width: f64) -> f64 {
-        let x = self.across(width);
+    pub(super) fn overhang(&self, width: f64, others: &Others) -> f64 {
+        let x = self.across(width, others);
         let named = matches!(x, Layout::Names(_));
         let ticks = x.ticks().into_iter().filter(|_| !named);
         overhang(ticks.map(|(tick, text)| (x.part(tick), text)), width)
@@ -98,7 +112,7 @@ impl Panel {
         (left, top): (f64, f64),
         (width, row): (f64, f64),
         (beside, more): (f64, f64),
-        (others, style): (&[f64], &Style),
+        (others, style): (&Others, &Style),
     ) {
         if !self.title.is_empty() {
             let (size, title) = shrunk(&self.title, width, out.size(14.0), 9.0);
@@ -108,7 +122,7 @@ impl Panel {
         }
         let (top, height) = (top + self.head(), self.height(row, style));
         let bottom = top + height;
-        let (x, y) = (self.across(width), self.up(height, others));
+        let (x, y) = (self.across(width, others), self.up(height, others));
         let place = |p: (f64, f64)| (left + width * x.part(p.0), bottom - height * y.part(p.1));
         if self.warmup > 0.0 {
             let part = x.part(self.warmup).clamp(0.0, 1.0);
@@ -353,12 +367,12 @@ mod tests {
             ..Panel::default()
         };
         panel.y.scale = Scale::Linear;
-        assert_eq!(panel.up(300.0, &[]).lowest(), 0.0);
+        assert_eq!(panel.up(300.0, &Others::default()).lowest(), 0.0);
         panel.signed = true;
-        assert!(panel.up(300.0, &[]).lowest() <= -30.0);
+        assert!(panel.up(300.0, &Others::default()).lowest() <= -30.0);
         panel.signed = false;
         panel.lines[0].points[1].1 = -20.0;
-        assert!(panel.up(300.0, &[]).lowest() <= -30.0);
+        assert!(panel.up(300.0, &Others::default()).lowest() <= -30.0);
     }
 
     /// A band is part of the axis, and below the lines.
@@ -388,7 +402,7 @@ mod tests {
             (0.0, 0.0),
             (400.0, 300.0),
             (50.0, 0.0),
-            (&[], &style),
+            (&Others::default(), &style),
         );
         let svg = out.finish();
         let bands: Vec<usize> = svg.match_indices("fill-opacity").map(|m| m.0).collect();
@@ -428,7 +442,7 @@ mod tests {
             ..Panel::default()
         };
         for width in [110.0, 400.0] {
-            let x = panel.across(width);
+            let x = panel.across(width, &Others::default());
             let most = 28.0 * panel.closer(&x, width);
             let at: Vec<f64> = marks.iter().map(|m| width * x.part(m.0)).collect();
             assert!(at[0] - most > 0.0 && at[3] + most < width, "{at:?} {most}");
@@ -438,7 +452,7 @@ mod tests {
             );
         }
         let named = panel
-            .across(320.0)
+            .across(320.0, &Others::default())
             .ticks()
             .into_iter()
             .filter(|t| !t.1.is_empty());
