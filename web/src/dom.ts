@@ -1,5 +1,7 @@
 // Elements of the page.
 
+import { spans } from "./format.ts";
+
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, string | number | boolean | undefined | ((e: Event) => void)>;
 
@@ -13,6 +15,11 @@ export function el<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props =
   }
   element.append(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
   return element;
+}
+
+/** Prose with its code. */
+export function prose(words: string): Child[] {
+  return spans(words).map(({ text, code }) => (code ? el("code", {}, text) : text));
 }
 
 /** Words that are heard and not seen. */

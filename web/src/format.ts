@@ -53,6 +53,11 @@ function grouped(text: string): string {
   return sign + (fraction === undefined ? head : `${head}.${fraction}`);
 }
 
+/** Parts of prose, in turn plain and, between backticks, code. */
+export function spans(prose: string): { text: string; code: boolean }[] {
+  return prose.split("`").map((text, i) => ({ text, code: i % 2 === 1 })).filter((part) => part.text !== "");
+}
+
 /** `Mbit/s`; nothing for a ratio. */
 export function unit(of: string): string {
   return of === "1" ? "" : of;

@@ -94,7 +94,7 @@ function header(page: Page, invalid: Model | undefined): HTMLElement {
   const unclear = expectations.some((e) => e.unclear);
   const [kind, sign] = failed ? ["badge bad", "✗"] : unclear ? ["badge", "?"] : ["badge good", "✓"];
   const verdict = expectations.length === 0 ? undefined : el("span", { class: kind }, `${sign} ${came}`);
-  const reasons = page.scenarios.flatMap((s) => s.untrue ?? []).join("; ");
+  const reasons = page.scenarios.flatMap((s) => s.untrue ?? []).join("; ").replace(/`/g, "");
   const untrue = invalid && el("a", { class: "badge bad", href: `#${invalid.id}-provenance`, title: reasons }, "✗ not valid: numbers of the test bed");
   const engines = [...new Set(page.scenarios.map((s) => s.engine.slice(0, 12)))];
   const grounds = [...new Set(page.scenarios.map((s) => s.ground))];

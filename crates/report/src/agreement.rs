@@ -10,7 +10,7 @@ use fullpipe_results::compare::{Comparison, Method, Row, Side, Verdict, View};
 use fullpipe_results::result::{Params, printed};
 use fullpipe_results::store::{ResultDir, StoreError};
 
-use crate::falsification::{HEAD, STYLE, text};
+use crate::falsification::{HEAD, STYLE, prose, text};
 use crate::figure::sides;
 
 /// Name of the page.
@@ -147,7 +147,7 @@ fn pair(pair: &PairAgreement) -> String {
     if !pair.conclusion.says.is_empty() {
         out += "<h3>What follows</h3>\n<ul class=follows>\n";
         for sentence in &pair.conclusion.says {
-            let _ = writeln!(out, "<li>{}</li>", text(sentence));
+            let _ = writeln!(out, "<li>{}</li>", prose(sentence));
         }
         out += "</ul>\n";
     }
@@ -248,7 +248,7 @@ fn cause(tried: &Tried) -> String {
         CauseVerdict::InPart => "in part".to_owned(),
         CauseVerdict::No => "no".to_owned(),
         CauseVerdict::Worse => "worse".to_owned(),
-        CauseVerdict::Untried => text(tried.why_not.as_deref().unwrap_or("untried")),
+        CauseVerdict::Untried => prose(tried.why_not.as_deref().unwrap_or("untried")),
     };
     let times = |furthest: &Option<Furthest>| {
         let place = furthest.as_ref().map(Furthest::place);
@@ -259,7 +259,7 @@ fn cause(tried: &Tried) -> String {
         "<tr><td>{} <small>{}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
          <td>{verdict}</td></tr>\n",
         text(&tried.cause),
-        text(&tried.about),
+        prose(&tried.about),
         text(&tried.ground),
         tried.before,
         tried.after.map_or("-".to_owned(), |n| n.to_string()),
@@ -389,6 +389,14 @@ mod tests {
         let words = "<p>24 of 25 pictures; the others are in f &amp; g</p>";
         assert!(shown.contains(words), "{shown}");
         assert_eq!(shown.matches("<svg/>").count(), MOST);
+    }
+
+    #[test]
+    fn words_between_backticks_are_code() {
+        assert_eq!(
+            prose("Chance was not tested (`a < b`), `c` was."),
+            "Chance was not tested (<code>a &lt; b</code>), <code>c</code> was."
+        );
     }
 
     #[test]

@@ -242,6 +242,16 @@ pub(crate) fn text(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
+/// The same of prose, in which what stands between backticks is code.
+pub(crate) fn prose(words: &str) -> String {
+    let parts = words.split('`').map(text).enumerate();
+    let part = |(i, part): (usize, String)| match i % 2 {
+        0 => part,
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.map(part).collect()
+}
+
 /// Keys of a world that are shown.
 const KEYS: usize = 4;
 

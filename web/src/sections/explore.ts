@@ -2,7 +2,7 @@
 
 import { drawing, explorer, PAPER_WIDTH, rows, type Explorer } from "../charts/series.ts";
 import { curvesOf, laidOver, overlay, type CaseCurves } from "../curves.ts";
-import { el, select } from "../dom.ts";
+import { el, prose, select } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted } from "../format.ts";
 import { toDom } from "../svg.ts";
@@ -95,7 +95,7 @@ export function explore(model: Model): Explore | undefined {
       current = explorer(drawn, (p) => (p.key === "cwnd" ? 220 : 130));
       const { drawn: here, others: apart } = laid();
       const others = cases.length - here.length;
-      const where = others > 0 && el("p", { class: "note paper" }, `${counted(others, "more case")}: choose on the page, or draw each with \`fullpipe figure DIR window --where KEY=VALUE\`.`);
+      const where = others > 0 && el("p", { class: "note paper" }, ...prose(`${counted(others, "more case")}: choose on the page, or draw each with \`fullpipe figure DIR window --where KEY=VALUE\`.`));
       const names = apart.map((i) => axisLabel(over!, model.at(i, over!))).join(", ");
       const left = names !== "" && el("p", { class: "note" }, `The first ${here.length} of ${here.length + apart.length}; not drawn: ${names}.`);
       return el("div", {}, el("p", { class: "case-name", "aria-live": "polite" }, title()), left, current.element, paper, where);

@@ -2,7 +2,7 @@
 // means.
 
 import type { Page } from "../generated/data.ts";
-import { el, scroller } from "../dom.ts";
+import { el, prose, scroller } from "../dom.ts";
 import { number, unit } from "../format.ts";
 import type { Model } from "../model.ts";
 
@@ -30,9 +30,9 @@ export function provenance(model: Model): HTMLElement {
   return el(
     "div",
     {},
-    s.untrue !== undefined && el("p", { class: "bad" }, s.untrue),
-    s.unsure !== undefined && el("p", { class: "bad" }, s.unsure),
-    el("dl", { class: "facts" }, ...facts.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
+    s.untrue !== undefined && el("p", { class: "bad" }, ...prose(s.untrue)),
+    s.unsure !== undefined && el("p", { class: "bad" }, ...prose(s.unsure)),
+    el("dl", { class: "facts" }, ...facts.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, ...prose(v))])),
     el("details", {}, el("summary", {}, "The scenario file"), el("pre", { class: "scenario", tabindex: 0 }, s.text)),
   );
 }

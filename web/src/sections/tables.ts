@@ -2,7 +2,7 @@
 
 import { coloursOf, drawing, rows, table, type Matrix, type MatrixCell } from "../charts/matrix.ts";
 import type { Axis, FigureAsk, Metric } from "../generated/data.ts";
-import { el, select } from "../dom.ts";
+import { el, prose, select } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { unit } from "../format.ts";
 import { combinations, type Model } from "../model.ts";
@@ -167,7 +167,7 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
       controls,
       height: 60 + 26 * layout.row.values.length,
       // On paper there is no choice to read the metric from.
-      body: () => (asked.choice ? el("div", {}, el("p", { class: "case-name paper" }, made().title), table(made(), open), el("p", { class: "note paper" }, elsewhere)) : table(made(), open)),
+      body: () => (asked.choice ? el("div", {}, el("p", { class: "case-name paper" }, made().title), table(made(), open), el("p", { class: "note paper" }, ...prose(elsewhere))) : table(made(), open)),
       svg: () => drawing(made()),
       csv: () => rows(made()),
     });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import examples from "../../../crates/report/src/digits.json";
 import { csv } from "../../src/csv.ts";
-import { meanWords, metricNumber, number, slug, withInterval } from "../../src/format.ts";
+import { meanWords, metricNumber, number, slug, spans, withInterval } from "../../src/format.ts";
 import { linear, logTicks, niceDomain, tickText, ticks } from "../../src/scale.ts";
 import { parseCsv } from "../csv.ts";
 
@@ -57,4 +57,9 @@ test("scales and ticks", () => {
   assert.equal(tickText(0.25, 0.05), "0.25");
   assert.equal(tickText(25000, 5000), "25k");
   assert.equal(tickText(-0.5, 0.5), "−0.5");
+});
+
+test("prose has code between backticks", () => {
+  assert.deepEqual(spans("set `a = 1` in [[flow]]"), [{ text: "set ", code: false }, { text: "a = 1", code: true }, { text: " in [[flow]]", code: false }]);
+  assert.deepEqual(spans("plain"), [{ text: "plain", code: false }]);
 });
