@@ -116,7 +116,8 @@ fn curves(
                 continue;
             }
             curve.name = name;
-            curve.group = 2 * i + side;
+            // The look of the flow in the figures of either result.
+            curve.group = i;
             curve.band = side == 0;
             out.push(curve);
         }

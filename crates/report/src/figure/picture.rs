@@ -48,7 +48,8 @@ impl Figure {
 pub struct Curve {
     /// Name in the legend.
     pub name: String,
-    /// Colour and dash: curves of one group look alike and share one line of the legend.
+    /// Colour and dash: curves of one group look alike and share one line of the legend, but for
+    /// those that are bands.
     pub group: usize,
     /// Drawn as a broad pale line that others can lie on.
     pub band: bool,

@@ -40,6 +40,14 @@ fn the_curves_of_either_ground_bear_its_name() {
         svg.contains(">sim, main<") && svg.contains(">udp, main<"),
         "{svg}"
     );
+    // A flow has one colour on either side, that of the figures of a run.
+    let colour = |name: &str| {
+        let (before, _) = svg.split_once(&format!(">{name}<")).unwrap();
+        let (_, after) = before.rsplit_once(" stroke=\"").unwrap();
+        after.split('"').next().unwrap()
+    };
+    assert_eq!(colour("sim, main"), colour("udp, main"), "{svg}");
+    assert_ne!(colour("sim, main"), colour("sim, late"), "{svg}");
     // As the figures of a run do.
     assert!(svg.contains("; seed 1, one of 2<"), "{svg}");
     let overview = std::fs::read_to_string(figures.overview.unwrap()).unwrap();

@@ -18,10 +18,11 @@ pub(super) fn legend(
 ) -> f64 {
     let mut entries = Entries::new(out, (left, right), y);
     let curves = || figures.iter().flat_map(|f| &f.curves);
-    let mut groups: Vec<(usize, &str, bool)> = Vec::new();
+    let look = |curve: &Curve| (curve.group, curve.band);
+    let mut groups: Vec<((usize, bool), &str)> = Vec::new();
     for curve in curves() {
-        if !groups.iter().any(|(group, ..)| *group == curve.group) {
-            groups.push((curve.group, &curve.name, curve.band));
+        if !groups.iter().any(|(known, _)| *known == look(curve)) {
+            groups.push((look(curve), &curve.name));
         }
     }
     // One curve per panel under the panel's own heading needs no name.
@@ -31,9 +32,9 @@ pub(super) fn legend(
         groups.len().min(LEGEND_GROUPS)
     };
     let groups_shown = &groups[..shown];
-    let names = groups_shown.iter().map(|(group, name, _)| {
+    let names = groups_shown.iter().map(|(known, name)| {
         // In several figures a flow's stack may differ.
-        match curves().all(|c| c.group != *group || c.name == *name) {
+        match curves().all(|c| look(c) != *known || c.name == *name) {
             true => *name,
             false => name.split(": ").next().unwrap_or(name),
         }
@@ -43,7 +44,7 @@ pub(super) fn legend(
     if out.is_paper() {
         names = told_apart(&names);
     }
-    for ((group, _, band), name) in groups_shown.iter().zip(names) {
+    for (((group, band), _), name) in groups_shown.iter().zip(names) {
         let look = out.look(*group);
         entries.place(out, name, |out, x, y| {
             let style = format!("stroke=\"{}\" {}", look.colour, look.line(*band, 2.2));
