@@ -3,7 +3,7 @@
 use fullpipe_results::result::RunResult;
 
 use super::{
-    NoResult, expectations, flows, interrupted, links, not_valid, queues_compete, spread, traffic,
+    NoResult, expectations, flows, interrupted, links, links_tell, not_valid, spread, traffic,
 };
 
 /// Of each result: first whether it is whole and counts, then what failed and its tables. Then the
@@ -39,7 +39,7 @@ fn one(result: &RunResult) -> String {
     if traffics {
         out += &format!("\n{}", traffic::table(result, &[]).markdown());
     }
-    if queues_compete(result) {
+    if links_tell(result) {
         out += &format!("\n{}", links::table(result, &[]).markdown());
     }
     // Each remark is a paragraph.

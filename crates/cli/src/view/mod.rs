@@ -18,7 +18,7 @@ pub mod truth;
 
 use fullpipe_metrics::Metric;
 use fullpipe_results::label;
-use fullpipe_results::result::{CaseLine, CaseResult, RunResult, printed};
+use fullpipe_results::result::{CaseLine, CaseResult, LinkResult, RunResult, printed};
 
 use crate::table::Table;
 pub use bursts::bursts;
@@ -50,7 +50,7 @@ pub fn table(result: &RunResult) -> String {
         }
         out += &traffic::table(result, &[]).text();
     }
-    if queues_compete(result) {
+    if links_tell(result) {
         out.push('\n');
         out += &links::table(result, &[]).text();
     }
@@ -110,14 +110,21 @@ fn params_of(cases: &[CaseResult]) -> Vec<Vec<(String, String)>> {
     label::texts(cases.iter().map(|c| &c.params))
 }
 
-/// Whether the cases differ in what queues they have: what that does is seen at the links.
-fn queues_compete(result: &RunResult) -> bool {
+/// Whether the links say what the flows do not: at which of several there is a queue, what a queue
+/// marks, and what comes of queues where the cases differ in them.
+fn links_tell(result: &RunResult) -> bool {
+    let has = |link: &LinkResult, metric: &str| link.value(metric).is_some_and(|mean| mean > 0.0);
+    let queue = const { Metric::link("queue_packets.max").name };
+    let marks = const { Metric::link("marks").name };
+    let tells = |case: &CaseResult| {
+        let queues = case.links.iter().filter(|link| has(link, queue));
+        queues.count() > 1 || case.links.iter().any(|link| has(link, marks))
+    };
     let has_links = result.cases.iter().any(|c| !c.links.is_empty());
     let params = params_of(&result.cases);
-    has_links
-        && label::varying(&params)
-            .iter()
-            .any(|(key, _)| key.contains("queue"))
+    let varying = label::varying(&params);
+    let vary = varying.iter().any(|(key, _)| key.contains("queue"));
+    has_links && vary || result.cases.iter().any(tells)
 }
 
 /// How far the runs came if they were stopped; `None` if all were made.
@@ -221,6 +228,33 @@ mod tests {
         case.flows[1].metrics.get_mut("local_stalls").unwrap().mean = Some(7.0);
         let text = table(&result(vec![case]));
         assert!(line(&text, "flow").contains("stalls"), "{text}");
+    }
+
+    #[test]
+    fn links_have_a_table_where_several_queue_or_one_marks() {
+        let link = |name: &str, of: &[(&str, f64)]| {
+            let metrics = of.iter().map(|(metric, mean)| {
+                let estimate = Estimate {
+                    mean: Some(*mean),
+                    ..Estimate::default()
+                };
+                ((*metric).to_owned(), estimate)
+            });
+            LinkResult {
+                name: name.to_owned(),
+                metrics: metrics.collect(),
+            }
+        };
+        let shown = |links: Vec<LinkResult>| {
+            let mut found = two_cases(1);
+            found.cases[1].links = links;
+            table(&found).contains("access")
+        };
+        let queue = [("queue_packets.max", 9.0), ("utilization", 0.5)];
+        assert!(!shown(vec![link("access", &queue)]));
+        assert!(!shown(vec![link("access", &queue), link("core", &[])]));
+        assert!(shown(vec![link("access", &queue), link("core", &queue)]));
+        assert!(shown(vec![link("access", &[("marks", 2.0)])]));
     }
 
     /// Neither a pass nor a failure: in the table, in the last line, and for other programs.
