@@ -56,14 +56,14 @@ interface Column {
   head: string;
 }
 
-/** Metrics side by side, one row per case: for a scenario with one axis or none. */
+/** Metrics side by side, one row per case, named by its value on `row` or by all that tells it apart. */
 function sideBySide(model: Model, row: Axis | undefined, columns: readonly Column[]): Matrix {
   const values = ({ metric, of }: Column): number[] => model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
   const shown = columns.filter((c) => values(c).length > 0);
   return {
     title: "Cases",
     rowHead: row ? row.heading : "case",
-    rows: model.cases.map((_, c) => (row ? model.value(c, row) : model.scenario.name)),
+    rows: model.cases.map((_, c) => (row ? model.value(c, row) : model.caseLabel(c) || model.scenario.name)),
     columnHeads: [{ title: "", heads: shown.map((c) => ({ label: c.head, span: 1 })) }],
     cells: model.cases.map((_, c) =>
       shown.map(({ metric, of }) => {
@@ -105,6 +105,17 @@ export function allCases(model: Model, row: Axis | undefined): { name: string; t
   const ofClasses = asked.filter((metric) => isOfClasses(metric, undefined)).flatMap(classes);
   const ofLinks = asked.filter(isOfLinks).flatMap(links);
   return [...tables, ...more("classes", "All cases, short flows", ofClasses), ...more("cases-links", "All cases, links", ofLinks)];
+}
+
+/** What the terminal says of pings. */
+const OF_PINGS = ["rtt_ms.mean", "rtt_ms.p95", "rtt_inflation", "loss_rate"];
+
+/** The table of all pings, a row per case; none without pings. */
+export function pings(model: Model, row: Axis | undefined): { name: string; title: string; made: Matrix }[] {
+  const kind = (c: number, name: string): string | undefined => model.values("traffic")?.kind(c, name);
+  const probes = model.traffic().filter((name) => model.cases.some((_, c) => kind(c, name) === "ping"));
+  const columns = probes.flatMap((of) => OF_PINGS.map((metric) => ({ metric, of, head: `${of}: ${model.heading(metric, of)}` })));
+  return columns.length === 0 ? [] : [{ name: "pings", title: "All cases, pings", made: sideBySide(model, row, columns) }];
 }
 
 /** Nested headings: equal neighbours of an outer level share one. */
@@ -208,10 +219,10 @@ function noteOf(model: Model, metric: string, row?: Axis): string | undefined {
 export function tables(model: Model, open: (caseIndex: number) => void): HTMLElement[] {
   const out: HTMLElement[] = [];
   const row = model.competitors();
-  if (!row || model.axes.length < 2) {
-    const note = "Every column has a colour scale of its own.";
-    return allCases(model, row).map(({ name, title, made }) => figure({ name: `${model.id}-${name}`, title, note, height: 80, body: () => table(made, open), svg: () => drawing({ ...made, title }), csv: () => rows(made) }).element);
-  }
+  const note = "Every column has a colour scale of its own.";
+  const whole = ({ name, title, made }: { name: string; title: string; made: Matrix }): HTMLElement =>
+    figure({ name: `${model.id}-${name}`, title, note, height: 80, body: () => table(made, open), svg: () => drawing({ ...made, title }), csv: () => rows(made) }).element;
+  if (!row || model.axes.length < 2) return [...allCases(model, row), ...pings(model, row)].map(whole);
   const layout = layoutOf(model, row);
   const pair = model.pair();
   const flow = model.flowOf(row) ?? model.flows()[0];
@@ -245,6 +256,7 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
     const [of, metrics] = [name, [times, "completion_time_s.p95"]];
     for (const metric of metrics) out.push(...tableFigures(model, { name: `${metric}-${of}`, title: `${of}: ${model.title(metric, of).toLowerCase()}, s`, metric, of, layout }, open));
   }
+  out.push(...pings(model, undefined).map(whole));
   for (const [i, ask] of model.scenario.figures.entries()) {
     if (ask.figure === "matrix") out.push(...asked(model, ask, i, open));
   }

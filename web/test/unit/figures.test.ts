@@ -17,7 +17,7 @@ import { panels as completionPanels } from "../../src/sections/completion.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, notes, outcome, ranking, sorted, words } from "../../src/sections/overview.ts";
-import { allCases, layoutOf, matrix } from "../../src/sections/tables.ts";
+import { allCases, layoutOf, matrix, pings } from "../../src/sections/tables.ts";
 import { toFile, toText, type Mark } from "../../src/svg.ts";
 import { f32, f64, packed, page } from "./example.ts";
 
@@ -76,6 +76,21 @@ test("every one of several links has its own column, and none in the table of a 
   ]);
   // The only one needs no name, and is what every flow crosses.
   assert.deepEqual(shown(["a", "b"], ["bottleneck"])[1], ["All cases, flow b", "Goodput, Mbit/s: 2", "Utilization: 7"]);
+});
+
+test("pings have a table, with a row for every case", () => {
+  const p = page();
+  const s = p.scenarios[0]!;
+  const names = s.cases.map(() => "ping");
+  const columns = ["rtt_ms.mean", "loss_rate"].map((metric, i) => ({ metric, mean: f64(s.cases.map((_, c) => 10 * i + c)) }));
+  assert.deepEqual(pings(model(), undefined), []);
+  s.tables.push({ scope: "traffic", case: s.cases.map((_, i) => i), name: names, kind: names, columns });
+  p.metrics.push({ ...p.metrics[0]!, name: "rtt_ms.mean", heading: "RTT, mean, ms", scope: "traffic" }, { ...p.metrics[0]!, name: "loss_rate", heading: "Loss rate", scope: "traffic" });
+  const m = new Model(p, s, "pings");
+  const [only] = pings(m, undefined);
+  assert.deepEqual(only!.made.columnHeads[0]!.heads.map((h) => h.label), ["ping: RTT, mean, ms", "ping: Loss rate"]);
+  assert.deepEqual(only!.made.rows, s.cases.map((_, c) => m.caseLabel(c)));
+  assert.deepEqual(only!.made.cells.map((row) => row.map((cell) => cell!.estimate.mean)), s.cases.map((_, c) => [c, 10 + c]));
 });
 
 test("columns come back to the bit", () => {
