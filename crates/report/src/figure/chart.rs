@@ -73,7 +73,7 @@ pub struct Line {
     /// Colour and dash.
     pub group: usize,
     /// Points from left to right or from right to left; those that the axes cannot show are left
-    /// out.
+    /// out, and at one whose value is NaN the line is interrupted.
     pub points: Vec<(f64, f64)>,
     /// Places on the horizontal axis whose value is not defined: a dash at the foot of the panel.
     pub missing: Vec<f64>,

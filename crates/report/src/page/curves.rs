@@ -58,24 +58,31 @@ impl Grid {
         (low, high)
     }
 
-    /// The rows of the same quantity as a figure draws them, with the time of their middle.
+    /// The rows of the same quantity as a figure draws them, with the time of their middle, from
+    /// the first sample to the last; NaN in a gap.
     pub fn spans(&self, samples: &[Sample]) -> Vec<Span> {
         let (low, high) = self.range(samples);
         let mut within: Vec<Vec<f64>> = vec![Vec::new(); self.rows];
         for s in samples {
-            within[self.row(s.time)].push(s.last);
+            if !s.last.is_nan() {
+                within[self.row(s.time)].push(s.last);
+            }
         }
         let span = |(row, mut values): (usize, Vec<f64>)| {
             values.sort_by(f64::total_cmp);
             let middle = values.get(values.len().saturating_sub(1) / 2).copied();
-            let held = || (!low[row].is_nan()).then_some(low[row]);
-            Some(Span {
+            Span {
                 time: (row as f64 + 0.5) * self.step,
-                median: middle.or_else(held)?,
+                median: middle.unwrap_or(low[row]),
                 range: [low[row], high[row]],
-            })
+            }
         };
-        within.into_iter().enumerate().filter_map(span).collect()
+        let ends = samples.first().zip(samples.last());
+        let ends = ends.map_or(0..0, |(a, b)| self.row(a.time)..self.row(b.time) + 1);
+        let rows = within.into_iter().enumerate();
+        rows.filter(|(row, _)| ends.contains(row))
+            .map(span)
+            .collect()
     }
 
     /// Last value in each row, held from the row before where there is none.
@@ -113,7 +120,7 @@ impl Grid {
 pub(crate) struct Span {
     /// Middle of the row, seconds.
     pub time: f64,
-    /// Median of the samples; where there is none, the value that is held.
+    /// Median of the samples; where there is none, the value that is held, NaN in a gap.
     pub median: f64,
     /// Smallest and largest.
     pub range: [f64; 2],
@@ -182,8 +189,38 @@ fn rtt(members: &[Member<'_>]) -> Vec<Sample> {
     let mut rtt = samples_of(members, "rtt_ms");
     rtt.retain(|s| s.last > 0.0);
     rtt.sort_by(|a, b| a.time.total_cmp(&b.time));
-    rtt
+    with_gaps(rtt)
 }
+
+/// The same round-trip times with one that is NaN where a silence begins. A round-trip time is not
+/// held as a queue is: in an outage there is none.
+fn with_gaps(samples: Vec<Sample>) -> Vec<Sample> {
+    let mut apart: Vec<f64> = samples.windows(2).map(|s| s[1].time - s[0].time).collect();
+    apart.sort_by(f64::total_cmp);
+    // Most of them, so that pauses which come again and again are no gaps.
+    let usual = apart.get(apart.len().saturating_sub(1) * 19 / 20);
+    let usual = usual.copied().unwrap_or(0.0);
+    let mut out: Vec<Sample> = Vec::with_capacity(samples.len());
+    for s in samples {
+        if let Some(before) = out.last().copied()
+            && s.time - before.time > SILENCE * (usual + before.last / 1e3)
+        {
+            let [last, low, high] = [f64::NAN; 3];
+            let time = before.time;
+            out.push(Sample {
+                time,
+                last,
+                low,
+                high,
+            });
+        }
+        out.push(s);
+    }
+    out
+}
+
+/// How often the usual distance of two samples and a round trip fit into what is a gap.
+const SILENCE: f64 = 4.0;
 
 /// Lengths of the queue of every link that ever had one.
 pub(crate) fn queues(series: &Table) -> Vec<Sampled> {
@@ -198,7 +235,7 @@ pub(crate) fn queues(series: &Table) -> Vec<Sampled> {
 pub(crate) fn probes(series: &Table) -> Vec<Sampled> {
     let names = groups(series, "name").into_iter();
     names
-        .map(|(of, members)| (of, samples_of(&members, "rtt_ms")))
+        .map(|(of, members)| (of, with_gaps(samples_of(&members, "rtt_ms"))))
         .collect()
 }
 
@@ -407,6 +444,26 @@ mod tests {
         assert_eq!(high[2..6], [7.0, 7.0, 7.0, 9.0]);
         assert_eq!(grid.last(&s)[2..6], [7.0, 7.0, 7.0, 9.0]);
         assert!(grid.last(&s)[6].is_nan());
+    }
+
+    #[test]
+    fn round_trip_times_have_a_gap_where_there_is_none() {
+        let times = (0..100).filter(|i| !(40..60).contains(i));
+        let points: Vec<_> = times.map(|i| (0.1 * f64::from(i), 50.0)).collect();
+        let with_gaps = with_gaps(samples(&points));
+        assert_eq!(with_gaps.iter().filter(|s| s.last.is_nan()).count(), 1);
+        let spans = Grid::new(10.0, 10).spans(&with_gaps);
+        let drawn: Vec<bool> = spans.iter().map(|s| !s.median.is_nan()).collect();
+        assert_eq!(
+            drawn.iter().filter(|drawn| !**drawn).count(),
+            2,
+            "{spans:?}"
+        );
+        assert!(!drawn[4] && !drawn[5]);
+        assert_eq!(
+            spans[3].range, [50.0; 2],
+            "the row in which it begins has its values"
+        );
     }
 
     #[test]

@@ -124,7 +124,12 @@ pub(super) fn draw(
                         .chain(numbers)
                         .collect::<Vec<_>>()
                 };
-                tidy.rows.extend(course.points.iter().enumerate().map(row));
+                let known = course
+                    .points
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, p)| !p.1.is_nan());
+                tidy.rows.extend(known.map(row));
                 panel.lines.push(Line {
                     name,
                     group,

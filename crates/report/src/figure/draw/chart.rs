@@ -355,6 +355,27 @@ mod tests {
         assert_eq!(end(&all), 1);
     }
 
+    #[test]
+    fn a_line_is_interrupted_where_it_has_no_value() {
+        let pieces = |middle: f64| {
+            let points = vec![
+                (1.0, 5.0),
+                (2.0, 5.0),
+                (3.0, middle),
+                (4.0, 9.0),
+                (5.0, 5.0),
+            ];
+            let one = Chart {
+                panels: chart(points).panels.drain(..1).collect(),
+                ..Chart::default()
+            };
+            let svg = one.svg(&Style::default());
+            let path = svg.split("<path d=\"").nth(1).unwrap();
+            path.split('"').next().unwrap().matches('M').count()
+        };
+        assert_eq!([pieces(7.0), pieces(f64::NAN)], [1, 2]);
+    }
+
     /// The eighth group has the first one's colour: points and their law are told by the dashes.
     #[test]
     fn points_and_their_line_are_one_entry_of_the_legend() {

@@ -239,8 +239,11 @@ impl Panel {
         let look = out.look(line.group);
         let drawn = |p: &(f64, f64)| x.shows(p.0) && y.shows(p.1);
         let mut path = PathText::default();
-        for (px, py) in apart(line.points.iter().filter(|p| drawn(p)).map(|p| place(*p))) {
-            path.to(px, py);
+        for part in line.points.split(|p| p.1.is_nan()) {
+            path.lift();
+            for (px, py) in apart(part.iter().filter(|p| drawn(p)).map(|p| place(*p))) {
+                path.to(px, py);
+            }
         }
         if !path.text.is_empty() && !line.loose {
             out.path(&path.text, look.colour, &look.line(false, 1.8));
@@ -298,14 +301,18 @@ fn draw_band(
     (x, y): (&Layout, &Layout),
     place: &dyn Fn((f64, f64)) -> (f64, f64),
 ) {
-    let all = line.points.iter().zip(&line.band);
-    let drawn = all.filter(|(p, ends)| x.shows(p.0) && ends.iter().all(|v| y.shows(*v)));
-    let (low, high): (Vec<_>, Vec<_>) = drawn
-        .map(|(p, [low, high])| (place((p.0, *low)), place((p.0, *high))))
-        .unzip();
+    let all: Vec<_> = line.points.iter().zip(&line.band).collect();
     let mut path = PathText::default();
-    for (px, py) in high.into_iter().chain(low.into_iter().rev()) {
-        path.to(px, py);
+    for part in all.split(|(p, _)| p.1.is_nan()) {
+        let drawn = part.iter();
+        let drawn = drawn.filter(|(p, ends)| x.shows(p.0) && ends.iter().all(|v| y.shows(*v)));
+        let (low, high): (Vec<_>, Vec<_>) = drawn
+            .map(|(p, [low, high])| (place((p.0, *low)), place((p.0, *high))))
+            .unzip();
+        path.lift();
+        for (px, py) in high.into_iter().chain(low.into_iter().rev()) {
+            path.to(px, py);
+        }
     }
     if !path.text.is_empty() {
         out.area(&path.text, out.look(line.group).colour);
