@@ -406,7 +406,7 @@ test("paper has the figures, not the controls", { skip }, async () => {
   await tab.setViewportSize({ width: 687, height: 900 });
   const wide = await tab.locator("table:visible, svg:visible").evaluateAll((all) => all.filter((e) => e.getBoundingClientRect().right > 688).map((e) => `${e.getAttribute("aria-label") ?? e.className} ${e.getBoundingClientRect().right}`));
   assert.deepEqual(wide, []);
-  assert.equal(await tab.locator(`#${T}-series .note.paper:visible`).textContent(), "23 more cases: choose on the page, or draw each with `fullpipe figure DIR window --where KEY=VALUE`.");
+  assert.equal(await tab.locator(`#${T}-series .note.paper:visible`).textContent(), "23 more cases: choose on the page, or draw each with fullpipe figure DIR window --where KEY=VALUE.");
   await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
   assert.ok((await folded()) >= before, "folded again");
   const pdf = await tab.pdf({ format: "A4" });
