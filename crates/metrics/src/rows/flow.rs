@@ -264,6 +264,7 @@ pub const FLOW: &[Metric] = &[
         let base = f.case.path_is_known().then(|| f.case.base_rtt_s(f.group))?;
         inflation(f.rtt.mean_s()?, base)
     })
+    .titled("RTT inflation")
     .means(
         "How much the flow's load lengthens the path; `null` on a real path, whose base RTT nobody \
              knows",

@@ -197,7 +197,7 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.99)))
         .probes(|p| millis(p.source.delay.quantile(0.99))).titled("RTT, 99th percentile"),
-    traffic("rtt_inflation", "1", Lower)
+    traffic("rtt_inflation", "1", Lower).titled("RTT inflation")
         .means(
             "How much load lengthens the path, as pings see it",
             "`(mean RTT - unloaded RTT) / unloaded RTT`; unloaded: delays and transmission times \
