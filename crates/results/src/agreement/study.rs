@@ -454,6 +454,33 @@ mod tests {
 
     use super::*;
 
+    /// Whether phase may have had a say behind a buffer that fills, with these flows.
+    fn by_phase_of(flows: &str) -> bool {
+        let text = format!(
+            "name = \"a\"\nduration = \"3s\"\n[path]\nrate = \"12Mbit/s\"\nrtt = \"6ms\"\n\
+             buffer = \"4 packets\"\n{flows}"
+        );
+        let scenario = Scenario::parse(&text, "a.toml", &Overrides::default()).unwrap();
+        let ran = run_on(&scenario, &Options::default(), &fullpipe_sim::run).unwrap();
+        !by_phase(&ran.result).is_empty()
+    }
+
+    #[test]
+    fn phase_is_for_senders_that_meet_at_a_full_buffer() {
+        let flow = |name: &str, window: u32| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\nstack = \"highspeed\"\n\
+                 window = \"{window} segments\"\n"
+            )
+        };
+        assert!(by_phase_of(&(flow("a", 1000) + &flow("b", 1000))));
+        assert!(!by_phase_of(&flow("a", 1000)), "alone");
+        assert!(
+            !by_phase_of(&(flow("a", 2) + &flow("b", 2))),
+            "nothing is dropped"
+        );
+    }
+
     #[test]
     fn cases_that_are_picked_are_numbered_anew() {
         let text = "name = \"a\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\n\

@@ -44,7 +44,8 @@ pub struct Row {
     pub difference_ci95: Option<[f64; 2]>,
     /// Probability that chance sets two samples of the same apart as far or further (two-sided).
     /// The spread of few seeds may be small by chance: it counts as no less than halfway to that of
-    /// the same metric elsewhere in the comparison. Absent where nothing is left to chance.
+    /// the same metric elsewhere in the comparison. Absent where nothing is left to chance, of what
+    /// is not judged, and of two grounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The same among all numbers that are judged (Benjamini and Hochberg 1995): above 0.05 the
@@ -94,7 +95,7 @@ pub struct Number {
 }
 
 /// How the interval of a difference is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Student's interval of the mean difference of runs with the same seed.

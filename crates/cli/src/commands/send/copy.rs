@@ -176,26 +176,15 @@ impl Copying<'_> {
         let args = self.args;
         // Whoever made the last attempt may have died a moment ago; the server finds out when it
         // hears nothing.
-        let until = Instant::now() + BUSY_TIMEOUT;
+        let mut until = Instant::now() + BUSY_TIMEOUT;
         let mut repairs = 0;
         while repairs < MOST_REPAIRS {
-            let copied = self.session(&share);
-            let copied = match copied {
-                Err(Broken::Session(error)) if !INTERRUPT.load(Ordering::Relaxed) => {
-                    if let Some(said) = self.outage.goes_on(&error, Instant::now()) {
-                        if self.is_time_over()? {
-                            return Err(Broken::Time);
-                        }
-                        if !args.quiet {
-                            output::say(&said);
-                        }
-                        std::thread::sleep(Duration::from_secs(1));
-                        continue;
-                    }
-                    Err(match self.outage.has_lasted(&error) {
-                        true => Broken::Lost(error),
-                        false => Broken::Session(error),
-                    })
+            let copied = match self.session(&share) {
+                Err(Broken::Session(error)) => {
+                    self.wait_out(error)?;
+                    // The last attempt is this copy's own now.
+                    until = Instant::now() + BUSY_TIMEOUT;
+                    continue;
                 }
                 copied => copied,
             };
@@ -245,6 +234,27 @@ impl Copying<'_> {
             }
         }
         Err(CopyError::Checksum.into())
+    }
+
+    /// Waits a moment if another session is worth a try after this failure.
+    ///
+    /// # Errors
+    /// The copy ends with it.
+    fn wait_out(&mut self, error: SessionError) -> Result<(), Broken> {
+        if INTERRUPT.load(Ordering::Relaxed) || !self.outage.is_one(&error) {
+            return Err(error.into());
+        }
+        let Some(said) = self.outage.goes_on(&error, Instant::now()) else {
+            return Err(Broken::Lost(error));
+        };
+        if self.is_time_over()? {
+            return Err(Broken::Time);
+        }
+        if !self.args.quiet {
+            output::say(&said);
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        Ok(())
     }
 
     /// One session. What a question ran into is as much the session's failure as what the run did.

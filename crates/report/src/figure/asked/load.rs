@@ -43,12 +43,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                     let numbers = [printed_text(*t), printed_text(*v), stat];
                     [&names[..], &numbers[..], &ends[..]].concat()
                 };
-                let known = course
-                    .points
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, p)| !p.1.is_nan());
-                tidy.rows.extend(known.map(row));
+                tidy.rows.extend(course.known().map(row));
                 let line = Line {
                     name: name.clone(),
                     // In a panel of its own a flow looks like its member, or else like itself.

@@ -124,12 +124,7 @@ pub(super) fn draw(
                         .chain(numbers)
                         .collect::<Vec<_>>()
                 };
-                let known = course
-                    .points
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, p)| !p.1.is_nan());
-                tidy.rows.extend(known.map(row));
+                tidy.rows.extend(course.known().map(row));
                 panel.lines.push(Line {
                     name,
                     group,
@@ -204,6 +199,14 @@ pub(super) struct Course {
     pub points: Vec<(f64, f64)>,
     /// Smallest and largest value of the parts of which the points are medians; else none.
     pub band: Vec<[f64; 2]>,
+}
+
+impl Course {
+    /// Places and points, without the gaps between them, which are NaN.
+    pub(super) fn known(&self) -> impl Iterator<Item = (usize, &(f64, f64))> {
+        let all = self.points.iter().enumerate();
+        all.filter(|(_, p)| !p.1.is_nan())
+    }
 }
 
 /// What a case has of the quantity: of flows, links or pings.

@@ -36,15 +36,15 @@ impl Outage {
         self.until = None;
     }
 
-    /// True of a failure that ends the copy because it has lasted.
-    pub fn has_lasted(&self, error: &SessionError) -> bool {
+    /// True of a failure to hear of a server that was there.
+    pub fn is_one(&self, error: &SessionError) -> bool {
         self.met && error.is_outage()
     }
 
     /// What is said if another session is worth a try after this failure; `None` if the copy ends
     /// with it. The time counts from the end of the session that fell silent.
     pub fn goes_on(&mut self, error: &SessionError, now: Instant) -> Option<String> {
-        if !self.has_lasted(error) {
+        if !self.is_one(error) {
             return None;
         }
         let until = *self.until.get_or_insert(now + self.patience);
