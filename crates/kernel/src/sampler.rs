@@ -145,7 +145,7 @@ impl Sampler {
     ) -> Self {
         let flows = of.iter().map(|flow| {
             let seen = Seen {
-                sampled: Sampled::default(),
+                sampled: Sampled::since_handshake(),
                 looks: Looks::new(FIELDS.iter().map(|f| LookField {
                     name: f.name,
                     unit: f.unit,
@@ -178,7 +178,11 @@ impl Sampler {
     pub fn with_record(self, by: Box<dyn Record>) -> Self {
         let recorded = Recorded {
             by,
-            flows: self.flows.iter().map(|_| Sampled::default()).collect(),
+            flows: self
+                .flows
+                .iter()
+                .map(|_| Sampled::since_handshake())
+                .collect(),
             failed: None,
         };
         Self {

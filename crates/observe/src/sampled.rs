@@ -31,6 +31,8 @@ pub struct Sampled {
     pub timeouts: u64,
     /// Reductions undone.
     pub undone: u64,
+    /// Whether the connection began with its first sample: see [`Sampled::since_handshake`].
+    whole: bool,
     last: Option<Sample>,
     chronographs: Option<(Time, Chronographs)>,
     next_row: Time,
@@ -57,6 +59,7 @@ struct Sample {
 type Chronographs = [u64; 3];
 
 /// States of a sender (`enum tcp_ca_state`).
+const OPEN: u64 = 0;
 const CWR: u64 = 2;
 const RECOVERY: u64 = 3;
 const LOSS: u64 = 4;
@@ -72,6 +75,7 @@ impl Default for Sampled {
             loss_events: 0,
             timeouts: 0,
             undone: 0,
+            whole: false,
             last: None,
             chronographs: None,
             next_row: Time::ZERO,
@@ -83,6 +87,15 @@ impl Default for Sampled {
 }
 
 impl Sampled {
+    /// Of a connection that is sampled since its handshake: what its first sample shows happened
+    /// in between. Of one that was there before (`default`), it may have been long ago.
+    pub fn since_handshake() -> Self {
+        Self {
+            whole: true,
+            ..Self::default()
+        }
+    }
+
     /// The rows since it was asked before. What else was noted of the past is forgotten, so that a
     /// flow that is watched for a day takes no more room than one of a second.
     pub fn drain(&mut self) -> impl Iterator<Item = TraceRow> + '_ {
@@ -107,7 +120,16 @@ impl Sampled {
             marks: info.count(&DELIVERED_CE),
             prior: None,
         };
-        if let Some(before) = self.last {
+        let before = self.last.or(self.whole.then_some(Sample {
+            state: OPEN,
+            // A connection in peace may have its threshold from one before it.
+            ssthresh: match sample.state >= CWR {
+                true => f64::INFINITY,
+                false => sample.ssthresh,
+            },
+            ..sample
+        }));
+        if let Some(before) = before {
             self.compare(&before, &mut sample);
         }
         self.last = Some(sample);
@@ -284,6 +306,33 @@ mod tests {
             flow.take(at, 0, &info, Span::ZERO, Time::ZERO);
         }
         flow
+    }
+
+    /// A full interface can hold a sender in CWR from its first packets to its end.
+    #[test]
+    fn what_came_before_the_first_sample_is_an_event_of_a_new_connection() {
+        let first = |mut flow: Sampled, state, ssthresh| {
+            for ms in 0..3 {
+                let info = TcpInfo::of(&[
+                    (SND_CWND, 10),
+                    (SND_SSTHRESH, ssthresh),
+                    (CA_STATE, state),
+                    (TOTAL_RETRANS, 1),
+                    (TOTAL_RTO, 1),
+                ]);
+                let at = Time::ZERO + Span::from_millis(ms);
+                flow.take(at, 0, &info, Span::ZERO, Time::ZERO);
+            }
+            kinds(&flow)
+        };
+        let stall = EpisodeKind::Congestion(CongestionKind::LocalDrop);
+        let whole = Sampled::since_handshake;
+        assert_eq!(first(whole(), CWR, 7), [stall]);
+        assert_eq!(first(whole(), RECOVERY, 7), [LOST]);
+        assert_eq!(first(whole(), LOSS, 7), [EpisodeKind::Timeout]);
+        // A SYN that was sent again, and a threshold that the kernel remembers.
+        assert_eq!(first(whole(), OPEN, 7), []);
+        assert_eq!(first(Sampled::default(), CWR, 7), []);
     }
 
     fn kinds(flow: &Sampled) -> Vec<EpisodeKind> {

@@ -80,7 +80,7 @@ impl<'a> Flow<'a> {
             left: transfer.unwrap_or(u64::MAX),
             before: 0,
             greeting: None,
-            sampled: Sampled::default(),
+            sampled: Sampled::since_handshake(),
             looks: Looks::new(FIELDS.iter().map(|f| LookField {
                 name: f.name,
                 unit: f.unit,
