@@ -208,12 +208,18 @@ impl Receiver {
         }
         // A late copy must not disturb the ACK of data that is pending.
         self.counts.acks += 1;
+        if self.opened.is_none() {
+            self.echo = stamp;
+        }
+        // Linux answers with the stamp of the first SYN that came (`tcp_check_req`): where its
+        // answer was lost, the first RTT sample of the sender includes the timeout.
+        let echo = if self.cfg.paws { self.echo } else { stamp };
         self.opened = Some(now);
         self.last_advertised = self.window_end();
         Some(Ack {
             cum: self.next,
             syn: true,
-            echo: stamp,
+            echo,
             stamp_ms: stamp_ms(now),
             one_way: None,
             sacks: SackBlocks::default(),

@@ -169,6 +169,11 @@ fn observed(s: &str) -> Option<String> {
         "__u32 tcp_init_cwnd(const struct tcp_sock *tp, const struct dst_entry *dst)",
         "\treturn fullpipe_initial(tp, tcp_init_cwnd_plain(tp, dst));\n",
     )?;
+    let s = around(
+        &s,
+        "void tcp_init_transfer(struct sock *sk, int bpf_op, struct sk_buff *skb)",
+        "\ttcp_init_transfer_plain(sk, bpf_op, skb);\n\tfullpipe_opened(sk);\n",
+    )?;
     insert_before(&s, "int sysctl_tcp_max_orphans", DECLARATIONS)
 }
 
@@ -176,6 +181,7 @@ const DECLARATIONS: &str = "void fullpipe_acked(struct sock *sk);
 void fullpipe_rtt(struct sock *sk, long us);
 void fullpipe_changed(struct sock *sk, int kind, u32 before);
 u32 fullpipe_initial(const struct tcp_sock *tp, u32 kernels);
+void fullpipe_opened(struct sock *sk);
 
 ";
 

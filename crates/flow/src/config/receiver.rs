@@ -17,7 +17,8 @@ pub struct ReceiverConfig {
     pub window: ReceiveWindowConfig,
     /// Discard a segment whose time stamp is more than a millisecond older than that of the last
     /// one acknowledged in order (RFC 7323 section 5.3, Linux `tcp_paws_discard`): what overtakes
-    /// it, a retransmission that fills the hole before it, makes a late original worthless.
+    /// it, a retransmission that fills the hole before it, makes a late original worthless. A SYN
+    /// that comes again is answered with the stamp of the first (`tcp_check_req`).
     ///
     /// Default: false; `linux`: true.
     pub paws: bool,

@@ -128,3 +128,25 @@ fn ece_is_echoed_until_cwr() {
     r.handle_segment(Time::ZERO, &cwr);
     assert!(!r.handle_segment(Time::ZERO, &data(3)).unwrap().ece);
 }
+
+/// Its answer to the first SYN was lost. A second connection would have another receiver.
+#[test]
+fn linux_echoes_the_first_syn_to_those_that_follow() {
+    let echoed = |preset| {
+        let mut r = Receiver::new(ReceiverConfig::preset(preset));
+        [7, 1007].map(|ms| {
+            let at = Time::ZERO + Span::from_millis(ms);
+            let (syn, stamp) = (true, at);
+            let segment = Segment {
+                syn,
+                stamp,
+                ..data(0)
+            };
+            let later = at + Span::from_millis(40);
+            let ack = r.handle_segment(later, &segment).unwrap();
+            ack.echo.saturating_since(Time::ZERO).as_millis_f64()
+        })
+    };
+    assert_eq!(echoed(Preset::Linux), [7.0, 7.0]);
+    assert_eq!(echoed(Preset::Y2026), [7.0, 1007.0]);
+}

@@ -292,6 +292,7 @@ static inline u64 fp_beyond(u64 near, u32 base, u32 seq)
 
 bool fp_struck(struct fp_rules *r, u64 now, u64 segment, bool again, u32 window);
 void fp_close_flow(struct fp_flow *f);
+void fp_opens(struct fp_flow *f, struct sock *sk);
 
 /* ---- links -------------------------------------------------------------------------------- */
 
@@ -428,6 +429,7 @@ void fullpipe_acked(struct sock *sk);
 void fullpipe_rtt(struct sock *sk, long us);
 void fullpipe_changed(struct sock *sk, int kind, u32 before);
 void fullpipe_probed(struct sock *sk);
+void fullpipe_opened(struct sock *sk);
 u32 fullpipe_initial(const struct tcp_sock *tp, u32 kernels);
 
 #endif

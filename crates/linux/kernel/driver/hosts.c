@@ -89,6 +89,9 @@ static struct fp_meta *described(struct sk_buff *skb, int from)
 	if (tcp->syn) {
 		m->opens = true;
 		f->isn = ntohl(tcp->seq) + 1;
+		/* One that is sent again leaves a window behind that is nobody's. */
+		if (!f->has_isn)
+			fp_opens(f, skb->sk);
 		f->has_isn = true;
 	} else if (length && f->has_isn) {
 		m->kind = FP_DATA;

@@ -338,6 +338,32 @@ void fullpipe_probed(struct sock *sk)
 	}
 }
 
+/* The first SYN leaves, or the handshake has ended: there is a window before there is an ACK. */
+static void opening(struct fp_flow *f, struct sock *sk)
+{
+	u64 now = fp_now();
+
+	if (now > fp_run.end || fp_run.step == FP_FOREVER || f->brief)
+		return;
+	if (!f->seen)
+		f->low = f->high = tcp_snd_cwnd(tcp_sk(sk));
+	row(f, sk, now);
+}
+
+void fp_opens(struct fp_flow *f, struct sock *sk)
+{
+	if (sk && sk_fullsock(sk))
+		opening(f, sk);
+}
+
+void fullpipe_opened(struct sock *sk)
+{
+	struct fp_flow *f = flow_of(sk);
+
+	if (f && f->has_isn)
+		opening(f, sk);
+}
+
 u32 fullpipe_initial(const struct tcp_sock *tp, u32 kernels)
 {
 	struct fp_flow *f = flow_of((const struct sock *)tp);

@@ -71,6 +71,9 @@ pub(super) struct Found<'a> {
 /// The cause that switches nothing.
 const CHANCE: &str = "wake-ups";
 
+/// Causes that draw numbers: of each a run with one seed is one draw.
+const DRAWN: [&str; 2] = ["ties", "phase"];
+
 /// Seeds from which on an interval is worth something.
 const ENOUGH: usize = 5;
 
@@ -289,7 +292,10 @@ fn next(found: &Found<'_>, c: &Conclusion) -> Option<String> {
     if !left.is_empty() {
         steps.push(format!("`--causes {}`", left.join(",")));
     }
-    if found.seeds < ENOUGH && c.test_bed != TestBed::None {
+    // In virtual time a seed repeats itself, unless a switch lets chance in.
+    let draws = |tried: &Tried| DRAWN.contains(&tried.cause.as_str());
+    let chance = c.test_bed != TestBed::None || found.causes.iter().any(draws);
+    if found.seeds < ENOUGH && chance {
         steps.push(format!("more seeds (`--repeat {ENOUGH}`)"));
     }
     if steps.is_empty() {
@@ -447,6 +453,25 @@ mod tests {
                 "Try next: `--causes preset,host`, more seeds (`--repeat 5`).",
             ]
         );
+    }
+
+    #[test]
+    fn more_seeds_help_in_virtual_time_where_a_switch_draws_numbers() {
+        let says = |cause: &str| {
+            let mut virtual_time = comparison(2.0, false);
+            virtual_time.b.test_bed = None;
+            let c = conclude(&Found {
+                comparison: &virtual_time,
+                left_out: &[],
+                furthest: None,
+                causes: &[tried(cause, 3, 3)],
+                left: &[],
+                seeds: 1,
+            });
+            c.says.last().cloned().unwrap_or_default()
+        };
+        assert_eq!(says("phase"), "Try next: more seeds (`--repeat 5`).");
+        assert!(says("trains").starts_with("Try next: a longer `duration`"));
     }
 
     #[test]

@@ -406,18 +406,15 @@ fn added(result: &RunResult, cases: &[Params]) -> Option<Span> {
     (mean > 0.0 && late > Span::ZERO).then_some(late)
 }
 
-/// Cases in which phase may decide who loses: packets that a full buffer dropped came in the
-/// instant of another's, or several senders met there. Senders of one rhythm find the same places
-/// full however far apart their packets are (Floyd and Jacobson 1992).
+/// Cases in which phase may decide what is lost: a full buffer dropped packets. Senders of one
+/// rhythm find the same places full however far apart their packets are (Floyd and Jacobson 1992),
+/// and those of a lone one come in the instants in which its own depart.
 fn by_phase(result: &RunResult) -> Vec<Params> {
-    let meet = |case: &CaseResult| {
-        let senders = case.flows.len() + case.traffic.len();
-        let streams: usize = case.flows.iter().map(|flow| flow.streams.len()).sum();
+    let full = |case: &&CaseResult| {
         let mut links = case.links.iter();
-        senders.max(streams) > 1 && links.any(|link| link.value("buffer_drops") > Some(0.0))
+        links.any(|link| link.value("buffer_drops") > Some(0.0))
     };
-    let cases = result.cases.iter();
-    let cases = cases.filter(|case| case.tied().is_some() || meet(case));
+    let cases = result.cases.iter().filter(full);
     cases.map(|case| case.params.clone()).collect()
 }
 
@@ -466,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn phase_is_for_senders_that_meet_at_a_full_buffer() {
+    fn phase_is_for_senders_at_a_full_buffer() {
         let flow = |name: &str, window: u32| {
             format!(
                 "[[flow]]\nname = \"{name}\"\nstack = \"highspeed\"\n\
@@ -474,7 +471,7 @@ mod tests {
             )
         };
         assert!(by_phase_of(&(flow("a", 1000) + &flow("b", 1000))));
-        assert!(!by_phase_of(&flow("a", 1000)), "alone");
+        assert!(by_phase_of(&flow("a", 1000)), "alone");
         assert!(
             !by_phase_of(&(flow("a", 2) + &flow("b", 2))),
             "nothing is dropped"

@@ -242,7 +242,8 @@ keys! {
             "the advertised window begins with this and grows by two segments for each that \
              arrives, acknowledged at once meanwhile (Linux)";
         paws: flag [=> receiver.paws], true,
-            "discard what is late behind a retransmission, by its time stamp (RFC 7323 section 5.3)";
+            "discard what is late behind a retransmission, by its time stamp (RFC 7323 section \
+             5.3), and answer a SYN that comes again with the stamp of the first (Linux)";
         quick_acks: whole(0, 1000, "segments") [=> receiver.acks.quick], 0,
             "segments that are acknowledged at once at the start and after a duplicate or a \
              silence, as Linux does";
