@@ -121,7 +121,8 @@ impl Chronograph {
     pub(crate) fn new() -> Self {
         Self {
             limit: Limit::Network,
-            since: Time::ZERO,
+            // Nothing holds back what has not begun.
+            since: Time::MAX,
         }
     }
 
@@ -161,6 +162,7 @@ mod tests {
     fn times_add_up() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let (mut c, mut t) = (Chronograph::new(), LimitTimes::default());
+        assert_eq!(c.until(at(5), t), LimitTimes::default());
         c.start(at(10));
         c.note(at(30), Limit::LocalQueue, &mut t);
         c.note(at(35), Limit::LocalQueue, &mut t);

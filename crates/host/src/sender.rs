@@ -529,7 +529,7 @@ impl<O> FlowSender<O> {
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
-    use fullpipe_flow::{Preset, ReceiverConfig, SackBlocks, SenderConfig};
+    use fullpipe_flow::{Limit, Preset, ReceiverConfig, SackBlocks, SenderConfig};
 
     use super::*;
 
@@ -574,6 +574,26 @@ mod tests {
         let totals = sending.totals();
         assert_eq!((totals.sent, totals.retransmits), (6, 2));
         assert_eq!((totals.loss_events, totals.timeouts), (0, 0));
+    }
+
+    /// The warm-up ends before the flow begins: it is measured from its first packet on.
+    #[test]
+    fn what_holds_a_late_flow_back_is_measured_from_its_start() {
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        let mut sending =
+            FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ());
+        let at = |s| Time::ZERO + Span::from_secs(s);
+        sending.begin_measurement(at(3));
+        sending.start(at(5), &mut []);
+        let limited = sending.report(at(7)).unwrap().totals.limited;
+        assert_eq!(limited, LimitTimes::one(Limit::Network, Span::from_secs(2)));
     }
 
     /// LEDBAT's window after twenty rounds of 60 ms in which the receiver held every second ACK for
