@@ -1,5 +1,6 @@
 //! What `fullpipe falsify` prints for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use fullpipe_results::falsify::{
@@ -455,7 +456,11 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     };
     out += &match (&e.tighter, e.missed.is_empty()) {
         (Some(tighter), _) => {
-            let [from, to] = tighter.between;
+            let world = suggestion(found, e, tighter);
+            let [from, to] = match &world {
+                Some((about, _)) => tighter.leaving_out(about),
+                None => tighter.between,
+            };
             let bound = format!(
                 "  - Choose a bound that leaves out values of the wrong worlds, `{}` between {} and {}",
                 tighter.end,
@@ -463,7 +468,7 @@ fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
                 number(to, 4)
             );
             bound
-                + &match suggestion(found, e, tighter) {
+                + &match world {
                     Some(world) => format!(
                         ", and\n    keep a world in which it fails then:{}",
                         negative(world)
@@ -494,10 +499,17 @@ fn suggestion(
     e: &ExpectationTeeth,
     tighter: &Tighter,
 ) -> Option<(String, String)> {
-    // A [[negative]] is wrong in every case.
-    let fails = |w: &&WorldResult| {
-        tighter.worlds.contains(&w.about) && w.line.is_none() && !w.about.ends_with(NOT_THE_OTHER)
+    // A [[negative]] is wrong in every case, and in all of them alike.
+    let alike = |w: &WorldResult| {
+        let keys: BTreeSet<_> = w
+            .set
+            .iter()
+            .map(|set| set.split_once('=').map(|s| s.0))
+            .collect();
+        keys.len() == w.set.len() && !w.about.ends_with(NOT_THE_OTHER)
     };
+    let fails =
+        |w: &&WorldResult| tighter.worlds.contains(&w.about) && w.line.is_none() && alike(w);
     let all: Vec<&WorldResult> = found.worlds.iter().filter(fails).collect();
     let nearest = |w: &&&WorldResult| {
         w.set.len() == 1 && e.nearest.as_ref().is_some_and(|n| n.world == w.about)
@@ -505,8 +517,11 @@ fn suggestion(
     let plain = |w: &&&WorldResult| w.set.len() == 1 && w.set[0].contains(".stack=") == e.ratio;
     let best = all.iter().find(nearest).or_else(|| all.iter().find(plain));
     let best = best.or(all.first())?;
-    let (key, value) = best.set.first()?.split_once('=')?;
-    Some((best.about.clone(), format!("{key:?} = {value}")))
+    let pairs = best.set.iter().map(|set| set.split_once('='));
+    let pairs: Option<Vec<_>> = pairs
+        .map(|pair| pair.map(|(key, value)| format!("{key:?} = {value}")))
+        .collect();
+    Some((best.about.clone(), pairs?.join(", ")))
 }
 
 /// Generated worlds that change no number: what they take away has no part in the result.
@@ -654,8 +669,9 @@ mod tests {
             ratio,
             tighter: Some(Tighter {
                 end: "at_least".to_owned(),
-                between: [1.02, 1.08],
-                worlds: inside.missed.clone(),
+                between: [0.64, 1.08],
+                worlds: [vec!["one side".to_owned()], inside.missed.clone()].concat(),
+                ends: vec![0.64, 1.02],
             }),
             ..inside.clone()
         };

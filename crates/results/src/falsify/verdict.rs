@@ -144,6 +144,22 @@ pub struct Tighter {
     pub between: [f64; 2],
     /// Worlds that it leaves out, the first to fail first.
     pub worlds: Vec<String>,
+    /// Of each of `worlds`, in their order: the end of `between` up to which it fails there.
+    #[serde(default)]
+    pub ends: Vec<f64>,
+}
+
+impl Tighter {
+    /// Between these it holds as it is, and fails in this one of `worlds`.
+    pub fn leaving_out(&self, world: &str) -> [f64; 2] {
+        let [from, to] = self.between;
+        let place = self.worlds.iter().position(|other| other == world);
+        match place.and_then(|place| self.ends.get(place)) {
+            None => self.between,
+            Some(end) if self.end == "at_least" => [*end, to],
+            Some(end) => [from, *end],
+        }
+    }
 }
 
 /// A world, and the expectations that notice it.
@@ -466,8 +482,13 @@ fn tighter(here: Option<[f64; 2]>, passing: &[(String, [f64; 2])]) -> Option<Tig
         let mut beyond: Vec<_> = all.filter(|((room, _), _)| *room > 0.0).collect();
         beyond.sort_by(|(a, _), (b, _)| b.0.total_cmp(&a.0));
         let (room, farthest) = beyond.first()?.0;
-        let mut worlds: Vec<String> = beyond.iter().map(|(_, world)| (*world).clone()).collect();
-        worlds.dedup();
+        let (mut worlds, mut ends) = (Vec::<String>::new(), Vec::new());
+        for ((_, end), world) in &beyond {
+            if !worlds.contains(world) {
+                worlds.push((*world).clone());
+                ends.push(*end);
+            }
+        }
         let between = match end {
             "at_least" => [farthest, low],
             _ => [high, farthest],
@@ -476,6 +497,7 @@ fn tighter(here: Option<[f64; 2]>, passing: &[(String, [f64; 2])]) -> Option<Tig
             end: end.to_owned(),
             between,
             worlds,
+            ends,
         };
         Some((room, tighter))
     };
@@ -584,12 +606,14 @@ mod tests {
     fn a_tighter_bound_is_one_that_the_interval_fails() {
         let (slow, queue) = (("slow", [0.0, 0.01]), ("queue", [2.0, 102.0]));
         let (other, wide) = (("other", [0.5, 0.6]), ("wide", [-60.0, 160.0]));
-        let found = of(&[slow, other, queue, wide]).unwrap();
+        let found = of(&[slow, other, queue, wide, ("queue", [0.3, 0.4])]).unwrap();
         assert_eq!(
             (found.end.as_str(), found.between),
             ("at_most", [0.16, 2.0])
         );
         assert_eq!(found.worlds, ["queue", "other"]);
+        assert_eq!(found.leaving_out("queue"), [0.16, 2.0]);
+        assert_eq!(found.leaving_out("other"), [0.16, 0.5]);
         // On the other side if there is nothing on this one.
         let found = of(&[slow, wide]).unwrap();
         assert_eq!(
