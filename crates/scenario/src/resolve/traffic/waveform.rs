@@ -96,11 +96,10 @@ impl TrafficResolver<'_> {
             true => from + i * step,
             false => from - i * step,
         };
-        Some(
-            (0..=stairs)
-                .map(|i| Rate::from_bits_per_sec(rate(i)))
-                .collect(),
-        )
+        // The last step may be a smaller one.
+        let last = (rate(stairs) != to).then_some(to);
+        let rates = (0..=stairs).map(rate).chain(last);
+        Some(rates.map(Rate::from_bits_per_sec).collect())
     }
 
     /// Steps that perhaps repeat, the last of them after `lasts` at the earliest.

@@ -51,6 +51,11 @@ fn datagrams_have_a_waveform() {
         waveform(stairs),
         steps(&[(0, 10), (5, 20), (10, 30), (15, 40)], None)
     );
+    // What is left of the way is a step, too.
+    assert_eq!(
+        waveform(&stairs.replace("\"40M", "\"35M")),
+        steps(&[(0, 10), (5, 20), (10, 30), (15, 35)], None)
+    );
     let down = stairs.replace("10Mbit/s\"\nto", "0bit/s\"\nto");
     let down = down.replace(
         "from = \"0bit/s\"\nto = \"40Mbit/s\"",
