@@ -91,6 +91,13 @@ def test_every_value_and_every_point_stands_once(plain, tmp_path):
     assert not (tmp_path / "s").exists()
 
 
+def test_points_have_their_keys_in_any_order(plain, tmp_path):
+    points = [{"path.rtt": "20ms", "path.mtu": 576}, {"path.mtu": 1500, "path.rtt": "40ms"}]
+    (file,) = fp.sweep(plain, points, out=tmp_path)
+    rows = fp.Table(fp._native.Table.from_parquet(file.read_bytes())).rows()
+    assert [(r["path.rtt"], r["path.mtu"]) for r in rows] == [("20ms", "576"), ("40ms", "1500")]
+
+
 def test_a_task_that_fails_ends_the_sweep_and_keeps_the_rest(plain, tmp_path):
     axes = {"path.rtt": ["10ms", "20ms", "soon"]}
     with pytest.raises(fp.ScenarioError, match="path.rtt = soon"):

@@ -141,7 +141,7 @@ class Points:
         else:
             rows = [] if isinstance(matrix, str) or not isinstance(matrix, Iterable) else [*matrix]
             if not rows or not all(
-                isinstance(row, Mapping) and list(row) == list(rows[0]) for row in rows
+                isinstance(row, Mapping) and row.keys() == rows[0].keys() for row in rows
             ):
                 raise _native.ScenarioError(
                     "error: axes are a dict of lists, points are dicts with the same keys, one at "
