@@ -18,8 +18,16 @@ impl Ground for Sim {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        self.run_while(spec, &|| true)
+    }
+
+    fn run_while(
+        &self,
+        spec: &RunSpec,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Outcome, GroundError> {
         crate::no_kernel(spec)?;
-        Ok(fullpipe_sim::run(spec)?)
+        fullpipe_sim::run_while(spec, goes_on)?.ok_or(GroundError::Interrupted)
     }
 }
 

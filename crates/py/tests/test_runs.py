@@ -179,7 +179,8 @@ def test_other_threads_go_on(short):
     assert len(during) > 3, f"{len(during)} ticks in {end - begin:.3f} s"
 
 
-def test_ctrl_c_ends_a_run():
+@pytest.mark.parametrize("ground", ["sim", "udp"])
+def test_ctrl_c_ends_a_run(ground):
     # A shell starts what runs in the background with SIGINT ignored, tests too.
     code = (
         "import signal\n"
@@ -187,7 +188,7 @@ def test_ctrl_c_ends_a_run():
         "import fullpipe as fp\n"
         "print('begun', flush=True)\n"
         "fp.run({'name': 'long', 'duration': '100000s', 'path': {'rate': '1Gbit/s',"
-        " 'rtt': '20ms'}, 'flow': [{'stack': 'reno'}]}, ground='udp')\n"
+        f" 'rtt': '20ms'}}, 'flow': [{{'stack': 'reno'}}]}}, ground={ground!r})\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=-1)
     assert child.stdout.readline() == b"begun\n"

@@ -76,6 +76,19 @@ pub trait Ground: Sync {
     /// # Errors
     /// [`GroundError`].
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError>;
+
+    /// Makes one run, unless `goes_on` says no before its end. A ground that cannot end a run in
+    /// between makes it whole.
+    ///
+    /// # Errors
+    /// [`GroundError::Interrupted`], and as [`Ground::run`].
+    fn run_while(
+        &self,
+        spec: &RunSpec,
+        _goes_on: &dyn Fn() -> bool,
+    ) -> Result<Outcome, GroundError> {
+        self.run(spec)
+    }
 }
 
 /// A run over a network.

@@ -49,4 +49,4 @@ mod world;
 
 pub use packet::Kind as PacketKind;
 pub use path::{Datagram, Departure, PacketOutcome, Path, Route};
-pub use world::run;
+pub use world::{run, run_while};

@@ -30,15 +30,23 @@ impl World {
         }
     }
 
-    /// Runs to `end`.
-    fn run(&mut self, end: Time) {
-        while let Some((now, target)) = self.net.queue.next() {
-            if now > end {
-                break;
+    /// Runs to `end`, or until `goes_on` says no, which it is asked now and then; true at the end.
+    fn run(&mut self, end: Time, goes_on: &dyn Fn() -> bool) -> bool {
+        while goes_on() {
+            for taken in 0..BETWEEN {
+                match self.net.queue.next() {
+                    Some((now, target)) if now <= end => {
+                        self.net.step(now, target, &mut self.hosts);
+                    }
+                    _ => {
+                        self.events += taken;
+                        return true;
+                    }
+                }
             }
-            self.events += 1;
-            self.net.step(now, target, &mut self.hosts);
+            self.events += BETWEEN;
         }
+        false
     }
 
     /// Checks conservation and returns the result.
@@ -63,11 +71,24 @@ fn layout(spec: &RunSpec) -> Layout {
     Layout::new(spec.links.len(), spec.cross.len(), spec.arrivals.len())
 }
 
+/// Events between two questions whether a run goes on, some hundredths of a second of it.
+const BETWEEN: u64 = 1 << 16;
+
 /// Runs one specification to its end.
 ///
 /// # Errors
 /// [`Violation`] if a conservation check fails: a fault of the simulator, never of the scenario.
 pub fn run(spec: &RunSpec) -> Result<Outcome, Violation> {
+    let outcome = run_while(spec, &|| true)?;
+    Ok(outcome.expect("nobody ends it"))
+}
+
+/// Runs one specification to its end, or until `goes_on` says no: then there is no outcome. It is
+/// asked many times a second.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_while(spec: &RunSpec, goes_on: &dyn Fn() -> bool) -> Result<Option<Outcome>, Violation> {
     let violation = |what| Violation {
         seed: spec.seed,
         what,
@@ -80,8 +101,10 @@ pub fn run(spec: &RunSpec) -> Result<Outcome, Violation> {
     }
     let end = Time::ZERO + spec.duration;
     let mut world = World::new(spec);
-    world.run(end);
-    world.finish(spec, end).map_err(violation)
+    if !world.run(end, goes_on) {
+        return Ok(None);
+    }
+    world.finish(spec, end).map(Some).map_err(violation)
 }
 
 #[cfg(test)]
@@ -120,7 +143,7 @@ mod tests {
             ..RunSpec::default()
         };
         let mut world = World::new(&spec);
-        world.run(Time::ZERO + spec.duration);
+        assert!(world.run(Time::ZERO + spec.duration, &|| true));
         let slots = world.hosts.host.senders.len();
         assert!(slots < 120, "{slots}");
         assert!(world.net.queue.len() < 1000, "{}", world.net.queue.len());

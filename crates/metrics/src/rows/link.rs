@@ -68,7 +68,8 @@ pub const LINK: &[Metric] = &[
             "Packets lost to a full buffer in the very nanosecond in which another one left, because \
              one of another flow came then, too, and took its place, since time zero: where they \
              are many of the drops, who loses is a matter of phase. `null` but for first-in, \
-             first-out links of the simulator without jitter, with a buffer in packets or bytes",
+             first-out links of the simulator without jitter, `schedule`, `policer` and `reorder`, with a \
+             buffer in packets or bytes",
             "count",
             "Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched Gateways, 1992",
         )

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec, derive_seed};
 use fullpipe_units::Time;
@@ -143,7 +143,10 @@ impl Ground for Hosting {
                 .find(|name| derive_seed(spec.seed, name) == seed)
                 .cloned()
         };
-        match hosted(self.interrupt, &flow_of, || self.ground.run(spec)) {
+        let goes_on = || !self.interrupt.load(Ordering::Relaxed);
+        match hosted(self.interrupt, &flow_of, || {
+            self.ground.run_while(spec, &goes_on)
+        }) {
             Ok(outcome) => outcome,
             Err(Some(error)) => {
                 let fault = GroundError::Fault(error.to_string());
