@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -53,6 +55,34 @@ impl Signals {
         Ok(Self { read })
     }
 
+    /// Does something that takes its time while no process of the run is there: a signal ends the
+    /// program at once, Ctrl-C too, with the exit code that a shell reports.
+    pub fn ending<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    if let Ok(Some(signal)) = self.read.read_signal()
+                        && signal.ssi_signo != Signal::SIGCHLD as u32
+                    {
+                        // The kernel takes back what the run has, however it ends.
+                        std::process::exit(128 + signal.ssi_signo as i32);
+                    }
+                    let mut polled = [PollFd::new(self.read.as_fd(), PollFlags::POLLIN)];
+                    let _ = poll(&mut polled, GLANCE);
+                }
+            });
+            let _over = Over(&is_over);
+            work()
+        })
+    }
+
     /// Until `process` ends, `after` has passed, or somebody ends this program. Ctrl-C is for the
     /// process in the foreground, which the terminal sends it, too.
     ///
@@ -90,3 +120,6 @@ impl Signals {
         }
     }
 }
+
+/// Between two looks at whether the work is done, milliseconds.
+const GLANCE: u8 = 10;

@@ -64,7 +64,10 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     };
     let before = match args.no_check {
         true => None,
-        false => Some(truth::before(&stage, mtu, config).map_err(|e| failed(&e))?),
+        false => {
+            let before = signals.ending(|| truth::before(&stage, mtu, config));
+            Some(before.map_err(|e| failed(&e))?)
+        }
     };
     let drops = stage.device_drops().map_err(counters)?;
     let witness = Witness::begin().map_err(|e| Failure::io("a thread", &e))?;

@@ -68,6 +68,39 @@ fn a_signal_to_the_emulator_is_passed_on() {
     );
 }
 
+/// The measurement before the command takes some round trips; nothing waits for it to be over.
+#[test]
+fn a_signal_ends_the_measurement_before_the_command() {
+    let Some(_) = emulate(&["--rate", "20Mbit/s", "--rtt", "10ms", "--no-check"], ":") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let args = ["emulate", "--rate", "10Mbit/s", "--rtt", "1h"];
+        let all = [&args[..], &["--", "touch", "begun"]].concat();
+        let mut run = command(dir.path(), &all).spawn().unwrap();
+        // Hosts, and then the measurement.
+        sleep(Duration::from_secs(2));
+        let pid = run.id().to_string();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(sent.unwrap().success());
+        let mut waits = 0;
+        let status = loop {
+            match run.try_wait().unwrap() {
+                Some(status) => break status,
+                None if waits == 100 => {
+                    let _ = run.kill();
+                    panic!("SIG{signal} is not heard");
+                }
+                None => sleep(Duration::from_millis(50)),
+            }
+            waits += 1;
+        };
+        assert_eq!(status.code(), Some(code));
+        assert!(!dir.path().join("begun").exists());
+    }
+}
+
 #[test]
 fn the_far_host_is_a_round_trip_away() {
     let serve = format!("{PROGRAM} serve --open");
