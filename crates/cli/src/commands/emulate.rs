@@ -2,7 +2,10 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::io;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -36,6 +39,11 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         return Err(
             Failure::new(Exit::Usage, message).hint("a path has two ends: name another one")
         );
+    }
+    // A command may run for hours: better now than behind it.
+    if let Some(file) = &args.out {
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        opened.map_err(|e| unwritten(file, &e))?;
     }
     if mtu < LEAST_MTU_OF_IPV6 {
         output::warning(&format!(
@@ -118,8 +126,10 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         EmulateFormat::Json => emulated.json(),
     };
     match (&args.out, args.format) {
-        (Some(file), _) => std::fs::write(file, text)
-            .map_err(|e| Failure::io(format!("cannot write {}", file.display()), &e))?,
+        (Some(file), _) => std::fs::write(file, &text).map_err(|e| {
+            output::say(text.trim_end());
+            unwritten(file, &e)
+        })?,
         (None, EmulateFormat::Table) => output::say(text.trim_end()),
         (None, EmulateFormat::Json) => output::data(&text)?,
     }
@@ -330,6 +340,10 @@ fn over<'a>(
         _ => None,
     };
     Ok((status, Some(signal)))
+}
+
+fn unwritten(file: &Path, error: &io::Error) -> Failure {
+    Failure::io(format!("cannot write {}", file.display()), error)
 }
 
 /// What a command has to end by itself when this program is to end.

@@ -419,6 +419,31 @@ fn a_path_that_no_machine_carries_is_flagged() {
     assert!(flags.contains("rate forward"), "{flags}");
 }
 
+/// The verdict of a command that ran for hours is not lost.
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_the_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = ["emulate", "--rate", "20Mbit/s", "--rtt", "10ms"];
+    let out = ["--no-check", "--out", "missing/out.json"];
+    let all = [&path[..], &out, &["--", "touch", "begun"]].concat();
+    let ended = finished(command(dir.path(), &all).output().unwrap());
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let told = "error: cannot write missing/out.json: ";
+    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+    assert!(!dir.path().join("begun").exists());
+    // What is full is so at the end.
+    let out = ["--no-check", "--out", "/dev/full"];
+    let all = [&path[..], &out, &["--", "touch", "begun"]].concat();
+    let ended = finished(command(dir.path(), &all).output().unwrap());
+    if dir.path().join("begun").exists() {
+        assert!(
+            ended.stderr.contains("the path's thread"),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
 #[test]
 fn a_wrong_path_is_refused_before_anything_is_made() {
     let refused = |path: &[&str], messages: &[&str]| {
