@@ -30,16 +30,16 @@ const LONGEST_NAME: usize = 15;
 
 /// Networks that a path holds only where everything is allowed, and what they are.
 const RESERVED: [(&str, u8, &str); 6] = [
-    ("127.0.0.0", 8, "loopback"),
-    ("::1", 128, "loopback"),
-    ("169.254.0.0", 16, "link-local"),
-    ("fe80::", 10, "link-local"),
     ("0.0.0.0", 0, "every address of IPv4"),
     (
         "::ffff:0:0",
         96,
         "every address of IPv4 (as ::ffff:a.b.c.d)",
     ),
+    ("127.0.0.0", 8, "loopback"),
+    ("::1", 128, "loopback"),
+    ("169.254.0.0", 16, "link-local"),
+    ("fe80::", 10, "link-local"),
 ];
 
 /// Prefixes so short that they hold a part of the Internet, bits.
@@ -66,12 +66,15 @@ pub(crate) fn networks(path: &At<'_, PathKeys>, everything: bool, findings: &mut
             // IPv4 as a whole is held by no network of IPv4 but the default route.
             match *bits == 0 || *bits == 96 {
                 true => network.address.is_ipv6() && network.contains(&reserved),
-                false => reserved.contains(network),
+                false => reserved.contains(network) || network.contains(&reserved),
             }
         });
         match reserved {
-            Some((.., what)) if !everything => {
-                let message = format!("{network} is {what}");
+            Some((address, bits, what)) if !everything => {
+                let message = match *bits != 0 && network.bits < *bits {
+                    true if *bits != 96 => format!("{network} holds {address}/{bits}, {what}"),
+                    _ => format!("{network} is {what}"),
+                };
                 path.refuse(findings, &PathKeys::to, message, allow);
             }
             _ if network.bits < wide && !everything => {

@@ -240,6 +240,30 @@ fn everything_is_allowed_only_where_the_file_says_so() {
 }
 
 #[test]
+fn networks_around_loopback_and_link_local_addresses_are_refused_too() {
+    let text = |to: &str| format!("[[path]]\nname = \"a\"\nto = \"{to}\"\nstack = \"reno\"\n");
+    for (to, what) in [
+        ("126.0.0.0/7", "126.0.0.0/7 holds 127.0.0.0/8, loopback"),
+        ("0.0.0.0/1", "0.0.0.0/1 holds 127.0.0.0/8, loopback"),
+        (
+            "169.0.0.0/8",
+            "169.0.0.0/8 holds 169.254.0.0/16, link-local",
+        ),
+        ("::/127", "::/127 holds ::1/128, loopback"),
+        ("fe80::/9", "fe80::/9 holds fe80::/10, link-local"),
+        ("::/64", "::/64 is every address of IPv4"),
+    ] {
+        let why = Policy::parse(&sources(&[&text(to)])).unwrap_err();
+        assert!(why.to_string().contains(what), "{why}");
+        let all = format!("[defaults]\nallow_everything = true\n{}", text(to));
+        assert!(Policy::parse(&sources(&[&all])).is_ok());
+    }
+    for to in ["128.0.0.0/3", "2000::/3", "fec0::/10", "126.0.0.0/8"] {
+        assert!(Policy::parse(&sources(&[&text(to)])).is_ok(), "{to}");
+    }
+}
+
+#[test]
 fn more_networks_than_the_kernel_side_holds_are_refused() {
     let with = |many: u32| {
         let networks = (0..many).map(|k| std::net::Ipv4Addr::from_bits(0xc612_0000 + k));
