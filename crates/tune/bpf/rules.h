@@ -217,6 +217,9 @@ int fp_established(struct bpf_sock_ops *ctx)
 	tp = to_tcp_sock(sk);
 	if (!tp || !ends_of((struct sock_common *)tp, &e))
 		return 1;
+	namespace = ((struct sock_common *)tp)->skc_net.net->ns.inum;
+	if (c->namespace && c->namespace != namespace)
+		return 1;
 	if (never_tuned(e.local_port, e.remote_port))
 		return 1;
 	rule = classify(&e, c->active);
@@ -231,7 +234,6 @@ int fp_established(struct bpf_sock_ops *ctx)
 		count(COUNT_APP_CHOICE);
 		return 1;
 	}
-	namespace = ((struct sock_common *)tp)->skc_net.net->ns.inum;
 	cookie = socket_cookie(ctx);
 	/* Zero, and nobody else looks at it before the socket is unlocked. */
 	f = storage_get(&flows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);

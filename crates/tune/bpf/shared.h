@@ -93,6 +93,7 @@ struct control {
 	u64 watched;     /* a cookie whose ACKs are recorded; all: ~0; none: 0 */
 	u32 never_ranges;
 	struct range never[RANGES];
+	u32 namespace; /* whose new flows get rules, inode; 0: all */
 };
 
 /* A prefix of one half of the maps. */

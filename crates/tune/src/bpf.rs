@@ -31,8 +31,12 @@ pub const PREFIX: &str = "fp_";
 /// gone; flows that run one of them keep its code until they end or are released.
 pub struct Bpf {
     scope: Scope,
+    /// The only namespace whose new flows get rules, its inode; 0: there are others.
+    only: u32,
     /// Namespaces that sockets were looked for in.
     looked: BTreeSet<u64>,
+    /// Namespaces that could not be entered for it.
+    shut: BTreeSet<u64>,
     maps: Maps,
     ring: RingBuffer<'static>,
     incoming: Arc<Mutex<Vec<Record>>>,
@@ -141,9 +145,15 @@ impl Bpf {
         })
         .map_err(|e| lacks("the ring buffer", &e))?;
         let ring = ring.build().map_err(|e| lacks("the ring buffer", &e))?;
+        let only = match load.scope {
+            Scope::Own => own(&load.scope)?,
+            Scope::All | Scope::Some(_) => 0,
+        };
         Ok(Self {
             scope: load.scope,
+            only,
             looked: BTreeSet::new(),
+            shut: BTreeSet::new(),
             maps,
             ring,
             incoming,
@@ -176,13 +186,15 @@ impl Bpf {
         let namespaces = self.scope.open();
         let namespaces = namespaces.map_err(|e| KernelError::Io("network namespaces", e))?;
         self.looked = namespaces.keys().copied().collect();
+        self.shut.clear();
         for (&namespace, fd) in &namespaces {
             let inside = || {
                 let iterator = Iter::new(&self.iterator).map_err(std::io::Error::other)?;
                 Ok((iterator, namespaces::default_algorithm()))
             };
-            // A namespace that may not be entered holds no flow that this process may change.
+            // Its flows are out of reach, those too that got a rule when they began.
             let Ok((mut iterator, default)) = namespaces::within(fd, inside) else {
+                self.shut.insert(namespace);
                 continue;
             };
             let mut bytes = Vec::new();
@@ -241,6 +253,10 @@ impl Kernel for Bpf {
 
     fn control(&mut self, control: &Control) -> Result<(), KernelError> {
         let key = 0u32.to_ne_bytes();
+        let control = Control {
+            namespace: self.only,
+            ..control.clone()
+        };
         let written = self
             .maps
             .controls
@@ -302,12 +318,20 @@ impl Kernel for Bpf {
 
     fn sees(&self, namespace: u64) -> bool {
         // One that cannot be found any more has gone, and its flows with it.
-        matches!(self.scope, Scope::All) || self.looked.contains(&namespace)
+        let found = matches!(self.scope, Scope::All) || self.looked.contains(&namespace);
+        found && !self.shut.contains(&namespace)
     }
 
     fn now_us(&self) -> u64 {
         now_us()
     }
+}
+
+/// The namespace of a scope that has one.
+fn own(scope: &Scope) -> Result<u32, KernelError> {
+    let found = scope.open();
+    let found = found.map_err(|e| KernelError::Io("network namespaces", e))?;
+    Ok(found.keys().next().map_or(0, |inode| *inode as u32))
 }
 
 /// Loads an object's programs, prepared by `prepare`.

@@ -236,6 +236,8 @@ pub struct Control {
     pub watched: u64,
     /// Ports that are never touched, at most [`RANGES`].
     pub never: Vec<(u16, u16)>,
+    /// Network namespace whose new flows get rules, its inode; 0: all.
+    pub namespace: u32,
 }
 
 impl Control {
@@ -251,7 +253,7 @@ impl Control {
             .u64(self.watched)
             .u32(self.never.len().min(RANGES) as u32)
             .ranges(&self.never)
-            .u32(0)
+            .u32(self.namespace)
             .0
     }
 }

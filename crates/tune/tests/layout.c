@@ -32,7 +32,7 @@ int main(void)
 			   .send_buffer = 4, .receive_buffer = 5, .policy = 6 };
 	struct control c = { .active = 1, .generation = 2, .off = 1, .keep = 1, .heartbeat_us = 3,
 			     .patience_us = 4, .watched = 5, .never_ranges = 1,
-			     .never = { { 22, 23 } } };
+			     .never = { { 22, 23 } }, .namespace = 6 };
 	struct prefix x = { 8 + 120, 1, { 1, 2, 3 } };
 	/* Static: what fills up the structure is zero. */
 	static struct order o = { 6, 7, ORDER_RELEASE, 3, 4, 5, "reno" };

@@ -131,7 +131,13 @@ pub fn run(
     daemon.tell(Manager::stopping);
     let mut faults = Vec::from_iter(ended.err());
     if daemon.finish(&mut faults, log) {
-        log("stopped: every flow has back what it had");
+        log(&match daemon.tuner.out_of_reach() {
+            0 => "stopped: every flow has back what it had".to_owned(),
+            n => format!(
+                "stopped: every flow has back what it had but {n}, ended ones among them, of \
+                 network namespaces that were not looked into (`fullpipe tune revert` as root)"
+            ),
+        });
     }
     let guard = daemon.guard.take();
     drop(daemon);

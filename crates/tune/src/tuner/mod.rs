@@ -454,6 +454,13 @@ impl<K: Kernel> Tuner<K> {
         let (kernel, journal) = (&self.kernel, &mut self.journal);
         Ok(journal.conclude(|key| alive.contains(key), |ns| kernel.sees(ns))?)
     }
+
+    /// Of the flows that have been given something, those of network namespaces that could not be
+    /// looked into, ended ones too: they keep it.
+    pub fn out_of_reach(&self) -> usize {
+        let keys = self.journal.entries().map(|(key, _)| key);
+        keys.filter(|(ns, _)| !self.kernel.sees(*ns)).count()
+    }
 }
 
 /// A rule's ceiling of pacing, bytes per second; 0: none.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -573,6 +574,34 @@ fn without_the_daemon_flows_on_algorithms_of_the_kernel_have_back_what_they_had(
     assert_eq!(lines.len(), 1, "{lines:?}");
     until(&mut eye, Duration::ZERO, &["reno", "reno"]);
     assert!(eye.gets_on(), "a flow stalls");
+}
+
+/// What cannot be listed cannot be given back.
+#[test]
+fn a_daemon_of_its_own_namespace_leaves_new_flows_of_others_alone() {
+    let Some(ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let state = ground.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("policy.toml"), POLICY).unwrap();
+    let mut by = Command::new("env");
+    by.arg("--");
+    let mut daemon = Running::inside(&ground, &state, by);
+    // Both ends are in the control group.
+    let (near, far) = ground.pair(Side::Near, addresses(Side::Far, 0).0);
+    let runs = |socket: &TcpStream| {
+        let option = nix::sys::socket::sockopt::TcpCongestion;
+        let name = nix::sys::socket::getsockopt(socket, option).unwrap();
+        let name = name.to_string_lossy().into_owned();
+        name.trim_end_matches('\0').to_owned()
+    };
+    let before = runs(&far);
+    assert!(!before.starts_with(&prefix()), "{before}");
+    assert_eq!(runs(&near), format!("{}aimd", prefix()));
+    drop(daemon.child.stdin.take());
+    assert!(daemon.child.wait().unwrap().success());
+    assert_eq!([runs(&near), runs(&far)], ["reno", &before]);
 }
 
 /// The guard waits for a lock that the daemon holds, unless it hears that nothing is left to do;

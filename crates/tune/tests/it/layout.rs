@@ -90,6 +90,7 @@ fn structures_are_written_as_the_programs_read_them() {
         patience_us: 4,
         watched: 5,
         never: vec![(22, 23)],
+        namespace: 6,
     };
     assert_eq!(control.bytes(), c["control"]);
     let address = [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -1,6 +1,7 @@
 //! What stands after a failure, a crash, and records that come late or not at all.
 
 use super::*;
+use crate::fake::NAMESPACE;
 
 /// The tuner is killed, and its programs with it.
 fn crash(fake: &Fake, tuner: Tuner<Fake>) {
@@ -271,4 +272,17 @@ fn a_full_disk_keeps_nothing_from_being_given_back_and_nothing_in_the_journal() 
     let journal = fake.journal();
     assert_eq!(journal.entries().count(), 0);
     assert!(journal.has_returned(&fake.host().sockets[&7]));
+}
+
+#[test]
+fn flows_out_of_reach_are_counted_and_stay_written_down() {
+    let (fake, mut tuner) = applied(&[(7, LAB)], [lab()]);
+    let entry = tuner.journal.entries().next().unwrap().1.clone();
+    let elsewhere = |cookie| ((NAMESPACE + 1, cookie), entry.clone());
+    tuner.journal.touch([elsewhere(8), elsewhere(9)]).unwrap();
+    // No listing shows them.
+    tuner.settle().unwrap();
+    tuner.finish().unwrap();
+    assert_eq!(algorithm_of(&fake, 7), "reno");
+    assert_eq!(tuner.out_of_reach(), 2);
 }
