@@ -70,6 +70,12 @@ impl Scope {
     }
 }
 
+/// Whether this thread may go into other namespaces and come back (CAP_SYS_ADMIN).
+pub fn others_are_in_reach() -> bool {
+    // Into its own it takes the same privilege.
+    File::open(OWN).is_ok_and(|own| setns(own, CloneFlags::CLONE_NEWNET).is_ok())
+}
+
 /// This thread's.
 pub(crate) const OWN: &str = "/proc/thread-self/ns/net";
 

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -42,8 +42,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     }
     // A command may run for hours: better now than behind it.
     if let Some(file) = &args.out {
-        let opened = OpenOptions::new().append(true).create(true).open(file);
-        opened.map_err(|e| unwritten(file, &e))?;
+        can_be_written(file).map_err(|e| unwritten(file, &e))?;
     }
     if mtu < LEAST_MTU_OF_IPV6 {
         output::warning(&format!(
@@ -340,6 +339,16 @@ fn over<'a>(
         _ => None,
     };
     Ok((status, Some(signal)))
+}
+
+/// A file that was not there is not there afterwards: an empty one would read as a result.
+fn can_be_written(file: &Path) -> io::Result<()> {
+    let is_new = !file.try_exists()?;
+    OpenOptions::new().append(true).create(true).open(file)?;
+    match is_new {
+        true => fs::remove_file(file),
+        false => Ok(()),
+    }
 }
 
 fn unwritten(file: &Path, error: &io::Error) -> Failure {

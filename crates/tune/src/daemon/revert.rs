@@ -21,6 +21,8 @@ pub struct Reverted {
     pub lines: Vec<String>,
     /// Prefixes of other tuners, which run or have left flows with algorithms of theirs.
     pub others: BTreeSet<String>,
+    /// Flows of the journal in network namespaces that were not looked into, ended ones too.
+    pub out_of_reach: usize,
 }
 
 /// Gives back what a daemon that was killed has left: flows whose algorithm has a name of ours, and
@@ -76,5 +78,8 @@ fn flows(
     // Whether each of them was written down is of no account: all of it is written anew.
     let back = give_back(&mut bpf, &mut journal, prefix, seen, |_| true)?;
     reverted.lines.extend(back.lines);
-    Ok(journal.conclude(|key| alive.contains(key), |ns| bpf.sees(ns))?)
+    journal.conclude(|key| alive.contains(key), |ns| bpf.sees(ns))?;
+    let left = journal.entries().filter(|((ns, _), _)| !bpf.sees(*ns));
+    reverted.out_of_reach = left.count();
+    Ok(())
 }

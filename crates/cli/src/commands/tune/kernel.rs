@@ -23,7 +23,7 @@ use fullpipe_tune::guard;
 use fullpipe_tune::journal::Journal;
 use fullpipe_tune::laws::Programs;
 use fullpipe_tune::log::Log;
-use fullpipe_tune::namespaces::Scope;
+use fullpipe_tune::namespaces::{self, Scope};
 use fullpipe_tune::plan;
 use fullpipe_tune::trial;
 use fullpipe_tune::tuner::HEARTBEAT_TIMEOUT;
@@ -157,9 +157,19 @@ pub fn run(verb: &TunerVerb) -> Result<Exit, Failure> {
         TunerVerb::Revert(args) => {
             let (state, mut reverted) = (&args.state.state, Reverted::default());
             let done = daemon::revert(state, &args.prefix, scope(args), &mut reverted);
-            let Reverted { lines, others } = reverted;
-            if done.is_ok() && lines.is_empty() {
+            let Reverted {
+                lines,
+                others,
+                out_of_reach,
+            } = reverted;
+            if done.is_ok() && lines.is_empty() && out_of_reach == 0 {
                 output::say("nothing to take back");
+            }
+            if out_of_reach > 0 {
+                output::say(&format!(
+                    "{out_of_reach} flows of other network namespaces, ended ones among them, were \
+                     not looked at: root, without `--own-namespace`, gives them back what they had"
+                ));
             }
             for line in lines {
                 output::data(&format!("{line}\n"))?;
@@ -288,8 +298,9 @@ fn answer(args: &TunerAnswer) -> Result<Exit, Failure> {
     }
 }
 
+/// What cannot be entered cannot be given back: such flows get nothing, new ones neither.
 fn scope(args: &TunerScope) -> Scope {
-    match args.own_namespace {
+    match args.own_namespace || !namespaces::others_are_in_reach() {
         true => Scope::Own,
         false => Scope::All,
     }
@@ -323,7 +334,13 @@ fn serve(args: &TunerRun) -> Result<(), Failure> {
             .transpose()?,
         page,
     };
-    with_log(|log| daemon::run(config, &STOP, log))
+    let alone = matches!(config.scope, Scope::Own) && !args.scope.own_namespace;
+    with_log(|log| {
+        if alone {
+            log("flows of this network namespace alone: others take CAP_SYS_ADMIN");
+        }
+        daemon::run(config, &STOP, log)
+    })
 }
 
 /// Does something whose log waits for nobody.
