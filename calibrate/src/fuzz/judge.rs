@@ -1,7 +1,7 @@
 //! Do two grounds agree about a scenario, as far as chance lets one see?
 //!
-//! Chance is what other random numbers, a start a fraction of a millisecond later and a round trip
-//! some microseconds longer move on either ground ([`perturbed`](super::run::perturbed)). Both
+//! Chance is what other random numbers, a start elsewhere in a tick and a round trip some
+//! microseconds longer move on either ground ([`perturbed`](super::run::perturbed)). Both
 //! grounds are given such runs, the simulator many and the kernel few. If they agree, all runs are
 //! draws from one law, and the difference of their means has Student's distribution with the pooled
 //! variance: what exceeds its quantile, and the bound of the class, is a disagreement.

@@ -777,6 +777,42 @@ fn a_mark_at_the_end_of_a_recovery_reduces_again() {
     }
 }
 
+/// Losses on both sides of the point to which a mark has reduced the window. Linux ends there the
+/// recovery that the first one begins (`tcp_enter_recovery` leaves `high_seq` alone), and the
+/// second one reduces once more; by RFC 6675 section 5 the recovery is over when all is repaired
+/// that was out when it began.
+#[test]
+fn a_recovery_within_a_reduction_ends_where_that_would_have() {
+    for (reduction, expected) in [(Reduction::PrrWindow, 2), (Reduction::Prr, 1)] {
+        let cfg = linux().with(|c| {
+            c.ecn = true;
+            c.recovery.reduction = reduction;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        let mark = Ack {
+            ece: true,
+            ..ack(2, 1e9)
+        };
+        h.ack_at(80.0, &mark);
+        let point = h.s.nxt();
+        for cum in 3..=10 {
+            h.ack_at(80.0 + cum as f64, &ack(cum, 1e9));
+        }
+        // Segment 10 is lost, and the first beyond the point.
+        assert!(h.s.phase() == Phase::Cwr && h.s.nxt() > point + 3);
+        for seq in 12..=point {
+            h.ack_at(90.0 + seq as f64, &sack(10, &[(11, seq)]));
+        }
+        assert_eq!(h.s.phase(), Phase::Recovery, "{reduction:?}");
+        let end = h.s.nxt();
+        h.ack_at(180.0, &sack(10, &[(point + 1, end), (11, point)]));
+        h.ack_at(200.0, &sack(point, &[(point + 1, end)]));
+        assert_eq!(h.s.phase(), Phase::Recovery);
+        let answered = h.s.controller().congestions.len();
+        assert_eq!(answered, expected, "{reduction:?}");
+    }
+}
+
 /// An application that keeps the sender waiting: RTT 100 ms, RTO 300 ms, window 41, initial window
 /// 10. Three segments, all acknowledged at 200 ms; one leaves at 395 ms, before the restart after
 /// idle time, and one at 510 ms, a timeout after the last ACK and before the next:

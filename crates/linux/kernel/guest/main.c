@@ -34,6 +34,12 @@
  * The simulator's ticks count from the same set-up (SET_UP in crates/sim/src/aqm/linux_clock.rs).
  */
 #define UPTIME 100000000000LL
+/*
+ * Timers of more than 63 ticks go off on every 8th, of more than 504 on every 64th. Jiffies begin
+ * 300 s below zero; this makes them a multiple of 64 when the run begins, as the simulator's ticks
+ * are.
+ */
+#define WHEEL 120000000LL
 
 char chunk[CHUNK];
 static const char *out;
@@ -227,7 +233,7 @@ int main(void)
 	rest = text = text_of("apps");
 	while ((line = strsep(&rest, "\n")))
 		sscanf(line, "end %lld %lld %lld", &end, &phase, &after);
-	zero = ((now_ns() + UPTIME) / TICK + 2) * TICK + phase;
+	zero = ((now_ns() + UPTIME) / TICK + 2) * TICK + WHEEL + phase;
 	snprintf(command, sizeof command, "go %lld", zero);
 	network(command);
 	if (write(go[1], &zero, sizeof zero) != sizeof zero)

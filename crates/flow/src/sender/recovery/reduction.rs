@@ -20,11 +20,16 @@ impl Recovery {
 
     /// A loss in a window of data whose reduction began with a mark or a local drop: only the
     /// repair is new. True if that is so.
+    ///
+    /// In Linux the recovery ends where the reduction would have (`tcp_enter_recovery` leaves
+    /// `high_seq` alone), so that what was lost behind that point reduces once more.
     pub(in crate::sender) fn repair_only(&mut self, board: &Scoreboard) -> bool {
         let is_cwr = self.phase == Phase::Cwr;
         if is_cwr {
             self.phase = Phase::Recovery;
-            self.point = board.nxt();
+            if self.cfg.reduction != Reduction::PrrWindow {
+                self.point = board.nxt();
+            }
         }
         is_cwr
     }
