@@ -57,9 +57,9 @@ mod tests {
 
     /// 15 ms are four ticks at 250 a second, and a timer goes off on the tick after its last
     /// (`calc_index` in kernel/time/timer.c). Half a second is 125 ticks, beyond 63 of which timers
-    /// go off on every eighth: 128. Set up 100.32 s before time zero, they go off at 512 ms and from
-    /// then on every 20 ms, 100.332 s among them; every 512 ms, 100.352 s; every 16 ms from 504 ms
-    /// on, 100.328 s.
+    /// go off on every eighth: 128. Set up 100.32 s before time zero, they go off at 512 ms and
+    /// from then on every 20 ms, 100.332 s among them; every 512 ms, 100.352 s; every 16 ms from
+    /// 504 ms on, 100.328 s.
     #[test]
     fn timers_go_off_on_the_ticks_of_the_kernel() {
         let ms = |t: Time| t.as_nanos() / 1_000_000;
