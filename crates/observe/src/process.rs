@@ -44,8 +44,9 @@ fn inode(link: &Path) -> Option<u32> {
 }
 
 fn comm(process: &Path) -> String {
-    let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-    // Anybody may name a process: nothing that steers a terminal.
+    // Anybody may name a process, with any bytes: nothing that steers a terminal.
+    let name = fs::read(process.join("comm")).unwrap_or_default();
+    let name = String::from_utf8_lossy(&name);
     let clean = |c: char| if c.is_control() { '?' } else { c };
     name.trim_end().chars().map(clean).collect()
 }
@@ -60,5 +61,12 @@ mod tests {
         for other in ["pipe:[12]", "/dev/null", "socket:[x]", "socket:[1"] {
             assert_eq!(inode(Path::new(other)), None);
         }
+    }
+
+    #[test]
+    fn a_name_of_any_bytes_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("comm"), b"\xff\x1b[2J x\n").unwrap();
+        assert_eq!(comm(folder.path()), "\u{fffd}?[2J x");
     }
 }
