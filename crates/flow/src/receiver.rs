@@ -51,7 +51,7 @@ pub struct Receiver {
     max_rcv_wnd: u64,
     /// Largest window that an ACK can say, segments.
     widest: u64,
-    /// Segments that arrived first and that nobody has read when the next ACK leaves; they matter
+    /// Window that segments take which nobody has read when the next ACK leaves, bytes; it matters
     /// from two on.
     unread: u64,
     /// One past the last segment that the host has room for; it only grows. [`u64::MAX`]: the host
@@ -59,6 +59,8 @@ pub struct Receiver {
     rcv_wnd_right_edge: u64,
     /// One past the last segment that the last ACK admitted.
     last_advertised: u64,
+    /// End of the window in bytes, where ACKs have rounded it up.
+    edge: u64,
     /// The ranges of `ahead` reported last.
     recent: Recent,
     /// A cumulative number and the ACKs due for it while a hole is open.
@@ -130,6 +132,7 @@ impl Receiver {
             unread: 0,
             rcv_wnd_right_edge: u64::MAX,
             last_advertised: 0,
+            edge: 0,
             repeated: (0, 0),
             merged: 0,
             merge_until: Time::MAX,
@@ -357,7 +360,8 @@ impl Receiver {
                 self.ahead.trim_below(self.next);
                 self.pending += (self.next - before) as u32;
                 if self.cfg.window.buffer.is_some() {
-                    self.unread = self.counts.delivered - before;
+                    let ahead = self.counts.delivered - self.next;
+                    self.unread = ReceiveWindowConfig::unread(self.next - before, ahead);
                 }
             } else {
                 overdue = self.make_block_room(now, seq);
@@ -490,7 +494,9 @@ impl Receiver {
             .min(self.rcv_wnd_right_edge)
     }
 
-    /// The same while segments lie in the buffer unread.
+    /// The same while segments lie in the buffer unread. The window is in units of the scale, and
+    /// rounded up to one: where its end must not move back each ACK moves it on by what is missing
+    /// (`tcp_select_window`).
     #[cold]
     fn crowded_window_end(&mut self) -> u64 {
         let unread = core::mem::take(&mut self.unread);
@@ -498,13 +504,17 @@ impl Receiver {
         let Some(buffer) = self.cfg.window.buffer else {
             return end;
         };
-        let (of, segment) = ReceiveWindowConfig::UNREAD;
-        let room = buffer
-            - (unread * of)
-                .saturating_sub(segment)
-                .div_ceil(segment)
-                .min(buffer);
-        end.min((self.next + room).max(self.last_advertised))
+        let segment = ReceiveWindowConfig::SEGMENT;
+        let unit = match self.widest {
+            u64::MAX => 1,
+            widest => (widest * segment).div_ceil(MOST_UNITS).next_power_of_two(),
+        };
+        let next = self.next.saturating_mul(segment);
+        let room = (buffer * segment).saturating_sub(unread.saturating_sub(segment));
+        let held = self.edge.max(self.last_advertised.saturating_mul(segment));
+        let window = room.max(held.saturating_sub(next));
+        self.edge = next.saturating_add(window.next_multiple_of(unit));
+        end.min(self.edge / segment)
     }
 
     /// The host has room for so many segments that have not arrived yet. What was promised once
@@ -564,6 +574,9 @@ fn quick_acks(most: u32, rcv_wnd: u64) -> u32 {
 fn stamp_ms(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
+
+/// What the window's field of an ACK can say, in units of the scale.
+const MOST_UNITS: u64 = 65_535;
 
 /// ACKs for one cumulative number that are never merged (`TCP_FASTRETRANS_THRESH`).
 const DUP_THRESH: u32 = 3;

@@ -122,6 +122,7 @@ impl Sampled {
         };
         let before = self.last.or(self.whole.then_some(Sample {
             state: OPEN,
+            marks: 0,
             // A connection in peace may have its threshold from one before it.
             ssthresh: match sample.state >= CWR {
                 true => f64::INFINITY,
@@ -330,6 +331,18 @@ mod tests {
         assert_eq!(first(whole(), CWR, 7), [stall]);
         assert_eq!(first(whole(), RECOVERY, 7), [LOST]);
         assert_eq!(first(whole(), LOSS, 7), [EpisodeKind::Timeout]);
+        let mut marked = whole();
+        let info = [
+            (SND_CWND, 10),
+            (SND_SSTHRESH, 7),
+            (CA_STATE, CWR),
+            (DELIVERED_CE, 1),
+        ];
+        marked.take(Time::ZERO, 0, &TcpInfo::of(&info), Span::ZERO, Time::ZERO);
+        assert_eq!(
+            kinds(&marked),
+            [EpisodeKind::Congestion(CongestionKind::Ecn)]
+        );
         // A SYN that was sent again, and a threshold that the kernel remembers.
         assert_eq!(first(whole(), OPEN, 7), []);
         assert_eq!(first(Sampled::default(), CWR, 7), []);

@@ -341,14 +341,23 @@ fn over<'a>(
     Ok((status, Some(signal)))
 }
 
-/// A file that was not there is not there afterwards: an empty one would read as a result.
+/// A file that was not there is not there afterwards: an empty one would read as a result. What is
+/// no file, a pipe whose reader would take this for the end, is not tried.
 fn can_be_written(file: &Path) -> io::Result<()> {
-    let is_new = !file.try_exists()?;
-    OpenOptions::new().append(true).create(true).open(file)?;
-    match is_new {
-        true => fs::remove_file(file),
-        false => Ok(()),
+    match file.symlink_metadata() {
+        Ok(_) => match file.metadata() {
+            Ok(found) if found.is_file() => {
+                OpenOptions::new().append(true).open(file)?;
+            }
+            // A link to what is not there yet, as a pipe, is the writing's to try.
+            Ok(_) | Err(_) => {}
+        },
+        Err(_) => {
+            OpenOptions::new().write(true).create_new(true).open(file)?;
+            fs::remove_file(file)?;
+        }
     }
+    Ok(())
 }
 
 fn unwritten(file: &Path, error: &io::Error) -> Failure {

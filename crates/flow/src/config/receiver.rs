@@ -118,7 +118,7 @@ pub struct ReceiveWindowConfig {
     #[serde(default)]
     pub widest: Option<u64>,
     /// Window that the empty buffer is worth, segments, at least 1. When an ACK leaves, what has
-    /// just arrived lies there unread, [`ReceiveWindowConfig::UNREAD`] of a segment for each, and
+    /// just arrived lies there unread, [`ReceiveWindowConfig::unread`] in all, and
     /// room for the first is reserved; so the ACK that fills a hole advertises less than the ones
     /// before and after it, which a sender's header prediction notices. `None`: it is never short.
     ///
@@ -129,9 +129,15 @@ pub struct ReceiveWindowConfig {
 }
 
 impl ReceiveWindowConfig {
-    /// Window that an unread segment takes, as a fraction of a segment: 2,216 bytes of memory,
-    /// half of them window, for 1,448 of data.
-    pub const UNREAD: (u64, u64) = (1108, 1448);
+    /// Payload of a segment, bytes, of which [`ReceiveWindowConfig::buffer`] counts windows.
+    pub const SEGMENT: u64 = 1448;
+
+    /// Window that unread segments take, bytes: half of their memory. Each has 2,216 bytes of it;
+    /// those that are `in_order` have come together in buffers of 17, of which one costs 768
+    /// (`tcp_ofo_queue`, `skb_try_coalesce`, `MAX_SKB_FRAGS`).
+    pub const fn unread(in_order: u64, ahead: u64) -> u64 {
+        (in_order * 1448 + in_order.div_ceil(17) * 768 + ahead * 2216) / 2
+    }
 }
 
 /// While a hole is open, ACKs beyond the third for one cumulative number are merged (Linux

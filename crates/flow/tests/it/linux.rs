@@ -502,8 +502,9 @@ fn no_ack_says_more_than_the_widest_window() {
     assert_eq!(windows[4..], [of(50), of(50), of(50), of(50), None, of(50)]);
 }
 
-/// Five segments lie unread when the hole below them is filled: 6 of 1108 bytes of window, less the
-/// 1448 in reserve, are four segments. The ACKs that repeat the number take nothing back.
+/// Five segments lie unread when the hole below them is filled: six in one buffer, 4728 bytes of
+/// window, less the 1448 in reserve leave 141,520 of 144,800, of which 141,824 are said in units of
+/// 512, 97 segments. The ACKs that repeat the number take nothing back.
 #[test]
 fn the_ack_that_fills_a_hole_advertises_what_the_buffer_has_left() {
     let windows = |buffer| {
@@ -522,9 +523,32 @@ fn the_ack_that_fills_a_hole_advertises_what_the_buffer_has_left() {
     };
     let full = [100; 9];
     let mut short = full;
-    short[6] = 100 - 4;
+    short[6] = 97;
     assert_eq!(windows(Some(100)), short);
     assert_eq!((windows(None), windows(Some(110))), (full, full));
+}
+
+/// Every second segment is lost, and what is held leaves no room for more: the end of the window
+/// stands at segment 31, 44,888 bytes. Each retransmission moves the number by two, 2896 bytes, and
+/// the window, in units of 512, is rounded up: its end creeps by 336 bytes (`tcp_select_window`;
+/// the first time by 416), and the fifth time by a segment.
+#[test]
+fn a_window_that_must_not_shrink_creeps_by_what_it_is_rounded_up() {
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = None;
+        c.window.max = Some(30);
+        c.window.buffer = Some(30);
+        c.acks.quick = 0;
+        c.acks.every = 1;
+        c.acks.compression = None;
+    }));
+    let mut end = |seq| r.handle_segment(at_us(seq), &data(seq)).unwrap().window_end;
+    assert_eq!(end(0), 31);
+    for held in (2..=48).step_by(2) {
+        assert_eq!(end(held), 31);
+    }
+    let filled = [1, 3, 5, 7, 9].map(&mut end);
+    assert_eq!(filled, [31, 31, 31, 31, 32]);
 }
 
 /// Header prediction: an ACK without blocks or echo, with the window of the last; a duplicate, too.

@@ -48,7 +48,7 @@ impl Ticker {
 }
 
 /// `UPTIME`, two steps of `TICK` and `WHEEL` in the guest's `main.c`.
-const SET_UP: Span = Span::from_millis(100_320);
+const SET_UP: Span = Span::from_millis(105_440);
 const FIRST: Span = Span::from_millis(500);
 
 #[cfg(test)]
@@ -57,9 +57,9 @@ mod tests {
 
     /// 15 ms are four ticks at 250 a second, and a timer goes off on the tick after its last
     /// (`calc_index` in kernel/time/timer.c). Half a second is 125 ticks, beyond 63 of which timers
-    /// go off on every eighth: 128. Set up 100.32 s before time zero, they go off at 512 ms and
-    /// from then on every 20 ms, 100.332 s among them; every 512 ms, 100.352 s; every 16 ms from
-    /// 504 ms on, 100.328 s.
+    /// go off on every eighth: 128. Set up 105.44 s before time zero, they go off at 512 ms and
+    /// from then on every 20 ms, 105.452 s among them; every 512 ms, 105.472 s; every 16 ms from
+    /// 504 ms on, 105.448 s.
     #[test]
     fn timers_go_off_on_the_ticks_of_the_kernel() {
         let ms = |t: Time| t.as_nanos() / 1_000_000;
