@@ -533,10 +533,7 @@ mod tests {
 
     use super::*;
 
-    /// Every transmission is a first one or not: else what is missing at the receiver is not what
-    /// the network lost.
-    #[test]
-    fn a_zero_window_probe_counts_as_a_retransmission() {
+    fn reno() -> FlowSender<()> {
         let flow = FlowSpec::new(
             "main",
             StackSpec::parse("reno").unwrap(),
@@ -545,8 +542,14 @@ mod tests {
             Vec::new(),
             Vec::new(),
         );
-        let mut sending =
-            FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ());
+        FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ())
+    }
+
+    /// Every transmission is a first one or not: else what is missing at the receiver is not what
+    /// the network lost.
+    #[test]
+    fn a_zero_window_probe_counts_as_a_retransmission() {
+        let mut sending = reno();
         let mut now = Time::ZERO + Span::from_millis(1);
         let ack = |at: Time, cum: u64, syn: bool| Ack {
             cum,
@@ -579,16 +582,7 @@ mod tests {
     /// The warm-up ends before the flow begins: it is measured from its first packet on.
     #[test]
     fn what_holds_a_late_flow_back_is_measured_from_its_start() {
-        let flow = FlowSpec::new(
-            "main",
-            StackSpec::parse("reno").unwrap(),
-            SenderConfig::preset(Preset::Y2026, 1500),
-            ReceiverConfig::preset(Preset::Y2026),
-            Vec::new(),
-            Vec::new(),
-        );
-        let mut sending =
-            FlowSender::lasting(0, &flow, &RunSpec::default(), &mut Configs::default(), ());
+        let mut sending = reno();
         let at = |s| Time::ZERO + Span::from_secs(s);
         sending.begin_measurement(at(3));
         sending.start(at(5), &mut []);

@@ -341,21 +341,14 @@ fn over<'a>(
     Ok((status, Some(signal)))
 }
 
-/// A file that was not there is not there afterwards: an empty one would read as a result. What is
-/// no file, a pipe whose reader would take this for the end, is not tried.
+/// A file that was not there is not there afterwards: an empty one would read as a result. Pipes,
+/// whose reader would take this for the end, and links to nothing yet are left to the write itself.
 fn can_be_written(file: &Path) -> io::Result<()> {
-    match file.symlink_metadata() {
-        Ok(_) => match file.metadata() {
-            Ok(found) if found.is_file() => {
-                OpenOptions::new().append(true).open(file)?;
-            }
-            // A link to what is not there yet, as a pipe, is the writing's to try.
-            Ok(_) | Err(_) => {}
-        },
-        Err(_) => {
-            OpenOptions::new().write(true).create_new(true).open(file)?;
-            fs::remove_file(file)?;
-        }
+    if file.is_file() {
+        OpenOptions::new().append(true).open(file)?;
+    } else if file.symlink_metadata().is_err() {
+        OpenOptions::new().write(true).create_new(true).open(file)?;
+        fs::remove_file(file)?;
     }
     Ok(())
 }

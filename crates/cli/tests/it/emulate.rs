@@ -431,6 +431,14 @@ fn a_file_that_cannot_be_written_is_told_before_the_command() {
     let told = "error: cannot write missing/out.json: ";
     assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
     assert!(!dir.path().join("begun").exists());
+    // A link to a file that is not there yet stays one.
+    let (link, target) = (dir.path().join("link"), dir.path().join("target"));
+    std::os::unix::fs::symlink("target", &link).unwrap();
+    let all = [&path[..], &["--no-check", "--out", "link", "--", "true"]].concat();
+    let ended = finished(command(dir.path(), &all).output().unwrap());
+    if ended.stderr.is_empty() {
+        assert!(link.is_symlink() && std::fs::metadata(target).unwrap().len() > 0);
+    }
     // What is full is so at the end.
     let out = ["--no-check", "--out", "/dev/full"];
     let all = [&path[..], &out, &["--", "touch", "begun"]].concat();

@@ -118,9 +118,9 @@ pub struct ReceiveWindowConfig {
     #[serde(default)]
     pub widest: Option<u64>,
     /// Window that the empty buffer is worth, segments, at least 1. When an ACK leaves, what has
-    /// just arrived lies there unread, [`ReceiveWindowConfig::unread`] in all, and
-    /// room for the first is reserved; so the ACK that fills a hole advertises less than the ones
-    /// before and after it, which a sender's header prediction notices. `None`: it is never short.
+    /// just arrived lies there unread, [`ReceiveWindowConfig::unread`] in all, and room for the
+    /// first is reserved; so the ACK that fills a hole advertises less than the ones before and
+    /// after it, which a sender's header prediction notices. `None`: it is never short.
     ///
     /// Linux: `__tcp_select_window`.
     /// Default: none; `linux`: 23172.
@@ -129,14 +129,18 @@ pub struct ReceiveWindowConfig {
 }
 
 impl ReceiveWindowConfig {
-    /// Payload of a segment, bytes, of which [`ReceiveWindowConfig::buffer`] counts windows.
+    /// Payload of a segment, bytes: [`ReceiveWindowConfig::buffer`] counts so many as one.
     pub const SEGMENT: u64 = 1448;
 
-    /// Window that unread segments take, bytes: half of their memory. Each has 2,216 bytes of it;
-    /// those that are `in_order` have come together in buffers of 17, of which one costs 768
+    /// Memory of a packet beside its payload, bytes: `sk_buff`, headers and `skb_shared_info`.
+    const BESIDE: u64 = 768;
+
+    /// Window that unread segments take, bytes: half of their memory. Those `ahead` of a hole have
+    /// a packet each, those that are `in_order` have come together in packets of 17
     /// (`tcp_ofo_queue`, `skb_try_coalesce`, `MAX_SKB_FRAGS`).
     pub const fn unread(in_order: u64, ahead: u64) -> u64 {
-        (in_order * 1448 + in_order.div_ceil(17) * 768 + ahead * 2216) / 2
+        let packets = in_order.div_ceil(17) + ahead;
+        ((in_order + ahead) * Self::SEGMENT + packets * Self::BESIDE) / 2
     }
 }
 

@@ -35,9 +35,9 @@
  */
 #define UPTIME 100000000000LL
 /*
- * Timers of more than 63 ticks go off on every 8th, of more than 504 on every 64th, of more than 4032
- * on every 512th. Jiffies begin 300 s below zero; this makes them a multiple of 512 when the run
- * begins, as the simulator's ticks are, with 100, 250, 300 and 1000 a second.
+ * Timers of more than 63 ticks go off on every 8th, of more than 504 on every 64th, of more than
+ * 4032 on every 512th. Jiffies begin 300 s below zero; this makes them a multiple of 512 when the
+ * run begins, as the simulator's ticks are, with 100, 250, 300 and 1000 a second.
  */
 #define WHEEL 5240000000LL
 
