@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use fullpipe_calibrate::fuzz::{
-    Class, Draft, Kernel, Log, Record, Search, Summary, Trial, again, corpus_dir, disagrees,
+    Class, Draft, Kernel, Log, Paths, Record, Search, Summary, Trial, again, corpus_dir, disagrees,
     findings, least, line, read_corpus, search, trial,
 };
 use rayon::prelude::*;
@@ -27,6 +27,9 @@ pub struct FuzzArgs {
     /// First seed; the following ones are tried in turn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Paths that scenarios are drawn over; a directory of --out is for one kind
+    #[arg(long, value_enum, value_name = "KIND", default_value = "small")]
+    paths: Paths,
     /// Scenarios that both grounds shall have run, earlier ones in --out included
     #[arg(long, value_name = "N", default_value_t = 2000)]
     count: usize,
@@ -85,6 +88,7 @@ pub const EXAMPLES: &str = "Examples:
   fullpipe-calibrate fuzz --for 10m
   fullpipe-calibrate fuzz --count 500 --class aqm,ecn --stack cubic-linux
   fullpipe-calibrate fuzz --kernel 6.12 --out fuzz-6.12 --jobs 2
+  fullpipe-calibrate fuzz --paths long-fat --out fuzz-long-fat
   fullpipe-calibrate fuzz --only 1234             one scenario, as a file and with all metrics
   fullpipe-calibrate fuzz --again                 has a change of the simulator helped?
   fullpipe-calibrate fuzz --count 0 --minimise 5  five of the disagreements found so far, small
@@ -133,6 +137,7 @@ pub fn fuzz(a: &FuzzArgs) -> Result<(), String> {
     };
     let what = Search {
         first: a.seed,
+        paths: a.paths,
         count: a.count,
         time: a.time,
         jobs: a.jobs,
@@ -198,7 +203,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
     let (class, draft) = match logged {
         Some(r) => (r.class, Draft::parse(&r.scenario)?.with_kernel_queue()),
         None => {
-            let drawn = kernel.draw(seed);
+            let drawn = kernel.draw(seed, a.paths);
             (drawn.class, drawn.draft)
         }
     };

@@ -56,6 +56,66 @@ pub enum Class {
     Mixed,
 }
 
+/// The paths that scenarios are drawn over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Paths {
+    /// 2 to 50 Mbit/s, 5 to 300 ms: windows of some hundred segments at most, so that a search sees
+    /// many scenarios
+    #[default]
+    Small,
+    /// 100 Mbit/s to 1 Gbit/s, 20 to 200 ms: windows of thousands, receivers that run out of buffer
+    LongFat,
+}
+
+/// What the draws of a kind of path keep to.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Mbit/s.
+    rate: (f64, f64),
+    /// ms.
+    rtt: (f64, f64),
+    /// Packets of 1500 bytes that the link can send in the scenario's time: about 20 us each in the
+    /// kernel.
+    packets: f64,
+    /// Fastest that a change makes the link, Mbit/s.
+    fastest: f64,
+    /// Probability of a loss.
+    loss: (f64, f64),
+    /// Probability that a packet is late.
+    late: (f64, f64),
+    /// Segments from one regular loss to the next.
+    every: (f64, f64),
+    /// Longest finite transfer, segments.
+    longest: f64,
+}
+
+impl Paths {
+    const fn limits(self) -> Limits {
+        match self {
+            Self::Small => Limits {
+                rate: (2.0, 50.0),
+                rtt: (5.0, 300.0),
+                packets: 20_000.0,
+                fastest: 60.0,
+                loss: (1e-4, 0.03),
+                late: (3e-4, 0.1),
+                every: (50.0, 3000.0),
+                longest: 5000.0,
+            },
+            Self::LongFat => Limits {
+                rate: (100.0, 1000.0),
+                rtt: (20.0, 200.0),
+                packets: 400_000.0,
+                fastest: 1500.0,
+                loss: (1e-6, 3e-3),
+                late: (1e-5, 0.03),
+                every: (1000.0, 100_000.0),
+                longest: 100_000.0,
+            },
+        }
+    }
+}
+
 /// How often each class is drawn: drop-tail and what has a bound of its own most often.
 const WEIGHTS: &[(Class, u64)] = &[
     (Class::DropTail, 20),
@@ -94,11 +154,11 @@ pub struct Drawn {
     pub draft: Draft,
 }
 
-/// The scenario of a seed.
-pub fn draw(seed: u64) -> Drawn {
+/// The scenario of a seed, over a path of this kind.
+pub fn draw(seed: u64, paths: Paths) -> Drawn {
     let mut dice = Dice(ComponentRng::new(seed, "fuzz"));
     let class = dice.class();
-    let (mut draft, path) = dice.plain(seed);
+    let (mut draft, path) = dice.plain(seed, paths.limits());
     match class {
         Class::Mixed => {
             let mut left = MIXABLE.to_vec();
@@ -132,10 +192,6 @@ pub fn stacks() -> Vec<String> {
     names.filter(|s| StackSpec::parse(s).is_ok()).collect()
 }
 
-/// Packets of 1500 bytes that the link of a scenario can send in its time: about 20 us each in the
-/// kernel.
-const PACKETS: f64 = 20_000.0;
-
 /// The path before anything is added to it.
 #[derive(Clone, Copy)]
 struct Path {
@@ -147,6 +203,7 @@ struct Path {
     duration: f64,
     /// Packets.
     bdp: f64,
+    limits: Limits,
 }
 
 struct Dice(ComponentRng);
@@ -159,6 +216,10 @@ impl Dice {
     /// Equally likely in every octave.
     fn octaves(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.0.uniform())
+    }
+
+    fn within(&mut self, (low, high): (f64, f64)) -> f64 {
+        self.octaves(low, high)
     }
 
     fn below(&mut self, n: u64) -> u64 {
@@ -193,10 +254,10 @@ impl Dice {
     }
 
     /// One flow over a drop-tail path.
-    fn plain(&mut self, seed: u64) -> (Draft, Path) {
-        let rate = two_digits(self.octaves(2.0, 50.0));
-        let rtt = self.octaves(5.0, 300.0).round();
-        let longest = (PACKETS * 12e-3 / rate).clamp(5.0, 20.0);
+    fn plain(&mut self, seed: u64, limits: Limits) -> (Draft, Path) {
+        let rate = two_digits(self.within(limits.rate));
+        let rtt = self.within(limits.rtt).round();
+        let longest = (limits.packets * 12e-3 / rate).clamp(5.0, 20.0);
         // Fifty round trips where there is room: a loss every few.
         let shortest = (rtt * 50e-3).clamp(5.0, longest);
         let duration = self.between(shortest, longest).round();
@@ -212,6 +273,7 @@ impl Dice {
             rtt,
             duration,
             bdp,
+            limits,
         };
         (draft, path)
     }
@@ -310,14 +372,18 @@ impl Dice {
             return;
         }
         let mut reorder = Table::new();
-        put(&mut reorder, "probability", digits(self.octaves(3e-4, 0.1)));
+        put(
+            &mut reorder,
+            "probability",
+            digits(self.within(path.limits.late)),
+        );
         let extra = (path.rtt * self.octaves(0.03, 2.0) * 1e3).round();
         put(&mut reorder, "extra", format!("{extra}us"));
         draft.set("path", "reorder", reorder);
     }
 
     fn loss(&mut self, path: Path, draft: &mut Draft) {
-        let p = digits(self.octaves(1e-4, 0.03));
+        let p = digits(self.within(path.limits.loss));
         match self.below(4) {
             0 => draft.set("path", "loss", p),
             1 => {
@@ -330,7 +396,7 @@ impl Dice {
             kind => {
                 let mut rule = Table::new();
                 if kind == 2 {
-                    put(&mut rule, "every", self.octaves(50.0, 3000.0) as i64);
+                    put(&mut rule, "every", self.within(path.limits.every) as i64);
                 } else {
                     let most = path.rate * path.duration / 12e-3 * 0.7;
                     let mut places: Vec<i64> = (0..1 + self.below(12))
@@ -383,7 +449,9 @@ impl Dice {
 
     fn finite(&mut self, path: Path, draft: &mut Draft) {
         let most = path.rate * path.duration / 12e-3 * 0.3;
-        let size = self.octaves(1.0, most.clamp(20.0, 5000.0)).round();
+        let size = self
+            .octaves(1.0, most.clamp(20.0, path.limits.longest))
+            .round();
         for f in draft.flows() {
             put(f, "size", format!("{size} segments"));
         }
@@ -397,7 +465,8 @@ impl Dice {
             let mut change = Table::new();
             put(&mut change, "at", ms((at * 1e3).round()));
             if self.chance(0.65) {
-                let rate = two_digits((path.rate * self.octaves(0.2, 3.0)).min(60.0));
+                let rate =
+                    two_digits((path.rate * self.octaves(0.2, 3.0)).min(path.limits.fastest));
                 put(&mut change, "rate", mbit(rate));
             } else {
                 let rtt = (path.rtt * self.octaves(0.4, 3.0))
@@ -517,11 +586,11 @@ mod tests {
     #[test]
     fn every_draw_is_a_scenario_and_repeats() {
         let mut seen = Vec::new();
-        for seed in 0..3000 {
-            let drawn = draw(seed);
+        for (seed, &paths) in (0..3000).zip([Paths::Small, Paths::LongFat].iter().cycle()) {
+            let drawn = draw(seed, paths);
             let text = drawn.draft.to_string();
             resolve(&drawn.draft).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            assert_eq!(draw(seed).draft, drawn.draft);
+            assert_eq!(draw(seed, paths).draft, drawn.draft);
             seen.push(drawn.class);
         }
         for (class, _) in WEIGHTS {
@@ -531,11 +600,13 @@ mod tests {
 
     #[test]
     fn draws_are_small() {
-        for seed in 0..300 {
-            let spec = resolve(&draw(seed).draft).unwrap();
-            let rate = spec.links[0].rate.unwrap().as_bits_per_sec() as f64;
-            let packets = rate * spec.duration.as_secs_f64() / 12e3;
-            assert!(packets <= 1.1 * PACKETS, "{packets}");
+        for (paths, most) in [(Paths::Small, 22e3), (Paths::LongFat, 440e3)] {
+            for seed in 0..300 {
+                let spec = resolve(&draw(seed, paths).draft).unwrap();
+                let rate = spec.links[0].rate.unwrap().as_bits_per_sec() as f64;
+                let packets = rate * spec.duration.as_secs_f64() / 12e3;
+                assert!(packets <= most, "{packets}");
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ mod trial;
 
 pub use corpus::{Kept, corpus_dir, disagrees, read as read_corpus};
 pub use draft::Draft;
-pub use draw::{Class, Drawn, draw};
+pub use draw::{Class, Drawn, Paths, draw};
 pub use judge::{Difference, Metric, Verdict};
 pub use log::{Log, Record};
 pub use report::{Group, Row, Summary};

@@ -12,7 +12,7 @@ use fullpipe_units::{Span, Time};
 use toml::Value;
 
 use super::draft::Draft;
-use super::draw::{Drawn, draw};
+use super::draw::{Drawn, Paths, draw};
 
 /// The first case of a draft with its first seed, without time series.
 ///
@@ -202,8 +202,8 @@ impl Kernel {
     }
 
     /// The scenario of this seed, with the version of BBR that this kernel has.
-    pub fn draw(&self, seed: u64) -> Drawn {
-        let mut drawn = draw(seed);
+    pub fn draw(&self, seed: u64, paths: Paths) -> Drawn {
+        let mut drawn = draw(seed, paths);
         if self.product.bbr == Some(3) {
             for flow in drawn.draft.flows() {
                 if flow.get("stack").and_then(Value::as_str) == Some("bbr-linux") {

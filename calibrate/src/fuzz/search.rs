@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::corpus::Kept;
 use super::draft::Draft;
-use super::draw::Class;
+use super::draw::{Class, Paths};
 use super::judge::{Metric, Verdict, worst};
 use super::log::{Log, Record};
 use super::minimise::minimise;
@@ -20,6 +20,8 @@ use super::trial::{Stopped, Trial, attempt};
 pub struct Search {
     /// First of the scenarios' seeds.
     pub first: u64,
+    /// Small paths or long fat ones: sets how many scenarios a minute are tried.
+    pub paths: Paths,
     /// Scenarios that both grounds shall have run, those in the log included.
     pub count: usize,
     /// Wall time after which no further one is begun.
@@ -85,7 +87,7 @@ pub fn search(
             if known.contains(&seed) {
                 continue;
             }
-            let drawn = kernel.draw(seed);
+            let drawn = kernel.draw(seed, search.paths);
             let stack = drawn.draft.stacks();
             if !search.wants(drawn.class, &stack) {
                 continue;

@@ -312,6 +312,7 @@ impl Receiver {
     #[cold]
     fn irregular(&mut self, now: Time, seq: u64, stamp: Time, again: bool) -> Option<Ack> {
         let (is_late, delivered) = (seq < self.highest && !again, self.counts.delivered);
+        let next = self.next;
         self.highest = self.highest.max(seq);
         let alone = Range::one(seq);
         let mut overdue = None;
@@ -352,17 +353,12 @@ impl Receiver {
                 if self.pending == 0 {
                     self.note_stamp(now, stamp);
                 }
-                let before = self.next;
                 self.next += 1;
                 if let Some(first) = self.ahead.first().filter(|r| r.start == self.next) {
                     self.next = first.end;
                 }
                 self.ahead.trim_below(self.next);
-                self.pending += (self.next - before) as u32;
-                if self.cfg.window.buffer.is_some() {
-                    let ahead = self.counts.delivered - self.next;
-                    self.unread = ReceiveWindowConfig::unread(self.next - before, ahead);
-                }
+                self.pending += (self.next - next) as u32;
             } else {
                 overdue = self.make_block_room(now, seq);
                 let block = self.ahead.insert(alone, |_| {});
@@ -375,6 +371,10 @@ impl Receiver {
         // A copy of what has arrived is no reordering: first arrivals count (RFC 4737).
         if is_late && self.counts.delivered > delivered {
             self.counts.out_of_order += 1;
+        }
+        if self.cfg.window.buffer.is_some() {
+            let ahead = self.counts.delivered - self.next;
+            self.unread = ReceiveWindowConfig::unread(self.next - next, ahead);
         }
         // Without SACK each is a duplicate that counts (`__tcp_ack_snd_check`).
         if let Some(rule) = self.cfg.acks.compression

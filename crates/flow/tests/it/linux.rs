@@ -549,6 +549,8 @@ fn a_window_that_must_not_shrink_creeps_by_what_it_is_rounded_up() {
     }
     let filled = [1, 3, 5, 7, 9].map(&mut end);
     assert_eq!(filled, [31, 31, 31, 31, 32]);
+    // One more above the holes finds no more room.
+    assert_eq!(end(50), 32);
 }
 
 /// Header prediction: an ACK without blocks or echo, with the window of the last; a duplicate, too.

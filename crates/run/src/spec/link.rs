@@ -326,6 +326,13 @@ impl Red {
             mtu: MTU,
         }
     }
+
+    /// Smallest weight that the kernel's RED can have, for a `max_th` in packets: the threshold,
+    /// counted in bytes of packets of 1500 and shifted by `W`, has 31 bits (`red_check_params`).
+    pub fn least_linux_weight(max: f64) -> f64 {
+        let bits = 64 - ((max * 1500.0) as u64).leading_zeros() as i32;
+        libm::exp2(-f64::from((31 - bits).max(1)))
+    }
 }
 
 /// Parameters of PIE.

@@ -26,7 +26,8 @@ keys! {
             "drop probability at `max`, at the start of an adaptive one";
         weight: real(1e-9, 1.0)
             [shows format!(
-                "(red: {}; adaptive-red: 1 - exp(-1/C) with C packets per second)",
+                "(red: {}; adaptive-red: 1 - exp(-1/C) with C packets per second; by linux at \
+                 least what the kernel can count beside `max`, in 31 bits)",
                 classic_weight(),
             )], 0.002,
             "weight of a new sample in the average";
@@ -207,7 +208,7 @@ pub(crate) fn discipline<T>(
                 min,
                 max,
                 max_p,
-                weight,
+                weight: red.weight(weight, max, by, findings),
                 gentle: red.gentle(gentle, by, findings),
                 adaptive: false,
                 ecn,
@@ -232,7 +233,7 @@ pub(crate) fn discipline<T>(
                 min,
                 max,
                 max_p,
-                weight: weight.unwrap_or(usual.weight),
+                weight: red.weight(weight.unwrap_or(usual.weight), max, by, findings),
                 gentle: red.gentle(gentle, by, findings),
                 adaptive: true,
                 ecn,
@@ -339,6 +340,26 @@ impl Thresholds<'_> {
             self.table.refuse(findings, key, message, hint);
         }
         gentle.unwrap_or(by == QueueRule::Rfc)
+    }
+
+    /// The weight, at least what the kernel can have where it is the kernel's.
+    fn weight(&self, weight: f64, max: f64, by: QueueRule, findings: &mut Findings) -> f64 {
+        let least = Red::least_linux_weight(max);
+        // The kernel's is a power of two: the next one counts.
+        let fits = libm::round(libm::log2(weight)) >= libm::log2(least);
+        if by == QueueRule::Rfc || fits {
+            return weight;
+        }
+        let key = &QueueTable::weight;
+        if self.table.is_given(key) {
+            let message = format!(
+                "the kernel's RED cannot have it beside a `max` of {} packets: it counts in 31 bits",
+                max.round()
+            );
+            let hint = format!("write at least {least}, a lower `max`, or by = \"rfc\"");
+            self.table.refuse(findings, key, message, hint);
+        }
+        least
     }
 
     /// The lower and the upper threshold; without one the lower is `usual`, and the upper three

@@ -231,6 +231,25 @@ fn queues_are_their_documents_or_the_kernels() {
     assert_eq!(pie.hz, 1000);
 }
 
+/// 60,000 packets of 1500 bytes take 27 bits, which leave four for the weight: 2^-4
+/// (`red_check_params`: their sum is below 32). The papers' RED counts in reals.
+#[test]
+fn the_weight_of_the_kernels_red_is_what_it_can_count() {
+    let weight = |text: &str| {
+        let text = format!("queue = {{ min = \"20000 packets\", {text} }}\n{FLOW}");
+        match spec(&text).links[0].discipline {
+            Discipline::Red(red) => red.weight,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(weight("kind = \"red\", by = \"linux\""), 1.0 / 16.0);
+    assert_eq!(weight("kind = \"red\""), 0.002);
+    let adaptive = "kind = \"adaptive-red\", by = \"linux\"";
+    assert_eq!(weight(adaptive), 1.0 / 16.0);
+    // The nearest power of two counts.
+    assert_eq!(weight(&format!("{adaptive}, weight = 0.05")), 0.05);
+}
+
 /// A flow that can say ECN is warned of only where nothing marks.
 #[test]
 fn a_marking_queue_needs_no_warning() {

@@ -261,6 +261,10 @@ const WRONG: &[(&str, &str)] = &[
         "[[flow]]\nstack = \"reno\"\n[[link]]\nname = \"l\"\ndelay = \"1ms\"\nqueue = \"red\"\n[[route]]\nflow = \"main\"\nforward = [\"bottleneck\", \"l\"]\n",
     ),
     (
+        "a weight that the kernel cannot have",
+        "queue = { kind = \"red\", max = \"6000 packets\", weight = 0.002, by = \"linux\" }\n[[flow]]\nstack = \"reno\"\n",
+    ),
+    (
         "a named axis without names",
         "[[flow]]\nstack = \"reno\"\n[[matrix.first]]\npath.mtu = 1500\n",
     ),
