@@ -51,8 +51,8 @@ pub struct Receiver {
     max_rcv_wnd: u64,
     /// Largest window that an ACK can say, segments.
     widest: u64,
-    /// Window that segments take which nobody has read when the next ACK leaves, bytes; it matters
-    /// from two on.
+    /// Window that segments take which nobody has read when the next ACK leaves, bytes: room for
+    /// one is reserved.
     unread: u64,
     /// One past the last segment that the host has room for; it only grows. [`u64::MAX`]: the host
     /// has not said.
@@ -107,7 +107,7 @@ impl Receiver {
                 Arc::make_mut(&mut cfg).acks.every = half;
             }
         }
-        let max_rcv_wnd = cfg.window.max.unwrap_or(u64::MAX);
+        let max_rcv_wnd = cfg.window.largest().unwrap_or(u64::MAX);
         let first = cfg.window.first.unwrap_or(max_rcv_wnd);
         let rcv_wnd = first.min(max_rcv_wnd);
         let quick = quick_acks(cfg.acks.quick, rcv_wnd);
@@ -510,7 +510,8 @@ impl Receiver {
             widest => (widest * segment).div_ceil(MOST_UNITS).next_power_of_two(),
         };
         let next = self.next.saturating_mul(segment);
-        let room = (buffer * segment).saturating_sub(unread.saturating_sub(segment));
+        let granted = self.rcv_wnd.saturating_mul(segment);
+        let room = (buffer * segment).saturating_sub(unread).min(granted);
         let held = self.edge.max(self.last_advertised.saturating_mul(segment));
         let window = room.max(held.saturating_sub(next));
         self.edge = next.saturating_add(window.next_multiple_of(unit));

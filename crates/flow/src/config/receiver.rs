@@ -117,12 +117,13 @@ pub struct ReceiveWindowConfig {
     /// Default: none; `linux`: 23172.
     #[serde(default)]
     pub widest: Option<u64>,
-    /// Window that the empty buffer is worth, segments, at least 1. When an ACK leaves, what has
-    /// just arrived lies there unread, [`ReceiveWindowConfig::unread`] in all, and room for the
-    /// first is reserved; so the ACK that fills a hole advertises less than the ones before and
-    /// after it, which a sender's header prediction notices. `None`: it is never short.
+    /// Window that the empty buffer is worth, segments, at least 2. Room for one is reserved: no
+    /// window is larger than the rest. When an ACK leaves, what lies there unread,
+    /// [`ReceiveWindowConfig::unread`] in all, takes of the buffer; so the ACK that fills a hole
+    /// advertises less than the ones before and after it, which a sender's header prediction
+    /// notices. `None`: it is never short.
     ///
-    /// Linux: `__tcp_select_window`.
+    /// Linux: `tcp_init_buffer_space`, `__tcp_select_window`.
     /// Default: none; `linux`: 23172.
     #[serde(default)]
     pub buffer: Option<u64>,
@@ -131,6 +132,13 @@ pub struct ReceiveWindowConfig {
 impl ReceiveWindowConfig {
     /// Payload of a segment, bytes: [`ReceiveWindowConfig::buffer`] counts so many as one.
     pub const SEGMENT: u64 = 1448;
+
+    /// The window that an ACK says at most, segments: [`ReceiveWindowConfig::max`], or what of the
+    /// buffer is not reserved.
+    pub fn largest(&self) -> Option<u64> {
+        let unreserved = self.buffer.map(|buffer| buffer.saturating_sub(1).max(1));
+        self.max.into_iter().chain(unreserved).min()
+    }
 
     /// Memory of a packet beside its payload, bytes: `sk_buff`, headers and `skb_shared_info`.
     const BESIDE: u64 = 768;

@@ -502,9 +502,10 @@ fn no_ack_says_more_than_the_widest_window() {
     assert_eq!(windows[4..], [of(50), of(50), of(50), of(50), None, of(50)]);
 }
 
-/// Five segments lie unread when the hole below them is filled: six in one buffer, 4728 bytes of
-/// window, less the 1448 in reserve leave 141,520 of 144,800, of which 141,824 are said in units of
-/// 512, 97 segments. The ACKs that repeat the number take nothing back.
+/// Five segments lie unread when the hole below them is filled: six in one packet, 4728 bytes of
+/// window, leave 141,520 of 146,248, of which 141,824 are said in units of 512, 97 segments. One of
+/// the 101 that the buffer is worth is in reserve. The ACKs that repeat the number take nothing
+/// back.
 #[test]
 fn the_ack_that_fills_a_hole_advertises_what_the_buffer_has_left() {
     let windows = |buffer| {
@@ -524,8 +525,25 @@ fn the_ack_that_fills_a_hole_advertises_what_the_buffer_has_left() {
     let full = [100; 9];
     let mut short = full;
     short[6] = 97;
-    assert_eq!(windows(Some(100)), short);
+    assert_eq!(windows(Some(101)), short);
     assert_eq!((windows(None), windows(Some(110))), (full, full));
+}
+
+/// What the buffer has beyond the window is in reserve (`tcp_init_buffer_space`).
+#[test]
+fn a_segment_of_the_buffer_is_never_window() {
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = Some(45);
+        c.window.max = Some(48);
+        c.window.buffer = Some(48);
+        c.acks.quick = 0;
+    }));
+    let acks = (0..4).filter_map(|seq| r.handle_segment(at_us(seq), &data(seq)));
+    let said: Vec<_> = acks
+        .map(|ack| (ack.cum, ack.window_end - ack.cum))
+        .collect();
+    // While it grows every segment is acknowledged.
+    assert_eq!(said, [(1, 47), (3, 47)]);
 }
 
 /// Every second segment is lost, and what is held leaves no room for more: the end of the window
@@ -537,7 +555,7 @@ fn a_window_that_must_not_shrink_creeps_by_what_it_is_rounded_up() {
     let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
         c.window.first = None;
         c.window.max = Some(30);
-        c.window.buffer = Some(30);
+        c.window.buffer = Some(31);
         c.acks.quick = 0;
         c.acks.every = 1;
         c.acks.compression = None;

@@ -89,7 +89,11 @@ impl<'a> TransportResolver<'a> {
                 (window.max, window.widest, window.buffer) = (advertised, None, None);
             }
         }
-        let advertised = ends.receiver.window.max.map(|segments| segments as f64);
+        let advertised = ends
+            .receiver
+            .window
+            .largest()
+            .map(|segments| segments as f64);
         ends.sender.window.max = window.unwrap_or(f64::INFINITY);
         let cap = match (window, advertised) {
             (Some(a), Some(b)) => Some(a.min(b)),
