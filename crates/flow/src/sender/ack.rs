@@ -5,7 +5,7 @@ use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
-use super::recovery::{Irregular, PrrAck, Trust, Verdict};
+use super::recovery::{Irregular, PrrAck, Verdict};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample, SpuriousRule};
@@ -119,7 +119,7 @@ impl<C: Controller> Sender<C> {
         let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
         let echo = self.echo(ack, advanced);
-        let trust = Trust::new(self.cfg.recovery.reordering_by, now, echo, self.rtt.min());
+        let trust = self.recovery.trust(now, echo, self.rtt.min(), opening.una);
         let mut d = Delivered::trusting(trust.acked, trust.sacked);
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);

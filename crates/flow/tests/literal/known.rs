@@ -40,7 +40,7 @@ macro_rules! known {
 }
 
 known! {
-    sack_marks undo_is_reordering newreno_counts
+    sack_marks undo_is_reordering undo_asks_stamps newreno_counts
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -103,6 +103,30 @@ fn undo_is_reordering() -> History {
             &[(0, Fate::Late(6000)), (2, Fate::Drop), (5, Fate::Drop)],
             &[],
         ),
+        ..History::plain()
+    }
+}
+
+fn undo_asks_stamps() -> History {
+    let lost = [
+        4, 6, 9, 10, 11, 14, 15, 17, 19, 21, 24, 25, 26, 28, 33, 34, 35, 36, 45,
+    ];
+    let mut packets = vec![(3, Fate::Late(47_000))];
+    packets.extend(lost.map(|n| (n, Fate::Drop)));
+    History {
+        undo: true,
+        reduce_again: true,
+        law: law::Kind::Reno,
+        window: 19,
+        transfer: 29,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            every: 4,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(&packets, &[]),
         ..History::plain()
     }
 }

@@ -24,7 +24,7 @@ use fullpipe_units::{Span, Time};
 pub use prr::{Prr, PrrAck};
 
 pub(super) use detect::Losses;
-pub(super) use rack::Trust;
+use rack::Trust;
 pub(super) use undo::Verdict;
 
 use super::scoreboard::{Delivered, Scoreboard, Sent};
@@ -70,6 +70,9 @@ pub(super) struct Recovery {
     network_duplicates: bool,
     /// What the last timeout took is given back; it matters as long as the phase stays.
     undone_in_loss: bool,
+    /// Until this segment is acknowledged a retransmission counts as delivered only if a stamp says
+    /// that it is none of its predecessors: some have been taken for them.
+    stamped_until: u64,
     /// Of all segments the one before which F-RTO lets them leave.
     frto_until: u64,
     newreno: NewReno,
@@ -133,6 +136,7 @@ impl Recovery {
             doubtful: false,
             frto: Frto::Off,
             undone_in_loss: false,
+            stamped_until: 0,
             frto_until: 0,
             rack: Rack::new(cfg.reordering_by),
             newreno: NewReno::new(cfg.reordering_by),
@@ -288,6 +292,13 @@ impl Recovery {
         }
     }
 
+    /// Which retransmissions an ACK is trusted to show delivered, before which `una` was the first
+    /// outstanding segment.
+    pub(super) fn trust(&self, now: Time, echo: Option<Time>, min_rtt: Span, una: u64) -> Trust {
+        let strict = una < self.stamped_until;
+        Trust::new(self.cfg.reordering_by, now, echo, min_rtt, strict)
+    }
+
     /// Any other ACK, before it is asked whether anything was spurious, lost or ended.
     pub(super) fn on_irregular_ack(
         &mut self,
@@ -306,12 +317,17 @@ impl Recovery {
             // known. By Linux the others were judged one by one.
             let by = self.cfg.reordering_by;
             let is_certain = |sent: &Sent| {
-                let trusted = || Trust::new(by, ir.now, ir.echo, min_rtt).acked;
+                let trusted = || self.trust(ir.now, ir.echo, min_rtt, ir.una).acked;
                 !sent.retransmitted() || (by == SpuriousRule::Rfc && sent.xmit <= trusted())
             };
             let newest = d.newest.filter(|(_, sent)| is_certain(sent));
             if let Some((seq, newest)) = newest.or_else(|| d.certain()) {
-                self.rack.advance(ir.now, seq, newest.xmit);
+                match by == SpuriousRule::Rfc && newest.retransmitted() {
+                    true => self
+                        .rack
+                        .advance_by_retransmission(ir.now, seq, newest.xmit),
+                    false => self.rack.advance(ir.now, seq, newest.xmit),
+                }
                 if by == SpuriousRule::Linux
                     && let Some(xmit) = d.processed_last()
                 {

@@ -6,6 +6,9 @@ use fullpipe_units::{Span, Time};
 use crate::config::SpuriousRule;
 use crate::sender::scoreboard::order;
 
+/// Time of transmission and number of the newest sent segment that was delivered.
+type Newest = (Time, u64);
+
 /// State of RACK that is not in the scoreboard. What every ACK touches comes first.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -32,6 +35,8 @@ pub struct Rack {
     distance: u64,
     /// Deliveries when the window last widened (Linux `last_delivered`).
     widened_at: u64,
+    /// The last retransmission that was the newest delivery, and the newest before such ones.
+    resent: Option<[Newest; 2]>,
 }
 
 impl Rack {
@@ -42,6 +47,7 @@ impl Rack {
             xmit: Time::ZERO,
             seq: 0,
             rtt: Span::ZERO,
+            resent: None,
             reordering_seen: false,
             mult: 1,
             persist: match by {
@@ -66,6 +72,32 @@ impl Rack {
         if order(xmit, seq) > order(self.xmit, self.seq) {
             self.xmit = xmit;
             self.seq = seq;
+        }
+    }
+
+    /// The same of a retransmission, which may yet turn out to be its original.
+    pub fn advance_by_retransmission(&mut self, now: Time, seq: u64, xmit: Time) {
+        let prior = self.newest();
+        self.advance(now, seq, xmit);
+        if self.newest() != prior {
+            let before = match self.resent {
+                Some([last, before]) if last == prior => before,
+                _ => prior,
+            };
+            self.resent = Some([self.newest(), before]);
+        }
+    }
+
+    /// Retransmissions were needless: if the newest delivery is that of one, the newest is again
+    /// what it was before. True if so.
+    pub fn take_back(&mut self) -> bool {
+        let newest = self.newest();
+        match self.resent.take() {
+            Some([last, before]) if last == newest => {
+                (self.xmit, self.seq) = before;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -190,7 +222,7 @@ impl Rack {
     }
 
     /// Time of transmission of the newest delivered segment, and its number.
-    pub fn newest(&self) -> (Time, u64) {
+    pub fn newest(&self) -> Newest {
         (self.xmit, self.seq)
     }
 
@@ -224,9 +256,18 @@ impl Trust {
     /// Linux asks the time stamp, which has milliseconds, only of what is acknowledged cumulatively
     /// (`tcp_clean_rtx_queue`, `tcp_skb_spurious_retrans`); an ACK that advances and SACKs at once
     /// echoes a stamp of what advanced (`tcp_sacktag_one`).
-    pub fn new(by: SpuriousRule, now: Time, echo: Option<Time>, min_rtt: Span) -> Self {
+    ///
+    /// `strict`: without a stamp nothing is trusted.
+    pub fn new(
+        by: SpuriousRule,
+        now: Time,
+        echo: Option<Time>,
+        min_rtt: Span,
+        strict: bool,
+    ) -> Self {
         let since = Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(min_rtt);
-        let until = |echo: Option<Time>| echo.map_or(since, |echo| echo.min(since));
+        let unstamped = if strict { Time::ZERO } else { since };
+        let until = |echo: Option<Time>| echo.map_or(unstamped, |echo| echo.min(since));
         match by {
             SpuriousRule::Rfc => Self {
                 acked: until(echo),

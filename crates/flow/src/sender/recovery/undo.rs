@@ -267,6 +267,11 @@ impl Recovery {
             SpuriousRule::Rfc => self.rack.saw_reordering(0),
             SpuriousRule::Linux => self.rack.look_again(),
         }
+        if by == Proof::Stamp && self.rack.take_back() {
+            // What it was judged by were originals, taken for the retransmissions that the stamp
+            // shows to be needless; those that follow would begin the same reduction again.
+            self.stamped_until = board.nxt();
+        }
         self.fast_retransmit = false;
         self.prr = None;
         if self.stays_after_undo(by, board) {

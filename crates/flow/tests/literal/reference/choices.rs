@@ -70,6 +70,11 @@ pub struct Departures {
     /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
     /// reduction does.
     pub undo_is_reordering: bool,
+    /// RFC 8985 section 6.2 step 2 takes a SACKed retransmission for delivered after a smallest
+    /// round trip, and RFC 3522 gives a window back that the next such ACK takes again. Here a
+    /// stamp that undoes a reduction takes back what retransmissions showed, and until what was
+    /// outstanding then is acknowledged a retransmission counts only with a stamp of its own.
+    pub undo_asks_stamps: bool,
     /// RFC 6582 section 3.2: each duplicate ACK inflates cwnd, after Limited Transmit's two of the
     /// third only in fast recovery, and a partial ACK deflates it by what it acknowledges. Here a
     /// duplicate stands for a delivered segment whatever the phase, for no more than are
@@ -82,6 +87,7 @@ impl Departures {
     pub const TODAY: Self = Self {
         sack_marks: true,
         undo_is_reordering: true,
+        undo_asks_stamps: true,
         newreno_counts: true,
     };
 }

@@ -15,6 +15,11 @@ pub struct Rack {
     dsack_round: Option<u64>,
     reo_wnd_mult: u64,
     reo_wnd_persist: i64,
+    /// With [`Departures::undo_asks_stamps`](super::Departures::undo_asks_stamps): the last
+    /// retransmission that was the newest, and what was before such ones.
+    resent: Option<[(Ns, u64); 2]>,
+    /// Without a stamp no retransmission is known to have arrived.
+    pub strict: bool,
 }
 
 /// Where the connection stands, as step 4 reads it.
@@ -48,6 +53,8 @@ impl Rack {
             dsack_round: None,
             reo_wnd_mult: 1,
             reo_wnd_persist: 16,
+            resent: None,
+            strict: false,
         }
     }
 
@@ -56,10 +63,11 @@ impl Rack {
     pub fn delivered(&mut self, now: Ns, segs: &[Seg], newly: &[u64], echo: Option<Ns>) {
         let mut by_time = newly.to_vec();
         by_time.sort_by_key(|&n| (segs[n as usize].xmit, n));
+        let prior = (self.xmit_ts, self.end_seq);
         for n in by_time {
             let seg = &segs[n as usize];
             let rtt = now - seg.xmit;
-            let older = echo.is_some_and(|echo| echo < seg.xmit);
+            let older = echo.map_or(self.strict, |echo| echo < seg.xmit);
             if seg.retransmitted && (older || rtt < self.min_rtt) {
                 continue;
             }
@@ -67,6 +75,14 @@ impl Rack {
             if sent_after(seg.xmit, n + 1, self.xmit_ts, self.end_seq) {
                 (self.xmit_ts, self.end_seq) = (seg.xmit, n + 1);
             }
+        }
+        let newest = (self.xmit_ts, self.end_seq);
+        if newest != prior && segs[newest.1 as usize - 1].retransmitted {
+            let before = match self.resent {
+                Some([last, before]) if last == prior => before,
+                _ => prior,
+            };
+            self.resent = Some([newest, before]);
         }
         let mut by_number = newly.to_vec();
         by_number.sort_unstable();
@@ -77,6 +93,16 @@ impl Rack {
                 self.reordering_seen = true;
             }
         }
+    }
+
+    /// The retransmissions were needless: the newest is what it was before them.
+    pub fn take_back(&mut self) -> bool {
+        let taken = self.resent.take();
+        let taken = taken.filter(|[last, _]| *last == (self.xmit_ts, self.end_seq));
+        if let Some([_, before]) = taken {
+            (self.xmit_ts, self.end_seq) = before;
+        }
+        taken.is_some()
     }
 
     /// Section 6.2 step 4, first half: what an ACK does to the multiplier.

@@ -49,6 +49,8 @@ pub struct Reference {
     /// The ACK undid a reduction.
     undone: bool,
     recovery_point: u64,
+    /// With [`Departures::undo_asks_stamps`](super::Departures::undo_asks_stamps).
+    stamped_until: u64,
     /// The segment that leaves whatever the window: RFC 6675 section 5 step 4.3, RFC 6298 step 5.4.
     at_once: Option<u64>,
     /// A probe leaves.
@@ -147,6 +149,7 @@ impl Reference {
             state: State::Open,
             undone: false,
             recovery_point: 0,
+            stamped_until: 0,
             at_once: None,
             probe: false,
             limited: 0,
@@ -534,6 +537,7 @@ impl Reference {
             self.rack.min_rtt = self.rack.min_rtt.min(r);
             self.tlp.sampled = true;
         }
+        self.rack.strict = before < self.stamped_until;
         self.rack.delivered(now, &self.segs, &newly, echo);
 
         let covers_all = self.una == self.nxt();
@@ -542,6 +546,10 @@ impl Reference {
         let useless =
             twice.is_some_and(|n| self.dsack.on_ack(n, before, empty, &self.segs, self.una));
         if self.c.undo && (late || useless) {
+            let asks = self.c.departs.undo_asks_stamps && !useless;
+            if asks && self.rack.take_back() {
+                self.stamped_until = self.nxt();
+            }
             self.undo();
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
