@@ -255,6 +255,10 @@ impl<M: Module> Controller for Linux<M> {
         }
     }
 
+    fn on_cut_short(&mut self, window: f64) {
+        self.sk.cwnd = (window as u32).max(1);
+    }
+
     /// `tcp_cwnd_restart`; the segments counted towards the next growth stay. A module that takes
     /// control keeps its window over a pause (`tcp_slow_start_after_idle_check`); only a lost SYN
     /// lowers it.

@@ -183,9 +183,13 @@ impl<C: Controller> Sender<C> {
         if mark.is_none() && !self.recovery.is_undone_in_loss() {
             return;
         }
-        let before = self.cc.window();
-        self.cc.on_undo(now);
-        self.log(now, EpisodeKind::Undo(Some(by)), before);
+        if mark.is_none_or(|m| m.gives_back()) {
+            let before = self.cc.window();
+            self.cc.on_undo(now);
+            self.log(now, EpisodeKind::Undo(Some(by)), before);
+        } else {
+            self.cc.on_cut_short(self.cwnd());
+        }
         self.recovery.undone(unmark, by, &mut self.board);
         let of_timeout = mark.is_some_and(|m| m.is_of_timeout());
         if of_timeout && self.cfg.recovery.undo_by == SpuriousRule::Rfc {

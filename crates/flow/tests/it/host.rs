@@ -23,6 +23,8 @@ pub struct Halver {
     pub congestions: Vec<CongestionEvent>,
     pub rtos: Vec<RtoEvent>,
     pub undos: usize,
+    /// Windows that [`Controller::on_cut_short`] told of.
+    pub cut_short: Vec<f64>,
     pub idles: Vec<IdleEvent>,
     /// Cloned from the last ACK.
     pub last: Option<AckEvent>,
@@ -41,6 +43,7 @@ impl Halver {
             congestions: Vec::new(),
             rtos: Vec::new(),
             undos: 0,
+            cut_short: Vec::new(),
             idles: Vec::new(),
             last: None,
         }
@@ -93,6 +96,10 @@ impl Controller for Halver {
             self.w = self.w.max(w);
             self.ssth = self.ssth.max(ssth);
         }
+    }
+
+    fn on_cut_short(&mut self, window: f64) {
+        self.cut_short.push(window);
     }
 
     fn on_idle(&mut self, ev: &IdleEvent) {

@@ -857,6 +857,43 @@ fn a_recovery_within_a_reduction_ends_where_that_would_have() {
     }
 }
 
+/// A hole in a window that a mark has reduced turns out to be a late segment: the recovery ends,
+/// as the window on the way down stays and is not given back (`tcp_init_undo`,
+/// `tcp_undo_cwnd_reduction` without `prior_ssthresh`). So does one that a mark has justified. With
+/// the stamp of the retransmission nothing is undone.
+#[test]
+fn a_late_segment_ends_a_recovery_that_a_mark_has_justified() {
+    let marked = |cum| Ack {
+        ece: true,
+        ..ack(cum, 1e9)
+    };
+    for before in [true, false] {
+        for (stamp, undone) in [(0.0, true), (1e9, false)] {
+            let mut h = Host::new(linux().with(|c| c.ecn = true), 20.0);
+            let una = if before { 2 } else { 0 };
+            if before {
+                h.ack_at(80.0, &marked(2));
+            }
+            for end in una + 2..=una + 8 {
+                h.ack_at(80.0 + end as f64, &sack(una, &[(una + 1, end)]));
+            }
+            assert_eq!(h.s.phase(), Phase::Recovery);
+            if !before {
+                let sack = sack(una, &[(una + 1, una + 9)]);
+                h.ack_at(89.5, &Ack { ece: true, ..sack });
+            }
+            let down = h.s.cwnd();
+            assert!(down > 10.0, "{down}");
+            // All that was out when the reduction began.
+            h.ack_at(170.0, &ack(20, stamp));
+            let cc = h.s.controller();
+            assert_eq!((cc.undos, cc.congestions.len()), (0, 1));
+            assert_eq!(cc.cut_short.len(), usize::from(undone), "{before} {stamp}");
+            assert!(cc.cut_short.iter().all(|w| *w >= 10.0));
+        }
+    }
+}
+
 /// An application that keeps the sender waiting: RTT 100 ms, RTO 300 ms, window 41, initial window
 /// 10. Three segments, all acknowledged at 200 ms; one leaves at 395 ms, before the restart after
 /// idle time, and one at 510 ms, a timeout after the last ACK and before the next:

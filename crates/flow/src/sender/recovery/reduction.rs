@@ -8,7 +8,7 @@ use super::frto::Frto;
 use super::prr::{Prr, PrrAck};
 use super::undo::UndoMark;
 use super::{PrrStart, Recovery};
-use crate::config::Reduction;
+use crate::config::{Reduction, SpuriousRule};
 use crate::sender::scoreboard::Scoreboard;
 
 impl Recovery {
@@ -22,13 +22,19 @@ impl Recovery {
     /// repair is new. True if that is so.
     ///
     /// In Linux the recovery ends where the reduction would have (`tcp_enter_recovery` leaves
-    /// `high_seq` alone), so that what was lost behind that point reduces once more.
+    /// `high_seq` alone), so that what was lost behind that point reduces once more, and it can be
+    /// undone, without the window (`tcp_init_undo`).
     pub(in crate::sender) fn repair_only(&mut self, board: &Scoreboard) -> bool {
         let is_cwr = self.phase == Phase::Cwr;
         if is_cwr {
             self.phase = Phase::Recovery;
             if self.cfg.reduction != Reduction::PrrWindow {
                 self.point = board.nxt();
+            }
+            if self.cfg.undo && self.cfg.undo_by == SpuriousRule::Linux {
+                self.forget_old_retransmissions(board);
+                let mark = UndoMark::new(board.una(), false, board.retrans_out());
+                self.undo = Some(mark.justified());
             }
         }
         is_cwr
@@ -110,8 +116,12 @@ impl Recovery {
         }
     }
 
-    /// The reduction under way is justified: it must not be undone.
+    /// The reduction under way is justified: it must not be undone. In Linux the window stays, but
+    /// the recovery may end (`tcp_fastretrans_alert`, point D).
     pub(in crate::sender) fn justify(&mut self) {
-        self.undo = None;
+        self.undo = match self.cfg.undo_by {
+            SpuriousRule::Rfc => None,
+            SpuriousRule::Linux => self.undo.map(UndoMark::justified),
+        };
     }
 }
