@@ -43,6 +43,7 @@ use serde::{Deserialize, Serialize};
 use crate::file::tree::Span;
 use crate::file::{Cancel, Identity, Item, LeftOut, State};
 use crate::payload::Tally;
+use crate::shown::shown;
 
 pub use allowed::{Allowed, UnderWay};
 pub use carried::Carried;
@@ -328,10 +329,11 @@ fn key_of(key: u64, flow: u32) -> u64 {
 }
 
 /// Whether `why` says that another transfer writes the file `name`, here or at the server, and
-/// nothing else: the name may hold any words.
+/// nothing else: the name may hold any words, and be too long for a message.
 pub fn says_busy(name: &str, why: &str) -> bool {
     let busy = format!("{name}: {BUSY}");
-    why == busy || why == here(&busy) || why == there(&busy)
+    let is_said = |busy: &str| why == busy || why == here(busy) || why == there(busy);
+    is_said(&busy) || is_said(&shown(&busy)) || is_said(&storing::short(&busy))
 }
 
 /// Whether `why` ends with this reason, behind the name that it is about.

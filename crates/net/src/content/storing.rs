@@ -16,6 +16,7 @@ use crate::file::{
     Blocks, Buffer, Cancel, Directory, Item, NOBODY, Name, Plan, Receiving, Room, State, Target,
     Ways, begin_all, bytes_of, receive_all, sync_directories, sync_files,
 };
+use crate::shown::shortened;
 use crate::too_many::too_many;
 
 /// The server's side of files that the client sends.
@@ -669,8 +670,8 @@ fn named(slots: &[Slot]) -> Answer {
 }
 
 /// A sentence that fits into a message with others.
-fn short(why: &str) -> String {
-    why.chars().take(200).collect()
+pub(super) fn short(why: &str) -> String {
+    shortened(why, 200)
 }
 
 /// What is said of a file whose blocks are not all there, or not all right.

@@ -336,3 +336,15 @@ fn a_name_is_no_reason() {
     assert!(ends_with_reason(&there(&busy), BUSY) && !ends_with_reason(&there(&denied), BUSY));
     assert!(ends_with_reason(NO_FILES, NO_FILES) && !ends_with_reason(&busy, DISK_FULL));
 }
+
+#[test]
+fn a_long_name_leaves_room_for_the_reason() {
+    for length in [150, 199, 380, 990] {
+        let name = format!("{}\u{200b}", "d/".repeat(length / 2));
+        let busy = failed_on(&name, &std::io::ErrorKind::ResourceBusy.into());
+        for said in [storing::short(&busy), shown(&busy)] {
+            assert!(says_busy(&name, &there(&said)), "{said}");
+            assert!(ends_with_reason(&said, BUSY), "{said}");
+        }
+    }
+}

@@ -18,6 +18,7 @@ use super::place::Directory;
 use super::plan::Item;
 use super::state::Identity;
 use crate::lender::Lender;
+use crate::shown::shortened;
 
 /// Entries below a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -200,7 +201,7 @@ impl Listing {
         let shown = format!("{under}/{}", String::from_utf8_lossy(leaf.as_bytes()));
         let mut leave = |why: &str, is_missed| {
             self.left_out.push(LeftOut {
-                name: shown.chars().take(MOST_SHOWN).collect(),
+                name: shortened(&shown, MOST_SHOWN),
                 why: why.to_owned(),
                 is_missed,
             });
@@ -320,7 +321,7 @@ mod tests {
             "d/bad\u{fffd}",
             "d/line\nbreak",
             "d/x.part",
-            &format!("d/{}", "y".repeat(198)),
+            &format!("d/{}\u{2026}{}", "y".repeat(64), "y".repeat(133)),
         ];
         assert_eq!(names(&missed), missed_names);
         for (missed, word) in missed

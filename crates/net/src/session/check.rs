@@ -338,7 +338,7 @@ fn bad(what: &str, why: &str) -> Checked {
 
 /// The name may be anything yet.
 fn shown(name: &str) -> String {
-    super::control::shown(name).chars().take(40).collect()
+    crate::shown::shown(name).chars().take(40).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::client_session::{ClientSession, Ended};
-use super::control::{ALIVE, EndReason, Grant, shown};
+use super::control::{ALIVE, EndReason, Grant};
 use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::path::PathStep;
@@ -27,6 +27,7 @@ use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::ground;
 use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};
+use crate::shown::shown;
 use crate::tcp;
 
 pub use super::failure::SessionError;

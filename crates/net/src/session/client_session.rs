@@ -12,7 +12,6 @@ use super::Secrets;
 use super::channel::Channel;
 use super::control::{
     ALIVE, ClientMessage, EndReason, FlowState, Grant, MOST_FLOWS, PART, SILENCE, ServerMessage,
-    shown,
 };
 use super::control_port::{ControlChannel, Traffic};
 use super::mtu::Prober;
@@ -20,6 +19,7 @@ use super::path::PathStep;
 use super::pull::{Pull, PullError};
 use super::seal::End;
 use crate::content::{Answer, Question};
+use crate::shown::shown;
 
 /// First retransmission timeout of a message; it doubles up to the longest.
 const FIRST_RETRY: Span = Span::from_millis(200);

@@ -218,30 +218,6 @@ pub const SILENCE: Span = Span::from_secs(10);
 /// While a run lasts the client says this often that it is there.
 pub const ALIVE: Span = Span::from_millis(500);
 
-/// Text from another host, as it may be shown: nothing that steers a terminal or turns the order of
-/// what is read, not long.
-pub fn shown(text: &str) -> String {
-    let clean = |c: char| if steers(c) { ' ' } else { c };
-    text.chars().take(400).map(clean).collect()
-}
-
-/// Control characters, line ends of Unicode, and format characters that have no width: those of
-/// bidirectional text (UAX #9, table of explicit directional formatting) can make a name read as
-/// another.
-fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,12 +244,5 @@ mod tests {
             srtt: Some(Span::from_millis(40)),
         };
         assert_eq!(FlowState::new((1, live)).live(), live);
-    }
-
-    #[test]
-    fn text_of_others_cannot_steer_a_terminal() {
-        assert_eq!(shown("a\x1b[2Jb\nc"), "a [2Jb c");
-        assert_eq!(shown("gpj.\u{202e}x\u{2066}\u{feff}ä漢"), "gpj. x  ä漢");
-        assert_eq!(shown(&"x".repeat(9000)).len(), 400);
     }
 }

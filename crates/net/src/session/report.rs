@@ -4,8 +4,9 @@ use fullpipe_host::{HostOutcome, PathReport, merge, other_half};
 use fullpipe_run::{Outcome, RunSpec};
 use serde::{Deserialize, Serialize};
 
-use super::control::{EndReason, shown};
+use super::control::EndReason;
 use super::failure::SessionError;
+use crate::shown::shown;
 use crate::tcp;
 
 /// Result of a run at the server.

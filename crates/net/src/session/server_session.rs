@@ -16,9 +16,7 @@ use fullpipe_units::{Span, Time};
 
 use super::board::{Posted, Shown};
 use super::channel::Channel;
-use super::control::{
-    ClientMessage, EndReason, FlowState, MOST_FLOWS, SILENCE, ServerMessage, shown,
-};
+use super::control::{ClientMessage, EndReason, FlowState, MOST_FLOWS, SILENCE, ServerMessage};
 use super::control_port::{ControlChannel, Traffic};
 use super::credit::Credit;
 use super::limits::memory::{Memory, Share};
@@ -31,6 +29,7 @@ use super::seal::End;
 use super::{Secrets, entropy};
 use crate::content::{self, Allowed, Answer, Carried, Question};
 use crate::headers;
+use crate::shown::shown;
 pub use admission::Job;
 use incoming::{Incoming, Taken};
 use result::Ended;

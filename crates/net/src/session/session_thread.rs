@@ -9,7 +9,6 @@ use fullpipe_realtime::live::LiveRun;
 use fullpipe_units::{Span, Time};
 
 use super::board::Board;
-use super::control::shown;
 use super::control_port::{ControlChannel, ControlPort, Early};
 use super::event::Event;
 use super::exchange::{CONTROL_BYTES, exchange};
@@ -29,6 +28,7 @@ use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 use crate::lender::Lender;
+use crate::shown::shown;
 use crate::tcp::{self, Desk, Expected};
 
 /// All that a session's thread is given.

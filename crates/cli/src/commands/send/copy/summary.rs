@@ -6,7 +6,8 @@ use std::time::Duration;
 use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_net::content::batch::Fact;
 use fullpipe_net::file::{Item, LeftOut};
-use fullpipe_net::session::control::{Grant, shown};
+use fullpipe_net::session::control::Grant;
+use fullpipe_net::shown::{harmless, shown, steers};
 use fullpipe_results::result::printed;
 use fullpipe_units::Rate;
 use serde_json::{Value, json};
@@ -25,8 +26,10 @@ pub struct Summary {
     pub to: String,
     /// In the order of the copy.
     pub files: Vec<Fact>,
-    /// Places of these by their names.
+    /// Places of these by their names, as the files have them: two may look alike.
     pub places: HashMap<String, usize>,
+    /// What stands for the names of entries that cannot be sent.
+    pub missed: HashSet<String>,
     /// All that is to be sent, as far as it is known before.
     pub planned: Vec<Fact>,
     /// Entries of directories that are of no kind that is copied.
@@ -109,8 +112,7 @@ impl Summary {
     /// Takes in what another session learnt of the same files, or of more.
     pub fn add(&mut self, facts: Vec<Fact>) {
         for mut fact in facts {
-            // The server may have written either.
-            fact.name = shown(&fact.name);
+            // The server may have written it.
             fact.failure = fact.failure.as_deref().map(shown);
             match self.places.get(&fact.name) {
                 None => {
@@ -120,6 +122,18 @@ impl Summary {
                 Some(place) => again(&mut self.files[*place], fact),
             }
         }
+    }
+
+    /// Takes in an entry that the copy lacks. Its name is none: a file may have what is shown.
+    fn miss(&mut self, name: &str, why: &str) {
+        if !self.missed.insert(name.to_owned()) {
+            return;
+        }
+        self.files.push(Fact {
+            name: name.to_owned(),
+            failure: Some(shown(&format!("{name}: {why}"))),
+            ..Fact::default()
+        });
     }
 
     /// Takes in what a session learnt that ended before all had come: so many bytes had.
@@ -141,7 +155,7 @@ impl Summary {
     /// Takes in what no session has come to, of a copy that ended before its time.
     pub fn add_what_was_not_begun(&mut self) {
         let mut planned = std::mem::take(&mut self.planned);
-        planned.retain(|fact| !self.places.contains_key(&shown(&fact.name)));
+        planned.retain(|fact| !self.places.contains_key(&fact.name));
         self.add(planned);
     }
 
@@ -149,14 +163,10 @@ impl Summary {
     /// the others there is a warning each, unless it is to be `quiet`.
     pub fn leave_out(&mut self, entries: &[LeftOut], quiet: bool) {
         for entry in entries {
-            let (name, why) = (shown(&entry.name), shown(&entry.why));
             if entry.is_missed {
-                self.add(vec![Fact {
-                    failure: Some(format!("{name}: {why}")),
-                    name,
-                    ..Fact::default()
-                }]);
-            } else if self.left_out.insert(name.clone()) && !quiet {
+                self.miss(&entry.name, &entry.why);
+            } else if self.left_out.insert(entry.name.clone()) && !quiet {
+                let (name, why) = (shown(&entry.name), shown(&entry.why));
                 output::warning(&format!("{name}: left out: {why}"));
             }
         }
@@ -253,23 +263,28 @@ impl Summary {
         match format {
             Format::Table => output::data(&self.text()),
             Format::Csv => output::data(&self.csv()),
-            Format::Json | Format::Ndjson => output::data(&printed::line(&self.json())),
+            Format::Json | Format::Ndjson => output::data(&escaped(&printed::line(&self.json()))),
         }
     }
 
     fn text(&self) -> String {
         let whole = |n: u64| number(n as f64, 1);
         let mut text = format!("{} -> {}\n", self.from, self.to);
-        let bytes = self.sum(|fact| fact.size.unwrap_or(0));
+        let all = self.sum(|fact| fact.size.unwrap_or(0));
+        // Of what the copy lacks none have come, and the rate is without them.
+        let bytes = self.sum(|fact| match fact.failure {
+            None => fact.size.unwrap_or(0),
+            Some(_) => 0,
+        });
         if self.dry_run {
             let sent = whole(self.sum(|fact| fact.sent));
-            text += &format!("would send {sent} of {} bytes\n", whole(bytes));
+            text += &format!("would send {sent} of {} bytes\n", whole(all));
         } else if self.partial.is_some() {
             let (sent, seconds) = (whole(self.sent()), number(self.seconds(), 3));
-            text += &format!("{sent} of {} bytes sent in {seconds} s\n", whole(bytes));
+            text += &format!("{sent} of {} bytes sent in {seconds} s\n", whole(all));
         } else if self.sent() == 0 && self.count(State::Sent) == 0 {
-            let (all, seconds) = (whole(bytes), number(self.seconds(), 3));
-            text += &format!("{all} bytes, nothing to send, in {seconds} s\n");
+            let (bytes, seconds) = (whole(bytes), number(self.seconds(), 3));
+            text += &format!("{bytes} bytes, nothing to send, in {seconds} s\n");
         } else {
             text += &format!(
                 "{} bytes in {} s, {} Mbit/s, {} retransmits{}\n",
@@ -288,7 +303,7 @@ impl Summary {
                     text += &format!("BLAKE3 {} on both sides\n", digest.to_hex());
                 }
             }
-            all => {
+            many => {
                 let word = |state: &State| match self.dry_run {
                     true => state.would(),
                     false => state.word(),
@@ -296,7 +311,11 @@ impl Summary {
                 let counts = STATES.iter().map(|state| (self.count(*state), word(state)));
                 let counts = counts.filter(|(n, _)| *n > 0);
                 let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
-                text += &format!("{} files: {}\n", whole(all.len() as u64), counts.join(", "));
+                text += &format!(
+                    "{} files: {}\n",
+                    whole(many.len() as u64),
+                    counts.join(", ")
+                );
             }
         }
         let (before, damaged) = match self.dry_run {
@@ -337,7 +356,7 @@ impl Summary {
                 .map_or(String::new(), |d| d.to_hex().to_string());
             text += &format!(
                 "{},{},{},{},{},{},{digest},{}\n",
-                cell(&fact.name),
+                cell(&harmless(&fact.name)),
                 fact.size.unwrap_or(0),
                 State::of(fact, self.dry_run).word(),
                 before(fact),
@@ -428,6 +447,23 @@ fn before(fact: &Fact) -> u64 {
     }
 }
 
+/// JSON with the characters as escapes that would steer a terminal: names are exact, and harmless.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match steers(c) && c != '\n' {
+            true => {
+                let units = c.encode_utf16(&mut [0; 2]).to_vec();
+                units
+                    .iter()
+                    .for_each(|unit| text += &format!("\\u{unit:04x}"));
+            }
+            false => text.push(c),
+        }
+    }
+    text
+}
+
 /// A cell of a CSV table.
 fn cell(text: &str) -> String {
     match text.contains([',', '"', '\n']) {
@@ -462,5 +498,61 @@ mod tests {
         ] {
             assert!(text.contains(said), "{text}");
         }
+    }
+
+    #[test]
+    fn names_that_look_alike_are_two_files() {
+        let long = "d/".repeat(300);
+        let pairs = [
+            ("a\u{200b}".to_owned(), "a\u{200c}".to_owned()),
+            (format!("{long}x"), format!("{long}y")),
+        ];
+        for (lost, came) in pairs {
+            let mut summary = Summary::default();
+            let failed = Fact {
+                name: lost.clone(),
+                size: Some(1),
+                failure: Some(format!("{lost}: not a regular file")),
+                ..Fact::default()
+            };
+            let whole = Fact {
+                name: came.clone(),
+                size: Some(1),
+                digest: Some(blake3::hash(b"1")),
+                ..Fact::default()
+            };
+            summary.add(vec![failed, whole]);
+            assert_eq!(summary.failures().len(), 1);
+            let text = summary.text();
+            assert!(text.contains("\n1 bytes in"), "{text}");
+            assert!(summary.failures()[0].ends_with(": not a regular file"));
+            assert_eq!(summary.csv().lines().count(), 3);
+            let json = escaped(&printed::line(&summary.json()));
+            assert!(!json.contains(['\u{200b}', '\u{200c}']), "{json}");
+            let json: Value = serde_json::from_str(&json).unwrap();
+            assert_eq!(json["files"][0]["name"], lost);
+            assert_eq!(json["files"][1]["name"], came);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_no_file_that_looks_like_it() {
+        let mut summary = Summary::default();
+        let entry = LeftOut {
+            name: "bad\u{fffd}".to_owned(),
+            why: "its name is not UTF-8".to_owned(),
+            is_missed: true,
+        };
+        summary.leave_out(std::slice::from_ref(&entry), true);
+        summary.add(vec![Fact {
+            name: entry.name.clone(),
+            size: Some(1),
+            digest: Some(blake3::hash(b"1")),
+            ..Fact::default()
+        }]);
+        // Another session of the same copy.
+        summary.leave_out(&[entry], true);
+        assert_eq!(summary.failures(), ["bad\u{fffd}: its name is not UTF-8"]);
+        assert_eq!(summary.lacks(), "1 of 2 files were not copied");
     }
 }

@@ -1,0 +1,69 @@
+//! Text of others as people are shown it: names and reasons.
+
+/// Text from another host, as it may be shown: nothing that steers a terminal or turns the order of
+/// what is read, not long.
+pub fn shown(text: &str) -> String {
+    shortened(&harmless(text), 400)
+}
+
+/// The same, however long it is.
+pub fn harmless(text: &str) -> String {
+    let clean = |c: char| if steers(c) { ' ' } else { c };
+    text.chars().map(clean).collect()
+}
+
+/// Control characters, line ends of Unicode, and format characters that have no width: those of
+/// bidirectional text (UAX #9, table of explicit directional formatting) can make a name read as
+/// another.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Text of so many characters at most, one or more: what is too much is left out of its middle, for
+/// a sentence about a file begins with the name and ends with the reason.
+pub fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let end = (2 * most / 3).min(most.saturating_sub(1));
+    let begin = text.chars().take(most - end - 1).chain(['\u{2026}']);
+    begin.chain(text.chars().skip(length - end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_cannot_steer_a_terminal() {
+        assert_eq!(shown("a\x1b[2Jb\nc"), "a [2Jb c");
+        assert_eq!(shown("gpj.\u{202e}x\u{2066}\u{feff}ä漢"), "gpj. x  ä漢");
+        let long = shown(&format!("{}: why", "x".repeat(9000)));
+        assert_eq!(long.chars().count(), 400);
+        assert!(
+            long.starts_with("xxx") && long.ends_with("x: why"),
+            "{long}"
+        );
+        assert_eq!(shown(&long), long);
+    }
+
+    #[test]
+    fn what_is_too_long_keeps_both_ends() {
+        assert_eq!(shortened("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shortened("abcdefghijk", 7), "ab\u{2026}hijk");
+        for most in 1..4 {
+            assert!(shortened("äöüß", most).chars().count() <= most);
+        }
+    }
+}
