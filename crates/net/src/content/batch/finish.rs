@@ -53,6 +53,7 @@ impl Batch {
                 let unnamed = (all as usize).saturating_sub(failed.len());
                 for (index, why) in failed {
                     if let Some(file) = self.files.get_mut(index as usize)
+                        && file.fact.failure.is_none()
                         && (file.fact.damaged == 0 || why != NOT_COMPLETE)
                     {
                         file.fact.damaged = 0;
@@ -110,7 +111,10 @@ impl Batch {
                     }
                     End::Nothing => continue,
                 };
-                file.fact.damaged = length(&spans);
+                if file.fact.failure.is_none() {
+                    // What has failed is not sent again.
+                    file.fact.damaged = length(&spans);
+                }
                 if let End::Target(target) = &mut file.end {
                     target.blocks.forget(&spans);
                     let noted = target.note();

@@ -648,6 +648,11 @@ fn a_source_that_is_changed_unseen_makes_no_mixture() {
     let (_, facts) = through(&mut job, &mut batch, false, Fault::Nothing).unwrap();
     let why = facts[0].failure.clone().unwrap_or_default();
     assert!(why.contains("changed"), "{facts:?}");
+    assert_eq!(
+        (facts[0].damaged, facts[0].sent),
+        (0, 0),
+        "nothing is mended"
+    );
     assert!(!there.path().join("x").exists());
     // And from the server.
     fs::write(there.path().join("y"), bytes(200_000)).unwrap();
