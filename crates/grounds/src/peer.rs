@@ -253,7 +253,7 @@ impl<'a> Peer<'a> {
         if done.far.is_some() {
             client.close();
         }
-        let ended = done.why;
+        let (ended, is_cut) = (done.why, done.cut.is_some());
         let mut outcome = done.merge(&spec)?;
         for cross in outcome.cross.iter_mut().filter(|cross| !cross.answered) {
             cross.last_arrival = by_our_clock(cross.last_arrival, self.round_trip);
@@ -263,6 +263,10 @@ impl<'a> Peer<'a> {
             for flow in &mut outcome.flows {
                 flow.totals.limited = flow.totals.limited.under_a_ceiling();
             }
+        }
+        // A limit of the server is no end of the run's own, and the time may not be over.
+        if !is_cut && !matches!(ended, EndReason::Over | EndReason::Stopped) {
+            outcome.partial = Some(ended.text().to_owned());
         }
         if self.until_complete && outcome.partial.is_none() {
             outcome.partial = unfinished(&spec, &outcome);

@@ -380,10 +380,19 @@ fn what_a_limit_cuts_short_and_where_the_path_is_another_is_said() {
     // One test at a time is enough, although a client asks for the round-trip time first.
     let server = Server::start(dir.path(), &["--max-tests", "1", "--max-bytes", "2MB"]);
     let line = ["send", &server.address, "--time", "20s"];
-    let ended = ok(fullpipe(dir.path(), &line));
+    let ended = fullpipe(dir.path(), &line);
     let said = "the run lasted";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     assert!(ended.stderr.contains("--max-bytes"), "{}", ended.stderr);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    // With its headers the last one is larger than it is said to be.
+    for amount in [["--time", "20s"], ["--size", "1.99MB"]] {
+        let line = [&["send", &server.address, "-J", "-q"], &amount[..]].concat();
+        let ended = fullpipe(dir.path(), &line);
+        assert_eq!(ended.code, 3, "{amount:?}: {}", ended.stderr);
+        let why = &json(&ended.stdout)["cases"][0]["partial"];
+        assert_eq!(why, "ended by the server's limit --max-bytes", "{amount:?}");
+    }
     let refused = fullpipe(dir.path(), &["send", &server.address, "--size", "3MB"]);
     let message = refused.stderr.lines().next().unwrap_or_default();
     assert!(
@@ -399,6 +408,7 @@ fn what_a_limit_cuts_short_and_where_the_path_is_another_is_said() {
     assert_eq!(untraced.code, 3);
 
     crate::process::write(dir.path(), "small.toml", crate::process::SMALL);
+    let server = Server::start(dir.path(), &[]);
     let line = [
         "run",
         "small.toml",
