@@ -13,6 +13,7 @@ mod config;
 mod exit;
 mod foreign;
 mod ground;
+mod hangup;
 mod live;
 mod one_path;
 mod output;
@@ -53,6 +54,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Exit {
+    hangup::stays_ignored();
     let (args, config) = match parsed() {
         Ok(parsed) => parsed,
         Err(exit) => return exit,

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -39,6 +39,34 @@ fn partial(case: &Value) -> (f64, String) {
     );
     let why = case["partial"].as_str().unwrap_or_else(|| panic!("{case}"));
     (case["simulated_s"].as_f64().unwrap(), why.to_owned())
+}
+
+/// Unless it is ignored from the start, as with `nohup`, a hang-up is an interruption.
+#[test]
+fn a_hang_up_that_is_ignored_stays_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = ["send", &server.address, "--time", "3s", "-b", "5Mbit/s"];
+    let ended = cut(dir.path(), &line, |client| signal(client, Signal::SIGHUP));
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
+    let plain = command(dir.path(), &line);
+    let mut ignoring = Command::new("sh");
+    ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    ignoring.arg(plain.get_program()).args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => ignoring.env(name, value),
+            None => ignoring.env_remove(name),
+        };
+    }
+    ignoring.current_dir(dir.path());
+    ignoring.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let client = ignoring.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&client, Signal::SIGHUP);
+    let ended = finished(client.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("interrupted"), "{}", ended.stderr);
 }
 
 #[test]
