@@ -356,7 +356,7 @@ impl Running {
     }
 
     fn finish(self, real_time: bool) -> Result<EmulatorOutcome, EmulatorError> {
-        let drops = |side: &Side| side.socket.drops().unwrap_or(0) + side.inbox.oversize();
+        let drops = |side: &Side| side.socket.drops().unwrap_or(0) + side.inbox.oversize().0;
         let socket_drops = self.sides.iter().map(drops).sum();
         let counts = self.counts;
         let means = self.lateness.each_ref().map(Histogram::mean_s);

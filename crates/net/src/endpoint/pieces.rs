@@ -339,7 +339,7 @@ impl<P: Port> Port for Pieces<P> {
     }
 
     forward!(|this| this.port; overhead, held_until, received_at, has_stamps);
-    forward!(|this| this.port; wait, pause, now, drops, reroute);
+    forward!(|this| this.port; wait, pause, now, drops, passed_over, reroute);
 }
 
 #[cfg(test)]
@@ -413,6 +413,9 @@ mod tests {
         }
         fn drops(&self) -> u64 {
             0
+        }
+        fn passed_over(&self) -> (u64, u64) {
+            (0, 0)
         }
         fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
             Ok(())

@@ -88,6 +88,10 @@ pub trait Port {
     /// Datagrams that the operating system dropped because nobody read them in time.
     fn drops(&self) -> u64;
 
+    /// Datagrams that came and are passed over, for they are longer than any of the run, and their
+    /// bytes, as far as they were read.
+    fn passed_over(&self) -> (u64, u64);
+
     /// The peer is at another address from now on; `None`: perhaps this host is. Whoever uses the
     /// port goes on calling the peer by the address that it had at first.
     ///
@@ -198,6 +202,12 @@ macro_rules! forward {
             $port.drops()
         }
     };
+    (@passed_over |$this:ident| $port:expr) => {
+        fn passed_over(&self) -> (u64, u64) {
+            let $this = self;
+            $port.passed_over()
+        }
+    };
     (@reroute |$this:ident| $port:expr) => {
         fn reroute(
             &mut self,
@@ -214,5 +224,5 @@ pub(crate) use forward;
 /// Lent to a run.
 impl<P: Port> Port for &mut P {
     forward!(|this| (**this); push, is_full, overhead, held_until, flush, receive, each);
-    forward!(|this| (**this); received_at, has_stamps, wait, pause, now, drops, reroute);
+    forward!(|this| (**this); received_at, has_stamps, wait, pause, now, drops, passed_over, reroute);
 }

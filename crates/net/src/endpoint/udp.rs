@@ -189,6 +189,10 @@ impl Port for UdpPort {
         self.socket.drops().unwrap_or(0)
     }
 
+    fn passed_over(&self) -> (u64, u64) {
+        self.inbox.oversize()
+    }
+
     fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
         let Some(to) = to else {
             return self.socket.refresh();

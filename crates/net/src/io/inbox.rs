@@ -35,7 +35,8 @@ pub struct Inbox {
     meta: Vec<RecvMeta>,
     filled: usize,
     datagrams: usize,
-    oversize: u64,
+    /// Datagrams, and their bytes.
+    oversize: (u64, u64),
     longest: usize,
     /// The address that everything arrives at, if there is only one.
     local: Option<IpAddr>,
@@ -61,7 +62,7 @@ impl Inbox {
             meta: vec![RecvMeta::default(); parts],
             filled: 0,
             datagrams: 0,
-            oversize: 0,
+            oversize: (0, 0),
             longest,
             local: Some(socket.local().ip()).filter(|ip| !ip.is_unspecified()),
         }
@@ -105,8 +106,9 @@ impl Inbox {
         self.filled == self.meta.len()
     }
 
-    /// Datagrams longer than [`IoConfig::longest`](super::IoConfig::longest), dropped so far.
-    pub fn oversize(&self) -> u64 {
+    /// Datagrams longer than [`IoConfig::longest`](super::IoConfig::longest), dropped so far, and
+    /// their bytes, as far as there was room for them.
+    pub fn oversize(&self) -> (u64, u64) {
         self.oversize
     }
 }
@@ -145,7 +147,8 @@ impl Socket {
                 let tail = meta.len % stride;
                 let good = usize::from(tail > 0 && tail <= inbox.longest);
                 inbox.datagrams += good;
-                inbox.oversize += (count - good) as u64;
+                inbox.oversize.0 += (count - good) as u64;
+                inbox.oversize.1 += (meta.len - good * tail) as u64;
             } else {
                 inbox.datagrams += count;
             }

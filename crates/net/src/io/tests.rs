@@ -211,7 +211,19 @@ fn what_is_too_long_is_counted_and_does_not_hide_the_rest() {
             seen.extend(inbox.iter().map(|d| d.bytes.len()));
         }
         assert_eq!(seen, [1000, 1000, 0], "coalesce {coalesce}");
-        assert_eq!(inbox.oversize(), 3);
+        let (datagrams, bytes) = inbox.oversize();
+        assert_eq!(datagrams, 3);
+        // Of one that is not merged no more is read than shows that it is too long.
+        let most = 1001 + 2 * 3000;
+        let (least, most) = if coalesce {
+            (most, most)
+        } else {
+            (3 * 1001, most)
+        };
+        assert!(
+            (least..=most).contains(&bytes),
+            "coalesce {coalesce}: {bytes}"
+        );
     }
 }
 
@@ -230,9 +242,10 @@ fn a_flood_of_what_is_too_long_does_not_keep_the_reader() {
     assert_eq!(outbox.flush(&near).unwrap().sent, 600);
     let mut inbox = Inbox::new(&far);
     assert_eq!(far.receive(&mut inbox).unwrap(), 0);
-    let first = inbox.oversize();
+    let (first, bytes) = inbox.oversize();
+    assert_eq!(bytes, 101 * first);
     assert!((1..600).contains(&first), "{first}");
-    while inbox.oversize() < 600 {
+    while inbox.oversize().0 < 600 {
         assert_eq!(far.receive(&mut inbox).unwrap(), 0);
     }
 }

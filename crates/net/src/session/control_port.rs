@@ -125,8 +125,10 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
             let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
             (now(&beside.received), now(&beside.sent))
         });
+        let (datagrams, bytes) = self.port.passed_over();
+        let passed_over = bytes + datagrams * self.headers;
         Traffic {
-            received: self.received.get() + received,
+            received: self.received.get() + received + passed_over,
             sent: self.sent + sent,
             data: self.data.get() + received,
         }
@@ -271,7 +273,7 @@ impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
     }
 
     forward!(|this| this.port; overhead, flush, received_at, has_stamps);
-    forward!(|this| this.port; pause, now, drops, reroute);
+    forward!(|this| this.port; pause, now, drops, passed_over, reroute);
 }
 
 #[cfg(test)]
@@ -352,6 +354,10 @@ mod tests {
             self.note("drops");
             0
         }
+        fn passed_over(&self) -> (u64, u64) {
+            self.note("passed_over");
+            (3, 4000)
+        }
         fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
             self.note("reroute");
             Ok(())
@@ -392,6 +398,16 @@ mod tests {
         port.held_until();
         port.reroute(peer(), None).unwrap();
         let _ = (port.is_full(), port.overhead(), port.now(), port.drops());
+        port.passed_over();
+    }
+
+    /// A client that sends longer ones than it has asked for would meet no limit.
+    #[test]
+    fn what_is_passed_over_counts_against_the_limits() {
+        let (mut control, stop) = (Silent, Stop::new().unwrap());
+        let (plain, clock) = (Noting::default(), Clock::new());
+        let port = ControlPort::new(plain, &mut control, peer(), clock, &stop, None);
+        assert_eq!(port.traffic().received, 4000 + 3 * 28);
     }
 
     #[test]
@@ -410,7 +426,7 @@ mod tests {
         everything(&mut plain);
         let mut all = plain.0.into_inner();
         all.sort_unstable();
-        assert_eq!(all.len(), 14);
+        assert_eq!(all.len(), 15);
         let mut controlled = Noting::default();
         let clock = Clock::new();
         everything(ControlPort::new(

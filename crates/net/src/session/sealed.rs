@@ -52,5 +52,5 @@ impl<P: Port> Port for Sealed<'_, P> {
     }
 
     forward!(|this| this.port; is_full, held_until, flush, receive, received_at);
-    forward!(|this| this.port; has_stamps, wait, pause, now, drops, reroute);
+    forward!(|this| this.port; has_stamps, wait, pause, now, drops, passed_over, reroute);
 }

@@ -402,6 +402,10 @@ impl Port for Network {
         0
     }
 
+    fn passed_over(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
         Ok(())
     }

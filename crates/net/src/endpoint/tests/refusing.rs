@@ -218,6 +218,10 @@ impl Port for Fake {
         0
     }
 
+    fn passed_over(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
         Ok(())
     }
