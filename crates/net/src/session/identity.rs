@@ -158,6 +158,39 @@ mod tests {
 
     use super::*;
 
+    /// Whoever comes second waits for nobody, and reads no half of it.
+    #[test]
+    fn servers_that_first_start_at_once_have_one_identity() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..100 {
+            let path = dir.path().join(round.to_string());
+            let all: Vec<ServerId> = std::thread::scope(|scope| {
+                let servers: Vec<_> = (0..4)
+                    .map(|_| scope.spawn(|| Identity::at(&path).unwrap().public()))
+                    .collect();
+                servers.into_iter().map(|s| s.join().unwrap()).collect()
+            });
+            assert!(all.iter().all(|id| *id == all[0]), "{all:?}");
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 100);
+    }
+
+    /// Neither under its name nor under another.
+    #[test]
+    fn what_cannot_have_its_name_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        std::fs::write(&path, "theirs").unwrap();
+        let taken = private_file::create(&path, "key", "ours\n");
+        let is_taken = |e: &KeyError| {
+            matches!(e, KeyError::Unwritable { error, .. }
+            if error.kind() == ErrorKind::AlreadyExists)
+        };
+        assert!(taken.as_ref().is_err_and(is_taken), "{taken:?}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
     /// RFC 7748 section 5.2: the base point as a scalar, once.
     #[test]
     fn a_public_key_belongs_to_its_private_one() {

@@ -1,11 +1,13 @@
 //! Files with secrets: nobody but their owner may read or write them.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::{File, OpenOptions, hard_link, remove_file};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use super::KeyError;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::{KeyError, entropy};
 
 /// Bytes that are read of a file.
 const MOST: u64 = 4096;
@@ -43,7 +45,8 @@ pub fn read(path: &Path, what: &'static str) -> Result<String, KeyError> {
     Ok(text)
 }
 
-/// Writes a secret to a file that must not exist yet.
+/// Writes a secret to a file that must not exist yet. It has its name once all of it is on the
+/// disk: who reads it meanwhile finds none, and a full disk leaves none.
 ///
 /// # Errors
 /// [`KeyError::Unwritable`].
@@ -53,13 +56,29 @@ pub fn create(path: &Path, what: &'static str, text: &str) -> Result<(), KeyErro
         path: path.to_owned(),
         error,
     };
+    let mut random = [0; 8];
+    entropy(&mut random).map_err(|e| KeyError::NoEntropy(e.to_string()))?;
+    let begun = path.with_file_name(format!(".fullpipe-{:016x}", u64::from_be_bytes(random)));
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path)
+        .open(&begun)
         .map_err(unwritable)?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(unwritable)
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    let named = written.and_then(|()| name(&begun, path));
+    // There is nothing left to remove if it has its name.
+    let _ = remove_file(&begun);
+    named.map_err(unwritable)
+}
+
+/// Gives a file its name, which nothing else may have.
+fn name(begun: &Path, path: &Path) -> io::Result<()> {
+    match renameat_with(CWD, begun, CWD, path, RenameFlags::NOREPLACE).map_err(io::Error::from) {
+        // Not every file system can.
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => hard_link(begun, path),
+        renamed => renamed,
+    }
 }
