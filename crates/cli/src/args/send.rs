@@ -255,7 +255,7 @@ pub struct Ping {
     #[arg(long, short, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
-    /// Payload of a probe, bytes; at most 8972, what packets of 9000 bytes hold
+    /// Payload of a probe, 36 to 8972 bytes: of packets of 64 to 9000
     #[arg(long, short, value_name = "BYTES", default_value = "64B")]
     pub size: String,
 

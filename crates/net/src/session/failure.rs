@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use fullpipe_units::Span;
+use rustix::io::Errno;
 
 use super::ServerId;
 use super::handshake::HandshakeError;
@@ -144,6 +145,9 @@ impl SessionError {
                 Some("is its disk busy, or does something on the way drop all but short packets?")
             }
             Self::NoWay { .. } => Some("look at the links and routes of this host"),
+            Self::Io(e) if Errno::from_io_error(e) == Some(Errno::MSGSIZE) => Some(
+                "an interface on the way takes no packets of 1228 bytes (IPv6: 1248), which the handshake needs: give it a larger MTU",
+            ),
             Self::Near(EndpointError::Longer { .. }) => Some("or give the interface a larger MTU"),
             Self::Near(_) => Some("the fault is at this host: mend it and try again"),
             _ => None,
@@ -197,5 +201,12 @@ mod tests {
             error: HandshakeError::Refused(Reason::BusyForPeer(1)),
         };
         assert_eq!(full.hint().as_deref(), Some("try again later"));
+    }
+
+    #[test]
+    fn an_interface_that_takes_no_handshake_has_a_remedy() {
+        let hint = |errno: Errno| SessionError::Io(errno.into()).hint();
+        assert!(hint(Errno::MSGSIZE).is_some_and(|hint| hint.contains("larger MTU")));
+        assert_eq!(hint(Errno::NOBUFS), None);
     }
 }

@@ -100,14 +100,14 @@ fn document(args: &Ping) -> Result<Document, Failure> {
 /// fit.
 ///
 /// # Errors
-/// No path takes such.
+/// No path takes such, or no server.
 fn long_packet(text: &str) -> Result<Option<u64>, Failure> {
     // What is no number of bytes is refused with the key.
     let Ok(Bytes(bytes)) = size(text).parse() else {
         return Ok(None);
     };
-    if bytes > LONGEST {
-        let message = format!("--size: a probe has at most {LONGEST} bytes");
+    if !(SHORTEST..=LONGEST).contains(&bytes) {
+        let message = format!("--size: a probe has {SHORTEST} to {LONGEST} bytes");
         return Err(usage(message).hint("write for example `--size 64B`"));
     }
     let packet = bytes + HEADERS;
@@ -241,6 +241,8 @@ impl Summary {
 
 /// IPv4 and UDP.
 const HEADERS: u64 = 28;
+/// Payload of a packet of 64 bytes, the shortest that a server echoes.
+const SHORTEST: u64 = 64 - HEADERS;
 /// Bytes of a packet that every path is taken to carry.
 const MTU: u64 = 1500;
 /// Payload of a packet of 9000 bytes, the longest that Ethernet carries as a rule.
@@ -280,8 +282,11 @@ mod tests {
         ] {
             assert_eq!(long_packet(size).unwrap(), packet, "{size}");
         }
-        let refused = long_packet("8973").unwrap_err();
-        assert!(refused.message.starts_with("--size: "), "{refused:?}");
+        for size in ["8973", "35", "0"] {
+            let refused = long_packet(size).unwrap_err();
+            assert!(refused.message.starts_with("--size: "), "{refused:?}");
+        }
+        assert_eq!(long_packet("36").unwrap(), None);
         // What is wrong with it otherwise is the scenario's to say.
         assert_eq!(long_packet("big").unwrap(), None);
     }
