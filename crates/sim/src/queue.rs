@@ -142,7 +142,7 @@ impl EventQueue {
 
     /// Replaces the earliest event, which [`EventQueue::next`] has returned, by one at `at` for
     /// `target`: in one pass instead of a pop and a push.
-    #[inline]
+    #[inline(always)]
     pub fn replace_top(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
         if at.as_nanos() > self.near_until {

@@ -25,9 +25,8 @@ const SUITABLE: std::ops::RangeInclusive<u64> = 4..=32;
 /// Events later than all that were taken out.
 #[derive(Debug)]
 pub struct Wheel {
-    fine: Level,
-    coarse: Level,
-    /// Events in both.
+    slots: Slots,
+    /// Events in them.
     waiting: usize,
     /// The page of the fine level.
     page: u64,
@@ -40,33 +39,46 @@ pub struct Wheel {
     trial_from: u64,
 }
 
+/// Those of the fine level, then those of the coarse one: to set an event is the same for both.
 #[derive(Debug)]
-struct Level {
-    slots: Vec<Vec<Key>>,
+struct Slots {
+    keys: Vec<Vec<Key>>,
     /// A bit for each slot: it holds something.
-    used: [u64; SLOTS / 64],
+    used: [u64; 2 * SLOTS / 64],
 }
 
-impl Level {
+/// The slot of the fine level for this number of its width.
+#[inline]
+fn fine(number: u64) -> usize {
+    number as usize % SLOTS
+}
+
+/// The slot of the coarse level for this page.
+#[inline]
+fn coarse(page: u64) -> usize {
+    SLOTS + page as usize % SLOTS
+}
+
+impl Slots {
     fn new() -> Self {
         Self {
-            slots: vec![Vec::new(); SLOTS],
-            used: [0; SLOTS / 64],
+            keys: vec![Vec::new(); 2 * SLOTS],
+            used: [0; 2 * SLOTS / 64],
         }
     }
 
     #[inline]
-    fn put(&mut self, slot: u64, key: Key) {
-        let slot = slot as usize % SLOTS;
-        self.slots[slot].push(key);
+    fn put(&mut self, slot: usize, key: Key) {
+        self.keys[slot].push(key);
         self.used[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// The first used slot from `from` on.
+    /// The first used slot from `from` on, in its level.
     #[inline]
     fn first_used(&self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % 64);
-        for word in from / 64..SLOTS / 64 {
+        let end = from - from % SLOTS + SLOTS;
+        for word in from / 64..end / 64 {
             let used = self.used[word] & mask;
             if used != 0 {
                 return Some(64 * word + used.trailing_zeros() as usize);
@@ -81,12 +93,8 @@ impl Level {
     }
 
     fn drain(&mut self) -> impl Iterator<Item = Key> + '_ {
-        self.used = [0; SLOTS / 64];
-        self.slots.iter_mut().flat_map(|slot| slot.drain(..))
-    }
-
-    fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        self.slots.iter().flatten().copied()
+        self.used = [0; 2 * SLOTS / 64];
+        self.keys.iter_mut().flat_map(|slot| slot.drain(..))
     }
 }
 
@@ -94,8 +102,7 @@ impl Wheel {
     /// An empty one for events after `taken_until`, nanoseconds.
     pub fn new(taken_until: u64) -> Self {
         Self {
-            fine: Level::new(),
-            coarse: Level::new(),
+            slots: Slots::new(),
             waiting: 0,
             page: taken_until >> (FIRST_WIDTH + LEVEL),
             width: FIRST_WIDTH,
@@ -111,7 +118,7 @@ impl Wheel {
     }
 
     /// Adds an event later than all that were taken out.
-    #[inline]
+    #[inline(never)]
     pub fn put(&mut self, key: Key) {
         self.waiting += 1;
         self.spread(key);
@@ -120,11 +127,11 @@ impl Wheel {
     #[inline]
     fn spread(&mut self, key: Key) {
         let page = self.page_of(key);
-        if page == self.page {
-            self.fine.put(nanos(key) >> self.width, key);
-        } else {
-            self.coarse.put(page, key);
-        }
+        let slot = match page == self.page {
+            true => fine(nanos(key) >> self.width),
+            false => coarse(page),
+        };
+        self.slots.put(slot, key);
     }
 
     /// Moves the events of the first slot that has any into `empty`, unsorted, and returns the last
@@ -134,16 +141,16 @@ impl Wheel {
         if self.taken == TRIAL {
             self.judge_width(inserted);
         }
-        let slot = match self.fine.first_used(0) {
+        let slot = match self.slots.first_used(0) {
             Some(slot) => slot,
             None => {
                 self.turn()?;
-                self.fine.first_used(0)?
+                self.slots.first_used(0)?
             }
         };
         // The room of the run that is over serves the slot.
-        mem::swap(&mut self.fine.slots[slot], empty);
-        self.fine.note_empty(slot);
+        mem::swap(&mut self.slots.keys[slot], empty);
+        self.slots.note_empty(slot);
         self.waiting -= empty.len();
         let last = (self.page << LEVEL) | slot as u64;
         self.taken_until = (last << self.width) | ((1 << self.width) - 1);
@@ -154,38 +161,38 @@ impl Wheel {
     /// there is none.
     #[cold]
     fn turn(&mut self) -> Option<()> {
-        let begin = (self.page + 1) as usize % SLOTS;
+        let begin = coarse(self.page + 1);
         let mut from = 0;
         let mut earliest = None;
         while from < SLOTS {
             // From the slot of the next page to the end, then from the first on.
-            let at = (begin + from) % SLOTS;
-            let end = if at >= begin { SLOTS } else { begin };
-            let Some(slot) = self.coarse.first_used(at).filter(|s| *s < end) else {
+            let at = coarse((begin + from) as u64);
+            let end = if at >= begin { 2 * SLOTS } else { begin };
+            let Some(slot) = self.slots.first_used(at).filter(|s| *s < end) else {
                 from += end - at;
                 continue;
             };
             from += slot + 1 - at;
-            let pages = self.coarse.slots[slot].iter().map(|k| self.page_of(*k));
+            let pages = self.slots.keys[slot].iter().map(|k| self.page_of(*k));
             earliest = pages.chain(earliest).min();
             if earliest.is_some_and(|page| page - self.page <= SLOTS as u64) {
                 break; // other slots hold later pages
             }
         }
         self.page = earliest?;
-        let slot = self.page as usize % SLOTS;
-        let mut waiting = mem::take(&mut self.coarse.slots[slot]);
+        let slot = coarse(self.page);
+        let mut waiting = mem::take(&mut self.slots.keys[slot]);
         waiting.retain(|key| {
             let now = self.page_of(*key) == self.page;
             if now {
-                self.fine.put(nanos(*key) >> self.width, *key);
+                self.slots.put(fine(nanos(*key) >> self.width), *key);
             }
             !now
         });
         if waiting.is_empty() {
-            self.coarse.note_empty(slot);
+            self.slots.note_empty(slot);
         }
-        self.coarse.slots[slot] = waiting;
+        self.slots.keys[slot] = waiting;
         Some(())
     }
 
@@ -205,7 +212,7 @@ impl Wheel {
         if !WIDTHS.contains(&width) {
             return;
         }
-        let waiting: Vec<Key> = self.fine.drain().chain(self.coarse.drain()).collect();
+        let waiting: Vec<Key> = self.slots.drain().collect();
         self.width = width;
         self.page = self.taken_until >> (width + LEVEL);
         for key in waiting {
@@ -215,7 +222,7 @@ impl Wheel {
 
     /// The first event.
     pub fn first(&self) -> Option<Key> {
-        self.fine.keys().chain(self.coarse.keys()).min()
+        self.slots.keys.iter().flatten().copied().min()
     }
 
     /// Events in it.
@@ -227,6 +234,6 @@ impl Wheel {
     /// Takes all of them out, unsorted.
     pub fn drain(&mut self) -> impl Iterator<Item = Key> + '_ {
         self.waiting = 0;
-        self.fine.drain().chain(self.coarse.drain())
+        self.slots.drain()
     }
 }
