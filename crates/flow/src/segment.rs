@@ -53,6 +53,7 @@ impl SackBlocks {
     };
 
     /// Appends a block; silently full after four, as the option field is.
+    #[inline]
     pub fn push(&mut self, r: Range) {
         if (self.len as usize) < self.blocks.len() {
             self.blocks[self.len as usize] = (r.start, r.end);
@@ -61,6 +62,7 @@ impl SackBlocks {
     }
 
     /// The blocks in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Range> + '_ {
         self.blocks[..self.len as usize]
             .iter()

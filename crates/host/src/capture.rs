@@ -6,7 +6,8 @@ use fullpipe_units::Time;
 /// The capture of one host; short flows are not captured.
 #[derive(Debug)]
 pub struct Capture {
-    rows: Option<Vec<CaptureRow>>,
+    is_on: bool,
+    rows: Vec<CaptureRow>,
     /// Flows of the specification: those that are captured.
     lasting: u32,
 }
@@ -15,7 +16,8 @@ impl Capture {
     /// Empty, and for good unless the run asks for a capture.
     pub fn new(spec: &RunSpec) -> Self {
         Self {
-            rows: spec.capture.then(Vec::new),
+            is_on: spec.capture,
+            rows: Vec::new(),
             lasting: spec.flows.len() as u32,
         }
     }
@@ -23,13 +25,13 @@ impl Capture {
     /// True if rows are recorded.
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.rows.is_some()
+        self.is_on
     }
 
     /// The host sees a packet of `flow`.
     #[inline]
     pub fn see(&mut self, at: Time, flow: u32, event: impl FnOnce() -> CaptureEvent) {
-        if self.rows.is_some() {
+        if self.is_on {
             self.record(at, flow, event());
         }
     }
@@ -43,16 +45,13 @@ impl Capture {
             | CaptureEvent::SegmentDropped(s) => s.ends_handshake(),
             _ => false,
         };
-        if let Some(rows) = &mut self.rows
-            && flow < self.lasting
-            && !bare
-        {
-            rows.push(CaptureRow { at, flow, event });
+        if flow < self.lasting && !bare {
+            self.rows.push(CaptureRow { at, flow, event });
         }
     }
 
     /// Every row, in the order of time.
     pub fn finish(self) -> Vec<CaptureRow> {
-        self.rows.unwrap_or_default()
+        self.rows
     }
 }

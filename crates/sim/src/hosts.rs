@@ -356,26 +356,34 @@ impl Ends for Hosts {
 }
 
 impl Attached<'_> {
+    /// A segment leaves its sender; false if the host's own interface has no room for it.
     #[inline(always)]
     fn send(
         &mut self,
         now: Time,
         slot: u32,
-        (segment, size): (&Segment, u16),
+        segment: Segment,
         sender: &mut FlowSender<Out>,
         classes: &mut [ClassRecord],
-    ) {
-        let dropped = sender.depart(now, segment, classes);
+    ) -> bool {
+        let size = sender.outlet.lengths.segment(&segment);
+        if let Some(retry) = self.room(now, &sender.outlet, size) {
+            // A copy: what enters keeps out of its memory.
+            sender.refuse(now, &Segment { ..segment }, classes);
+            self.wait_for_room(retry, slot, &mut sender.outlet);
+            return false;
+        }
+        let dropped = sender.depart(now, &segment, classes);
         let out = &mut sender.outlet;
-        let packet = Packet::of_segment(slot, size, segment);
+        let packet = Packet::of_segment(slot, size, &segment);
         self.ways
             .capture
-            .see(now, slot, || CaptureEvent::SegmentSent(*segment));
+            .see(now, slot, || CaptureEvent::SegmentSent(segment));
         if dropped {
             self.ways
                 .capture
-                .see(now, slot, || CaptureEvent::SegmentDropped(*segment));
-            return;
+                .see(now, slot, || CaptureEvent::SegmentDropped(segment));
+            return true;
         }
         out.inside += 1;
         if !self.net.offer(now, out.first, packet) {
@@ -384,14 +392,33 @@ impl Attached<'_> {
         } else if sender.outlet.local_queue {
             sender.entered_queue();
         }
+        true
+    }
+
+    /// The same for any segment but a new one among others: of such a one it is known what it is
+    /// not.
+    #[inline(never)]
+    fn send_apart(
+        &mut self,
+        now: Time,
+        slot: u32,
+        segment: Segment,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) -> bool {
+        self.send(now, slot, segment, sender, classes)
     }
 
     /// If the host's own interface is full, when to try again.
-    #[inline]
+    #[inline(always)]
     fn room(&mut self, now: Time, out: &Out, size: u16) -> Option<Time> {
-        if !out.local_queue {
-            return None;
+        match out.local_queue {
+            true => self.local_room(now, out, size),
+            false => None,
         }
+    }
+
+    fn local_room(&mut self, now: Time, out: &Out, size: u16) -> Option<Time> {
         let room = self.net.links[out.first as usize].room(now, size)?;
         Some(room.max(now + Span::from_nanos(1)))
     }
@@ -562,21 +589,18 @@ impl Network for Attached<'_> {
                     Allowance::Ask => {}
                 }
             }
-            let segment = if more > 0 {
+            let entered = if more > 0 {
                 more -= 1;
-                sender.send_more(now)
+                let segment = sender.send_more(now);
+                self.send(now, slot, segment, sender, classes)
             } else if let Some(segment) = sender.poll_again(now) {
-                segment
+                self.send_apart(now, slot, segment, sender, classes)
             } else {
                 break;
             };
-            let size = sender.outlet.lengths.segment(&segment);
-            if let Some(retry) = self.room(now, &sender.outlet, size) {
-                sender.refuse(now, &segment, classes);
-                self.wait_for_room(retry, slot, &mut sender.outlet);
+            if !entered {
                 break;
             }
-            self.send(now, slot, (&segment, size), sender, classes);
         }
         if let Some(at) = sender.arm() {
             self.net.schedule(at, Wake::Sender(slot));

@@ -288,6 +288,7 @@ impl Packet {
     }
 
     /// The same of any ACK.
+    #[inline]
     pub fn ack(&self, now: Time, store: &mut OptionStore) -> Ack {
         match self.aside {
             0 => self.ack_with(now, Options::NONE),

@@ -114,7 +114,7 @@ impl Rfc6298 {
     }
 
     #[inline(always)]
-    fn update(&mut self, sample: &RttUpdate) -> Estimate {
+    fn update(&mut self, sample: RttUpdate) {
         let r = sample.oldest.as_nanos();
         if self.acks.srtt == 0 {
             self.round(sample);
@@ -124,7 +124,6 @@ impl Rfc6298 {
         if self.has_rounds() && self.round(sample) {
             self.rounds.next(r);
         }
-        self.estimate()
     }
 
     #[inline]
@@ -134,7 +133,7 @@ impl Rfc6298 {
 
     /// Whether the sample ends a round trip; the next one begins.
     #[inline]
-    fn round(&mut self, sample: &RttUpdate) -> bool {
+    fn round(&mut self, sample: RttUpdate) -> bool {
         let ends = sample.seq >= self.round_end;
         if ends {
             self.round_end = sample.nxt;
@@ -142,23 +141,22 @@ impl Rfc6298 {
         ends
     }
 
-    /// RFC 4015 section 3.2 step 11.
+    /// RFC 4015 section 3.2 step 11, after a sample of `r` nanoseconds.
+    ///
+    /// Takes what it needs, so that a caller need not have every sample in memory.
     #[cold]
-    fn adapt(&mut self, sample: &RttUpdate) -> Estimate {
-        let r = sample.oldest.as_nanos();
-        self.round(sample);
+    fn adapt(&mut self, r: u64) {
         self.restart(Smoothed {
             srtt: self.spurious.srtt.max(r),
             rttvar: self.spurious.rttvar.max(r / 2),
-        })
+        });
     }
 
-    fn restart(&mut self, from: Smoothed) -> Estimate {
+    fn restart(&mut self, from: Smoothed) {
         self.acks = from;
         if self.has_rounds() {
             self.rounds = from;
         }
-        self.estimate()
     }
 
     #[inline]
@@ -285,18 +283,23 @@ impl RttEstimator {
     /// One ACK's samples; they clear the timer's backoff.
     #[inline(always)]
     pub(super) fn update(&mut self, sample: RttUpdate) {
-        self.estimate = match &mut self.rule {
+        match &mut self.rule {
             Rule::Rfc6298(e) => {
                 self.min = self.min.min(sample.oldest);
                 if sample.seq >= self.adapt_from {
                     self.adapt_from = u64::MAX;
-                    e.adapt(&sample)
+                    e.round(sample);
+                    e.adapt(sample.oldest.as_nanos());
                 } else {
-                    e.update(&sample)
+                    e.update(sample);
                 }
+                self.estimate = e.estimate();
             }
-            Rule::Linux(e) => e.update(sample.oldest.as_nanos() / 1000, sample.una, sample.nxt),
-        };
+            Rule::Linux(e) => {
+                let us = sample.oldest.as_nanos() / 1000;
+                self.estimate = e.update(us, sample.una, sample.nxt);
+            }
+        }
         self.latest = sample.newest;
         self.min = self.min.min(sample.newest);
         self.samples += 1;

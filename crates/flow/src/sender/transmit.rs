@@ -49,7 +49,7 @@ impl<C: Controller> Sender<C> {
             let window = self.budget.window();
             if pipe < window {
                 let data = self.limits.end().saturating_sub(self.board.nxt());
-                if self.board.lost_out() == 0 && data > 0 {
+                if !self.board.may_have_lost() && data > 0 {
                     return Allowance::New(data.min(window - pipe));
                 }
             } else if !self.recovery.owes_fast_retransmit() {

@@ -111,14 +111,23 @@ impl Fifo {
         way.sent() - self.left
     }
 
-    /// Finds the packets that have left the transmitter by `now`. Most calls come with the queue
-    /// at its longest, when few have; the others after many have: steps double, then halve.
+    /// Finds the packets that have left the transmitter by `now`.
+    #[inline]
     fn release(&mut self, now: Time, way: &Way) {
         let (arrived, arrived_bytes) = way.arrived();
         if self.left < arrived {
             self.left = arrived;
             self.left_bytes = arrived_bytes;
         }
+        if self.left < way.sent() && way.departure(self.left) <= now {
+            self.release_more(now, way);
+        }
+    }
+
+    /// Most calls come with the queue at its longest, when few have left; the others after many
+    /// have: steps double, then halve.
+    #[inline(never)]
+    fn release_more(&mut self, now: Time, way: &Way) {
         let (mut left, end) = (self.left, way.sent());
         let has_left = |n: u64| n < end && way.departure(n) <= now;
         if let Buffer::Bytes(_) = self.buffer {

@@ -29,6 +29,7 @@ impl Losses {
 
 impl Recovery {
     /// What is lost after an ACK; `advanced`: it moved `una`.
+    #[inline]
     pub(in crate::sender) fn detect(
         &mut self,
         now: Time,

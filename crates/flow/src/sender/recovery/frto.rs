@@ -79,6 +79,7 @@ impl Recovery {
 
     /// True if this ACK shows that the timeout was spurious and its reduction can be undone.
     /// `new_data`: there is some to send; `sent` segments have left so far.
+    #[inline]
     pub(in crate::sender) fn shows_spurious_timeout(
         &mut self,
         ir: &Irregular<'_>,

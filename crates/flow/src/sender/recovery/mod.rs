@@ -300,6 +300,7 @@ impl Recovery {
     }
 
     /// Any other ACK, before it is asked whether anything was spurious, lost or ended.
+    #[inline]
     pub(super) fn on_irregular_ack(
         &mut self,
         ir: &Irregular<'_>,
@@ -370,6 +371,7 @@ impl Recovery {
     }
 
     /// A DSACK widens RACK's window, once per round.
+    #[inline]
     fn widen_window(&mut self, ir: &Irregular<'_>, board: &Scoreboard) {
         match self.cfg.reordering_by {
             SpuriousRule::Rfc => {
@@ -413,6 +415,7 @@ impl Recovery {
 
     /// The answer to an ACK is over. Outside of a recovery what was resent is forgotten when it has
     /// arrived (`tcp_try_to_open`).
+    #[inline]
     pub(super) fn on_answered(&mut self, board: &Scoreboard) {
         if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.forget_old_retransmissions(board);

@@ -38,6 +38,7 @@ impl Prr {
     }
 
     /// Window after this ACK.
+    #[inline]
     pub fn on_ack(&mut self, ack: PrrAck) {
         if ack.delivered == 0 {
             return;

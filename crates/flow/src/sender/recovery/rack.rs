@@ -139,6 +139,7 @@ impl Rack {
 
     /// Step 4: a DSACK widens the window once per round. To be called for every ACK that may end a
     /// recovery; `dsack`: it has one.
+    #[inline]
     pub fn on_ack(&mut self, dsack: bool, una: u64, nxt: u64) {
         self.widened = dsack && self.dsack_round.is_none_or(|end| una >= end);
         if self.widened {
@@ -258,6 +259,7 @@ impl Trust {
     /// echoes a stamp of what advanced (`tcp_sacktag_one`).
     ///
     /// `strict`: without a stamp nothing is trusted.
+    #[inline]
     pub fn new(
         by: SpuriousRule,
         now: Time,
@@ -282,6 +284,7 @@ impl Trust {
 }
 
 /// The last instant with the time stamp that this one has.
+#[inline]
 fn end_of_tick(at: Time) -> Time {
     let ms = Span::from_millis(1).as_nanos();
     Time::from_nanos(at.as_nanos() / ms * ms + ms - 1)

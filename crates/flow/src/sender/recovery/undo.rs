@@ -76,6 +76,7 @@ impl UndoMark {
 
     /// `again`: the segment was resent before. A duplicate of it would not tell which of its
     /// retransmissions was for nothing. `head`: the first outstanding one, as it was sent last.
+    #[inline]
     pub(super) fn on_retransmit(&mut self, now: Time, again: bool, head: &Sent) {
         self.retransmit_ts
             .get_or_insert(if head.retransmitted() { head.xmit } else { now });
@@ -242,6 +243,7 @@ impl Recovery {
     }
 
     /// `seq` is resent; `board` does not know of it yet.
+    #[inline]
     pub(in crate::sender) fn on_retransmit(&mut self, now: Time, seq: u64, board: &Scoreboard) {
         self.first_retransmission.get_or_insert(now);
         self.fast_retransmit = false;
@@ -257,6 +259,7 @@ impl Recovery {
 
     /// If nothing that was resent is outstanding, the next retransmission is the first (Linux
     /// `tcp_retrans_stamp_cleanup`).
+    #[inline]
     pub(super) fn forget_old_retransmissions(&mut self, board: &Scoreboard) {
         if !board.has_resent() {
             self.first_retransmission = None;

@@ -238,6 +238,7 @@ impl Scoreboard {
 
     /// The blocks of an ACK are known. Only now the highest counts as delivered before others: two
     /// segments that one ACK reports may be listed in any order (RFC 8985 section 6.2 step 3).
+    #[inline]
     pub fn end_sacks(&mut self) {
         if let Some(last) = self.sacked.last() {
             self.fack = self.fack.max(last.end);
@@ -246,6 +247,7 @@ impl Scoreboard {
 
     /// Remembers a block that is about to be SACKed: in place of the one that it extends, else of
     /// the oldest. One beyond what was sent may come again when more of it was sent.
+    #[inline]
     fn note_reported(&mut self, block: Range) {
         if block.end > self.nxt {
             return;

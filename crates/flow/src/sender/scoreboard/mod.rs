@@ -230,6 +230,7 @@ impl Scoreboard {
     }
 
     /// Sends `seq` again.
+    #[inline]
     pub fn resend(&mut self, seq: u64, xmit: Time, delivered: u64, app_limited: bool) {
         let flags = self.get(seq).flags;
         let old = flags & MARKS;

@@ -6,6 +6,13 @@ use super::Scoreboard;
 use super::record::{LOST, RETRANS_OUT, SACKED};
 
 impl Scoreboard {
+    /// False if nothing waits to be resent; true also of what [`Scoreboard::next_lost`] would have
+    /// to pass over.
+    #[inline]
+    pub fn may_have_lost(&self) -> bool {
+        self.lost_out() > 0 && !(self.lost.is_empty() && self.lost_retrans.is_empty())
+    }
+
     /// Lowest segment marked lost and not yet resent.
     pub fn next_lost(&mut self) -> Option<u64> {
         let waiting = |board: &Self, seq: u64| {
