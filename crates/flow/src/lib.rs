@@ -23,7 +23,7 @@ pub use config::{
 pub use episode::{Episode, EpisodeKind, Proof};
 pub use limit::{Limit, LimitTimes};
 pub use ranges::{Range, RangeSet};
-pub use receiver::{Receiver, ReceiverCounts};
+pub use receiver::{Receiver, ReceiverCounts, Taken};
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{Allowance, Prr, PrrAck, RttEstimator, Sender, SenderCounts};
 pub use trace::{Events, TraceRow, TraceSink};

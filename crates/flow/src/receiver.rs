@@ -73,6 +73,17 @@ pub struct Receiver {
     duplicate: Range,
 }
 
+/// What [`Receiver::take_next`] made of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is the next one, and no ACK is due.
+    Silently,
+    /// It is the next one: [`Receiver::plain_ack`] is due.
+    Due,
+    /// Nothing yet: [`Receiver::take_apart`] follows.
+    Not,
+}
+
 /// Totals of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
@@ -183,10 +194,21 @@ impl Receiver {
     }
 
     /// A segment arrived; an ACK may be due at once.
-    #[inline(always)] // an ACK without blocks never sees the memory
+    #[inline(always)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        match self.take_next(now, segment) {
+            Taken::Silently => None,
+            Taken::Due => Some(self.plain_ack(now)),
+            Taken::Not => self.take_apart(now, segment),
+        }
+    }
+
+    /// The same for a host that sends an ACK without blocks, which need not be in memory, apart
+    /// from others.
+    #[inline(always)]
+    pub fn take_next(&mut self, now: Time, segment: &Segment) -> Taken {
         if segment.syn {
-            return self.answer_syn(now, segment.stamp, segment.ends_handshake());
+            return Taken::Not;
         }
         self.counts.arrived += 1;
         if self.cfg.ecn {
@@ -195,11 +217,27 @@ impl Receiver {
         if self.cfg.acks.quick > 0 {
             self.note_gap(now);
         }
-        if self.cfg.paws && self.is_stale(segment) {
-            return Some(self.discard(now, segment.seq));
+        if self.cfg.paws && self.is_stale(segment.stamp)
+            || segment.seq != self.next
+            || !self.ahead.is_empty()
+        {
+            return Taken::Not;
         }
-        if segment.seq == self.next && self.ahead.is_empty() {
-            return self.in_order(now, segment);
+        match self.in_order(now, segment) {
+            true => Taken::Due,
+            false => Taken::Silently,
+        }
+    }
+
+    /// What [`Receiver::take_next`] did not take: a part of the handshake, a segment that is out of
+    /// order or out of date.
+    #[inline]
+    pub fn take_apart(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        if segment.syn {
+            return self.answer_syn(now, segment.stamp, segment.ends_handshake());
+        }
+        if self.cfg.paws && self.is_stale(segment.stamp) {
+            return Some(self.discard(now, segment.seq));
         }
         self.irregular(now, segment.seq, segment.stamp, segment.retransmission)
     }
@@ -234,8 +272,8 @@ impl Receiver {
 
     /// Older than the stamp that is echoed by more than one tick of it (`TCP_PAWS_WINDOW`).
     #[inline]
-    fn is_stale(&self, segment: &Segment) -> bool {
-        is_older(segment.stamp, self.echo) && stamp_ms(self.echo) - stamp_ms(segment.stamp) > 1
+    fn is_stale(&self, stamp: Time) -> bool {
+        is_older(stamp, self.echo) && stamp_ms(self.echo) - stamp_ms(stamp) > 1
     }
 
     /// The segment is not looked at; its ACK says what the last one said (`tcp_send_dupack`).
@@ -286,8 +324,9 @@ impl Receiver {
             .max(quick_acks(self.cfg.acks.quick, self.rcv_wnd))
     }
 
+    /// The next segment; true if its ACK is due.
     #[inline(always)]
-    fn in_order(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    fn in_order(&mut self, now: Time, segment: &Segment) -> bool {
         self.counts.delivered += 1;
         self.next += 1;
         if self.pending == 0 {
@@ -300,9 +339,9 @@ impl Receiver {
             if self.deadline == Time::MAX {
                 self.deadline = self.clock.after(now, self.cfg.acks.delay);
             }
-            return None;
+            return false;
         }
-        Some(self.ack(now))
+        true
     }
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
@@ -454,14 +493,14 @@ impl Receiver {
 
     #[inline(always)]
     fn ack_and_report(&mut self, now: Time) -> Ack {
-        let mut ack = self.ack(now);
+        let mut ack = self.plain_ack(now);
         self.report(&mut ack);
         ack
     }
 
-    /// The ACK that is due, without blocks.
+    /// The ACK that is due, without blocks: that of [`Taken::Due`].
     #[inline(always)]
-    fn ack(&mut self, now: Time) -> Ack {
+    pub fn plain_ack(&mut self, now: Time) -> Ack {
         self.pending = 0;
         self.quick = self.quick.saturating_sub(1);
         self.merged = 0;

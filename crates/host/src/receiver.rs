@@ -1,7 +1,7 @@
 //! A flow at the host of its receiver.
 
 use fullpipe_cc::{Controller, Setup};
-use fullpipe_flow::{Ack, Receiver, Segment};
+use fullpipe_flow::{Ack, Receiver, Segment, Taken};
 use fullpipe_run::{ArrivalRecorder, DropRules, FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Span, Time};
 
@@ -125,22 +125,59 @@ impl<I> FlowReceiver<I> {
     }
 
     /// A segment has arrived; the ACK that answers it at once, if one does.
-    #[inline(always)]
+    #[inline]
     pub fn receive(
         &mut self,
         now: Time,
         segment: &Segment,
         classes: &mut [ClassRecord],
     ) -> Option<Ack> {
+        match self.take_next(now, segment, classes) {
+            Taken::Silently => None,
+            Taken::Due => Some(self.plain_ack(now)),
+            Taken::Not => self.take_apart(now, segment, classes),
+        }
+    }
+
+    /// The same in parts: see [`Receiver::take_next`].
+    #[inline(always)]
+    pub fn take_next(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        classes: &mut [ClassRecord],
+    ) -> Taken {
         let before = self.receiver.counts();
         let delivered = before.delivered;
         // Intervals of a short flow never end.
         self.arrivals.on_arrival(now, before);
-        let ack = self.receiver.handle_segment(now, segment);
+        let taken = self.receiver.take_next(now, segment);
+        if self.class != NO_CLASS && taken != Taken::Not {
+            self.note_delivery(now, delivered, classes);
+        }
+        taken
+    }
+
+    /// See [`Receiver::take_apart`].
+    #[inline]
+    pub fn take_apart(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        classes: &mut [ClassRecord],
+    ) -> Option<Ack> {
+        let delivered = self.receiver.counts().delivered;
+        let ack = self.receiver.take_apart(now, segment);
         if self.class != NO_CLASS {
             self.note_delivery(now, delivered, classes);
         }
         ack
+    }
+
+    /// See [`Receiver::plain_ack`].
+    #[inline(always)]
+    pub fn plain_ack(&mut self, now: Time) -> Ack {
+        self.receiver.plain_ack(now)
     }
 
     #[cold]

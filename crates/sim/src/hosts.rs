@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fullpipe_cc::Stack;
-use fullpipe_flow::{Ack, Allowance, PacketLengths, Segment, Sender};
+use fullpipe_flow::{Ack, Allowance, PacketLengths, Segment, Sender, Taken};
 use fullpipe_host::{
     Capture, ClassRecord, Cross, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network,
     Waiting,
@@ -283,8 +283,13 @@ impl Ends for Hosts {
                 });
                 let segment = packet.segment();
                 let mut attached = Attached { net, ways };
-                if let Some(ack) = &receiver.receive(now, &segment, classes) {
-                    attached.answer(now, slot, receiver, ack);
+                match receiver.take_next(now, &segment, classes) {
+                    Taken::Silently => {}
+                    Taken::Due => {
+                        let ack = receiver.plain_ack(now);
+                        attached.answer(now, slot, receiver, &ack);
+                    }
+                    Taken::Not => attached.take_apart(now, packet.apart(), receiver, classes),
                 }
                 // Also after an answer: a merged ACK may wait behind the one that left.
                 attached.arm(slot, receiver);
@@ -448,6 +453,20 @@ impl Attached<'_> {
         if !self.net.offer(now, way.first, packet) {
             self.ways.lose_ack(now, slot, packet.number, receiver);
             self.net.options.discard(packet.aside);
+        }
+    }
+
+    /// A segment that is not the next one reaches its receiver: its ACK has blocks or the like.
+    #[inline(never)]
+    fn take_apart(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        receiver: &mut FlowReceiver<In>,
+        classes: &mut [ClassRecord],
+    ) {
+        if let Some(ack) = &receiver.take_apart(now, &packet.segment(), classes) {
+            self.answer(now, packet.flow, receiver, ack);
         }
     }
 

@@ -40,7 +40,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// The same for an ACK that is in memory and hardly ever plain.
-    #[inline(never)]
+    #[inline]
     pub fn handle_ack_apart(&mut self, now: Time, ack: &Ack) {
         if let Some(opening) = self.accept(now, ack) {
             self.irregular_ack(now, ack, &opening);
