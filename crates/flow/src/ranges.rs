@@ -95,17 +95,25 @@ impl RangeSet {
         }
     }
 
-    /// What of `range` is not in the set, if nothing of the set but its highest range reaches as
-    /// far as the beginning of `range`, as with new data; `None` if something may.
+    /// Adds `range`, which holds something, if nothing of the set but its highest range reaches as
+    /// far as the beginning of `range`, as with new data; returns what of it was not in the set,
+    /// which may be nothing. `None`: something may reach as far, and nothing is added.
     #[inline]
-    pub fn new_at_end(&self, range: Range) -> Option<Range> {
-        match self.last() {
+    pub fn add_at_end(&mut self, range: Range) -> Option<Range> {
+        match self.ranges[self.gone..].last_mut() {
             Some(last) if range.start < last.start => None,
-            Some(last) => Some(Range {
-                start: range.start.max(last.end),
-                end: range.end,
-            }),
-            None => Some(range),
+            Some(last) if range.start <= last.end => {
+                let new = Range {
+                    start: last.end,
+                    end: range.end,
+                };
+                last.end = last.end.max(range.end);
+                Some(new)
+            }
+            _ => {
+                self.append(range);
+                Some(range)
+            }
         }
     }
 
@@ -278,7 +286,8 @@ mod tests {
                     continue;
                 }
                 let (mut added, all) = (Vec::new(), start..start + len);
-                let at_end = set.new_at_end(Range { start, end: all.end });
+                let mut ended = set.clone();
+                let at_end = ended.add_at_end(Range { start, end: all.end });
                 let top = set.last().map_or(0, |r| r.start);
                 prop_assert_eq!(at_end.is_some(), start >= top);
                 let follows = set.last().is_some_and(|r| r.end == start);
@@ -295,6 +304,7 @@ mod tests {
                 prop_assert_eq!(&added, &expected);
                 if let Some(new) = at_end {
                     prop_assert_eq!((new.start..new.end).collect::<Vec<_>>(), expected);
+                    prop_assert_eq!(ended.held(), set.held());
                 }
                 model.extend(all.clone());
                 let members: Vec<u64> = set.held().iter().flat_map(|r| r.start..r.end).collect();

@@ -231,7 +231,7 @@ impl Receiver {
 
     /// What [`Receiver::take_next`] did not take: a part of the handshake, a segment that is out of
     /// order or out of date.
-    #[inline]
+    #[inline(always)]
     pub fn take_apart(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
             return self.answer_syn(now, segment.stamp, segment.ends_handshake());
@@ -346,9 +346,7 @@ impl Receiver {
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
     /// merged.
-    ///
-    /// Takes what it needs, so that a caller need not have every segment in memory.
-    #[cold]
+    #[inline]
     fn irregular(&mut self, now: Time, seq: u64, stamp: Time, again: bool) -> Option<Ack> {
         let (is_late, delivered) = (seq < self.highest && !again, self.counts.delivered);
         let next = self.next;
@@ -431,6 +429,7 @@ impl Receiver {
     }
 
     /// What waits must be reported before a newer block takes its place (`tcp_sack_new_ofo_skb`).
+    #[inline]
     fn make_block_room(&mut self, now: Time, seq: u64) -> Option<Ack> {
         let is_due = self.merged > 0 && self.recent.slot(seq, self.next) >= UNREPORTED_BLOCKS;
         is_due.then(|| self.ack_with_blocks(now))
@@ -460,7 +459,7 @@ impl Receiver {
     }
 
     /// The duplicate comes first (RFC 2883), then what was received out of order.
-    #[inline]
+    #[inline(always)]
     fn report(&mut self, ack: &mut Ack) {
         let duplicate = core::mem::replace(&mut self.duplicate, Range::EMPTY);
         if !self.cfg.sack.enabled {

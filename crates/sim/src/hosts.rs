@@ -457,6 +457,7 @@ impl Attached<'_> {
     }
 
     /// A segment that is not the next one reaches its receiver: its ACK has blocks or the like.
+    #[cold]
     #[inline(never)]
     fn take_apart(
         &mut self,

@@ -108,7 +108,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Any other ACK: duplicates, SACK blocks, ACKs during a recovery.
-    #[inline(never)]
+    #[inline(always)]
     fn irregular_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
         let advanced = ack.cum > opening.una;
         if self.writes.is_on() {

@@ -141,7 +141,8 @@ impl Wheel {
         if self.taken == TRIAL {
             self.judge_width(inserted);
         }
-        let slot = match self.slots.first_used(0) {
+        let from = fine(self.taken_until >> self.width);
+        let slot = match self.slots.first_used(from) {
             Some(slot) => slot,
             None => {
                 self.turn()?;

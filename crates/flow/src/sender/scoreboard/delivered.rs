@@ -201,13 +201,10 @@ impl Scoreboard {
         if block.is_empty() {
             return;
         }
-        if let Some(new) = self.sacked.new_at_end(block) {
+        if let Some(new) = self.sacked.add_at_end(block) {
             // The frequent case: nothing to look for.
-            if !new.is_empty() {
-                for seq in new.start..new.end {
-                    self.mark_sacked(seq, d);
-                }
-                self.sacked.insert(block, |_| {});
+            for seq in new.start..new.end {
+                self.mark_sacked(seq, d);
             }
             return;
         }
