@@ -59,6 +59,13 @@ fn coarse(page: u64) -> usize {
     SLOTS + page as usize % SLOTS
 }
 
+/// Apart and last, so that a caller with room has no registers to save.
+#[cold]
+#[inline(never)]
+fn push_into_full(keys: &mut Vec<Key>, key: Key) {
+    keys.push(key);
+}
+
 impl Slots {
     fn new() -> Self {
         Self {
@@ -69,8 +76,12 @@ impl Slots {
 
     #[inline]
     fn put(&mut self, slot: usize, key: Key) {
-        self.keys[slot].push(key);
         self.used[slot / 64] |= 1 << (slot % 64);
+        let keys = &mut self.keys[slot];
+        if keys.len() == keys.capacity() {
+            return push_into_full(keys, key);
+        }
+        keys.push(key);
     }
 
     /// The first used slot from `from` on, in its level.
