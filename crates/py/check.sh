@@ -8,4 +8,5 @@ what='the Python package'
 source ./build.sh 'pytest hypothesis mypy'
 "$python" -m pytest -q -p no:cacheprovider tests
 "$python" -m mypy --no-incremental python/fullpipe examples tests/test_typing.py
-"$python" -m mypy.stubtest fullpipe._native --ignore-disjoint-bases --mypy-config-file pyproject.toml
+"$python" -m mypy.stubtest fullpipe._native --ignore-disjoint-bases \
+    --mypy-config-file stubtest.ini
