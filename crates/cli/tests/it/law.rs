@@ -48,9 +48,10 @@ fn the_paradox_of_rfc_3649_comes_out() {
 /// A window above what the path holds carries no more than the path.
 #[test]
 fn no_goodput_is_above_the_rate() {
-    let args = [
-        "reno", "--rate", "1Gbit/s", "--rtt", "10ms", "--format", "json",
-    ];
+    // A path of 833 segments.
+    let path = ["--rate", "1Gbit/s", "--rtt", "10ms"];
+    let windows = ["--window", "10,100,1000,10000", "--format", "json"];
+    let args = [&["reno"][..], &path, &windows].concat();
     let doc: Value = serde_json::from_str(&law(&args).stdout).unwrap();
     let rows = doc["laws"][0]["windows"].as_array().unwrap();
     let goodput = |row: &Value| row["goodput_mbps"].as_f64().unwrap();

@@ -33,6 +33,14 @@ trace = "off"
 
 const CASES: usize = 7776;
 
+/// A sixth of them: still many times what a pipe holds.
+const FEWER: usize = 1296;
+
+fn fewer() -> String {
+    let lines = MANY.lines().filter(|line| !line.starts_with("\"path.loss"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 /// Starts `run` and gives what it prints to `see`, line by line, with its number.
 fn watched(dir: &Path, args: &[&str], mut see: impl FnMut(usize, &str, &Child)) -> Child {
     let mut command = command(dir, args);
@@ -73,7 +81,7 @@ fn rows_come_while_later_cases_are_still_to_be_run() {
 #[test]
 fn runs_end_with_the_reader_of_their_rows() {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path(), "many.toml", MANY);
+    write(dir.path(), "many.toml", &fewer());
     for (file, is_whole) in [(None, false), (Some("all.xml"), true)] {
         let mut args = vec!["run", "many.toml", "--format", "csv"];
         args.extend(file.map(|f| ["--junit", f]).into_iter().flatten());
@@ -91,7 +99,8 @@ fn runs_end_with_the_reader_of_their_rows() {
             head.starts_with("scenario,ground,") && ended.status.success(),
             "{said}"
         );
-        assert_eq!(said.contains("many: 7776 runs"), is_whole, "{said}");
+        let all = said.contains(&format!("many: {FEWER} runs"));
+        assert_eq!(all, is_whole, "{said}");
         assert_eq!(dir.path().join("all.xml").exists(), is_whole);
     }
 }
@@ -102,7 +111,7 @@ fn runs_end_with_the_reader_of_their_rows() {
 fn a_closed_pipe_hides_no_failure() {
     let dir = tempfile::tempdir().unwrap();
     let failing = "\n[[expect]]\nmetric = \"goodput_mbps\"\nat_least = 1e6\n";
-    write(dir.path(), "fails.toml", &format!("{MANY}{failing}"));
+    write(dir.path(), "fails.toml", &(fewer() + failing));
     write(dir.path(), "long.toml", &MANY.replace("\"20ms\"", "\"1s\""));
     for (file, signal, code) in [("fails.toml", false, 1), ("long.toml", true, 130)] {
         let mut command = command(dir.path(), &["run", file, "--format", "ndjson"]);
