@@ -312,8 +312,23 @@ impl Receiver {
 
     #[inline]
     fn grow_window(&mut self) {
-        if self.rcv_wnd < self.max_rcv_wnd {
-            self.rcv_wnd = (self.rcv_wnd + 2).min(self.max_rcv_wnd);
+        self.grow_window_to(self.max_rcv_wnd);
+    }
+
+    /// The same as far as the buffer has room beside what lies in it: `in_order` segments that have
+    /// come together, and those `ahead` of a hole (`tcp_grow_window`).
+    fn grow_window_beside(&mut self, in_order: u64, ahead: u64) {
+        let room = self.cfg.window.buffer.map_or(u64::MAX, |buffer| {
+            let taken = ReceiveWindowConfig::unread(in_order, ahead);
+            buffer.saturating_sub(taken.div_ceil(ReceiveWindowConfig::SEGMENT))
+        });
+        self.grow_window_to(room.min(self.max_rcv_wnd));
+    }
+
+    #[inline(always)]
+    fn grow_window_to(&mut self, most: u64) {
+        if self.rcv_wnd < most {
+            self.rcv_wnd = (self.rcv_wnd + 2).min(most);
             // The lowest bit, as `tcp_grow_window` sets it: quick ACKs left from the start stay.
             self.quick |= 1;
         }
@@ -380,10 +395,11 @@ impl Receiver {
             }
         } else {
             self.counts.delivered += 1;
-            if seq == self.next || self.cfg.sack.enabled {
-                // Without SACK a window that moves would hide that the ACK is a duplicate
-                // (`tcp_data_queue_ofo`).
-                self.grow_window();
+            let fills = seq == self.next;
+            if fills || self.cfg.sack.enabled {
+                // Without SACK a window that moves would hide that the ACK is a duplicate; one
+                // above a hole is not in the buffer yet (`tcp_data_queue_ofo`).
+                self.grow_window_beside(fills.into(), delivered - next);
             }
             if seq == self.next {
                 // Not beyond what the last ACK said (RFC 7323 section 4.3).
@@ -413,13 +429,17 @@ impl Receiver {
             let ahead = self.counts.delivered - self.next;
             self.unread = ReceiveWindowConfig::unread(self.next - next, ahead);
         }
+        if overdue.is_some() {
+            // It went for this arrival, which waits for no other (`tcp_ack_snd_check`).
+            return overdue;
+        }
         // Without SACK each is a duplicate that counts (`__tcp_ack_snd_check`).
         if let Some(rule) = self.cfg.acks.compression
             && self.cfg.sack.enabled
             && self.may_merge(rule)
         {
             self.merge(now, rule);
-            return overdue;
+            return None;
         }
         Some(self.ack_and_report(now))
     }

@@ -546,6 +546,54 @@ fn a_segment_of_the_buffer_is_never_window() {
     assert_eq!(said, [(1, 47), (3, 47)]);
 }
 
+/// Every third segment arrives, each a block of its own. After three ACKs the others wait, and of
+/// four blocks the last must be reported before it makes room: the ACK goes before the new block is
+/// there, and the arrival that asked for it waits for none, so that every second one brings an ACK
+/// (`tcp_sack_new_ofo_skb`, `tcp_ack_snd_check`).
+#[test]
+fn an_arrival_that_makes_an_ack_leave_waits_for_none() {
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = None;
+        c.acks.quick = 0;
+        c.acks.every = 1;
+    }));
+    let mut acks = Vec::new();
+    for seq in [0, 2, 5, 8, 11, 14, 17, 20, 23, 26] {
+        let ack = r.handle_segment(at_us(seq), &data(seq));
+        acks.extend(ack.map(|ack| (seq, ack.sacks.iter().next().map(|block| block.start))));
+    }
+    let at_once = [(0, None), (2, Some(2)), (5, Some(5)), (8, Some(8))];
+    let for_room = [(14, Some(11)), (20, Some(17)), (26, Some(23))];
+    assert_eq!(acks[..4], at_once);
+    assert_eq!(acks[4..], for_room);
+}
+
+/// The window grows by two segments for each that arrives, as far as those above a hole leave room:
+/// 1108 bytes each, 0.765 n segments of the 100. It is 45 + 2 (n + 1) when n lie there, and with 85
+/// at n = 19 as large as the room, of which the ACK, with one more in the buffer, says 84. With the
+/// hole filled it grows again (`tcp_grow_window`).
+#[test]
+fn a_window_grows_as_far_as_the_buffer_has_room() {
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = Some(45);
+        c.window.max = Some(100);
+        c.window.buffer = Some(100);
+        c.acks.quick = 0;
+        c.acks.compression = None;
+    }));
+    let mut said = |seq| {
+        let ack = r.handle_segment(at_us(seq), &data(seq))?;
+        Some(ack.window_end - ack.cum)
+    };
+    let grown = (1..=30).filter_map(&mut said).collect::<Vec<_>>();
+    let expected = (0..30).map(|n: u64| (45 + 2 * (n + 1)).min(84));
+    assert_eq!(grown, expected.collect::<Vec<_>>());
+    // 31 have just come in order, in two packets: half of 46,424 bytes of memory.
+    assert_eq!(said(0), Some(84));
+    let later = (31..=36).filter_map(&mut said).collect::<Vec<_>>();
+    assert_eq!(later, [87, 89, 91, 93, 95, 97]);
+}
+
 /// Every second segment is lost, and what is held leaves no room for more: the end of the window
 /// stands at segment 31, 44,888 bytes. Each retransmission moves the number by two, 2896 bytes, and
 /// the window, in units of 512, is rounded up: its end creeps by 336 bytes (`tcp_select_window`;
