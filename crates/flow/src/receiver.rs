@@ -317,11 +317,13 @@ impl Receiver {
 
     /// The same as far as the buffer has room beside what lies in it: `in_order` segments that have
     /// come together, and those `ahead` of a hole (`tcp_grow_window`).
+    #[inline]
     fn grow_window_beside(&mut self, in_order: u64, ahead: u64) {
-        let room = self.cfg.window.buffer.map_or(u64::MAX, |buffer| {
-            let taken = ReceiveWindowConfig::unread(in_order, ahead);
-            buffer.saturating_sub(taken.div_ceil(ReceiveWindowConfig::SEGMENT))
-        });
+        let Some(buffer) = self.cfg.window.buffer else {
+            return self.grow_window();
+        };
+        let taken = ReceiveWindowConfig::unread(in_order, ahead);
+        let room = buffer.saturating_sub(taken.div_ceil(ReceiveWindowConfig::SEGMENT));
         self.grow_window_to(room.min(self.max_rcv_wnd));
     }
 
