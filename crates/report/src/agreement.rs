@@ -291,6 +291,11 @@ pub fn verdict(row: &Row) -> String {
     };
     let word = match row.verdict {
         Verdict::Same => "same".to_owned(),
+        // There is no distance that a threshold could accept.
+        Verdict::Indistinguishable if row.is_undefined_on_one_side() => {
+            "undefined on one side, perhaps by chance".to_owned()
+        }
+        Verdict::Beyond if row.is_undefined_on_one_side() => "UNDEFINED on one side".to_owned(),
         Verdict::Indistinguishable if row.is_lost_among_many() => "not among so many".to_owned(),
         Verdict::Indistinguishable => "not distinguishable".to_owned(),
         Verdict::Within => format!("{real}within {accepted}"),

@@ -116,15 +116,18 @@ pub(super) const COMPARE_ABOUT: &str = "\
 Compare two result directories.
 
 Cases are matched by their parameters, flows and links by name. A difference counts as real when \
-the 95 % interval of B - A excludes zero: Student's over pairs of runs where both sides have the \
-same seeds, Welch's for two independent samples otherwise. One seed on one side is held against \
+the 95 % interval of B - A excludes zero, and chance does not make one like it among so many \
+numbers. The interval is Student's over pairs of runs where both sides have the same seeds, \
+Welch's for two independent samples otherwise. One seed on one side is held against \
 the interval in which a further run of the other would lie; with one on both every difference \
 counts. A count that chance made equal in all seeds is given the spread of what is rounded to it. \
 Below 1e-9 of the values there is no difference. Among many numbers one in twenty leaves its \
 interval by chance; what is called different is chosen from all of them together, so that of these \
-one in twenty is chance (false discovery rate, Benjamini and Hochberg 1995), and no spread counts as \
-less than halfway to that of the same metric in other flows and cases. Two grounds are judged \
-number by number. The effect is the difference in standard \
+one in twenty is chance (false discovery rate, Benjamini and Hochberg 1995). The spread of few seeds \
+may be small by chance: where that of the same metric in other flows and cases would explain a \
+difference, its probability is no less than the part of them in which it would, times 2/4^n, that of \
+n seeds of two values on each side that fall apart cleanly (3 % for 3, 0.2 % for 5). Two grounds are \
+judged number by number. The effect is the difference in standard \
 deviations: d_z in those of the pairs' differences, d in the pooled one of both samples (Cohen \
 1988). The exit code is 1 when a real difference exceeds its threshold, or when a case, flow or \
 link exists on one side only; a link that only delays does not count, and of two grounds no link \

@@ -202,6 +202,34 @@ fn several_scenarios_get_one_directory_each() {
     }
 }
 
+/// A queue that nothing enters has no delay: no threshold has a say in that.
+#[test]
+fn a_metric_that_one_side_lacks_is_told_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "name = \"u\"\nduration = \"2s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n\
+                [[traffic]]\nname = \"u\"\nkind = \"udp\"\nrate = \"8Mbit/s\"\n\
+                spacing = \"poisson\"\n";
+    write(dir.path(), "u.toml", text);
+    let delay = ["--all", "--metric", "queueing_delay_ms.mean"];
+    for (seeds, words) in [
+        ("2", "undefined on one side, perhaps by chance"),
+        ("5", "UNDEFINED on one side"),
+    ] {
+        for (out, on) in [("a", "true"), ("b", "false")] {
+            let out = format!("{out}{seeds}");
+            let set = format!("traffic.u.enabled={on}");
+            let run = ["run", "u.toml", "--repeat", seeds, "--out", &out, "-q"];
+            let ended = fullpipe(dir.path(), &[&run[..], &["--set", &set]].concat());
+            assert_eq!(ended.code, 0, "{}", ended.stderr);
+        }
+        let sides = [format!("a{seeds}"), format!("b{seeds}")];
+        let line = ["compare", &sides[0], &sides[1]];
+        let compared = fullpipe(dir.path(), &[&line[..], &delay].concat());
+        assert!(compared.stdout.contains(words), "{}", compared.stdout);
+        assert!(!compared.stdout.contains("so many"), "{}", compared.stdout);
+    }
+}
+
 #[test]
 fn results_compare() {
     let dir = tempfile::tempdir().unwrap();

@@ -43,9 +43,10 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_ci95: Option<[f64; 2]>,
     /// Probability that chance sets two samples of the same apart as far or further (two-sided).
-    /// The spread of few seeds may be small by chance: it counts as no less than halfway to that of
-    /// the same metric elsewhere in the comparison. Absent where nothing is left to chance, of what
-    /// is not judged, and of two grounds.
+    /// Where the spread of the same metric elsewhere in the comparison would explain the difference
+    /// it is no less than the part of the rows there in which it would, times the probability that
+    /// as many seeds of two values fall apart cleanly: a small spread may be chance. Absent where
+    /// nothing is left to chance, of what is not judged, and of two grounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The same among all numbers that are judged (Benjamini and Hochberg 1995): above 0.05 the
@@ -74,6 +75,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// A number on one side, and on the other none, or not in all seeds.
+    pub fn is_undefined_on_one_side(&self) -> bool {
+        self.a.mean.is_some() != self.b.mean.is_some()
+    }
+
     /// Beyond its threshold if it were judged alone, which among so many numbers chance does.
     pub fn is_lost_among_many(&self) -> bool {
         let real = |p: Option<f64>| p.is_some_and(|p| p <= FALSE);
