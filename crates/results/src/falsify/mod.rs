@@ -10,6 +10,8 @@ mod world;
 
 use std::collections::{BTreeSet, HashMap};
 
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::Scope;
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Expectation, Overrides, Scenario};
 
@@ -131,6 +133,27 @@ impl Trial {
     fn applies(&self, expectation: &Expectation, world: usize) -> bool {
         let mut left_out = self.left_out[world].iter();
         left_out.all(|out| out.line != expectation.line)
+    }
+
+    /// What an expectation measures is gone with what a world, counted from 0, switches off: the
+    /// numbers of that flow or traffic, and with a flow those of all flows together. What a queue
+    /// or another flow has no longer is what the world does to it.
+    fn is_gone(&self, expectation: &Expectation, world: usize) -> bool {
+        let Some(off) = self.worlds[world].switched_off() else {
+            return false;
+        };
+        let is_off = |name: &str| name == off;
+        let cases = &self.scenario.cases;
+        match metrics::scope(&expectation.metric) {
+            Some(Scope::Link) => false,
+            Some(Scope::Case) => {
+                let mut flows = cases.iter().flat_map(|case| case.flows.iter());
+                flows.any(|flow| is_off(&flow.name))
+            }
+            Some(Scope::Flow | Scope::Traffic) | None => {
+                expectation.flow.as_deref().is_some_and(is_off)
+            }
+        }
     }
 
     /// Number of runs, if every world is looked at: different cases times their seeds, and those

@@ -150,12 +150,12 @@ impl<'a, 'b> Search<'a, 'b> {
             .collect()
     }
 
-    /// Whether an expectation fails at a point in a world. What is measured may be gone with what
-    /// was switched off there: that is no failure.
+    /// Whether an expectation fails at a point in a world. That what is measured is gone is none.
     fn fails(&self, e: usize, point: Point, world: usize) -> bool {
-        let off = world > 0 && self.trial.worlds[world - 1].switched_off().is_some();
+        let expectation = &self.trial.scenario.expectations[e];
+        let gone = || world > 0 && self.trial.is_gone(expectation, world - 1);
         let judged = self.judged(e, point, world);
-        judged.is_some_and(|judged| !judged.pass && (!off || judged.observed.is_some()))
+        judged.is_some_and(|judged| !judged.pass && (judged.observed.is_some() || !gone()))
     }
 
     /// Whether an expectation holds at a point in a world, where that is known.

@@ -205,7 +205,8 @@ pub enum WorldEffect {
     /// Numbers change, and every expectation passes in every case that changes.
     Missed,
     /// No metric of any case changes: the knob is dead. Of a flow or a traffic that is switched
-    /// off: none of any other flow or traffic, but for a `ping`, which only measures.
+    /// off: none of any other flow or traffic, if there is one, and none that is expected; but for
+    /// a `ping`, which only measures.
     Dead,
     /// Not judged: no expectation fails as far as it was looked at, and not all of it was, since
     /// with `first_failure` an expectation that has failed elsewhere is held against no more
@@ -359,8 +360,8 @@ pub(super) fn judge(
                     };
                     continue;
                 };
-                // What is measured is gone with what was switched off: that is no failure.
-                if there.0.is_none() && trial.worlds[w].switched_off().is_some() {
+                // That what is measured is gone is no failure.
+                if there.0.is_none() && trial.is_gone(e, w) {
                     continue;
                 }
                 looked = true;
@@ -381,6 +382,10 @@ pub(super) fn judge(
                 world.effect = WorldEffect::Caught;
             } else if moved {
                 missed.push(world.about.clone());
+                // What was switched off has a part in what somebody asks about, such as a queue.
+                if world.effect == WorldEffect::Dead {
+                    world.effect = WorldEffect::Missed;
+                }
                 let outside = |value: &f64| *value < e.bound.0 || *value > e.bound.1;
                 if e.against != Against::Agreement && seen.iter().any(outside) {
                     let_off.push(world.about.clone());
@@ -561,10 +566,11 @@ fn were_run((case, peer): &Point, cases: &[Option<CaseResult>]) -> bool {
 }
 
 /// True if two results differ in nothing but names and wall times; if something is switched off
-/// that is no probe, of the other flows and traffics alone.
+/// that is no probe, of the other flows and traffics alone, where there are any.
 fn same_numbers(a: &CaseResult, b: &CaseResult, off: Option<&str>) -> bool {
     let kind = |name| a.traffic.iter().find(|t| t.name == name).map(|t| &t.kind);
-    match off.filter(|name| kind(*name).is_none_or(|kind| kind != PING)) {
+    let off = off.filter(|name| kind(*name).is_none_or(|kind| kind != PING));
+    match off.filter(|off| of_others(a, off).next().is_some()) {
         None => estimates(a).eq(estimates(b)),
         Some(off) => of_others(a, off).eq(of_others(b, off)),
     }

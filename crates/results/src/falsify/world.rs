@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fullpipe_cc::{Kind, StackSpec};
-use fullpipe_run::Loss;
+use fullpipe_run::{Buffer, Loss};
 use fullpipe_scenario::{Case, Overrides, Scenario, WorldKey};
 
 /// A world in which something differs from the scenario.
@@ -296,16 +296,49 @@ fn without_parts(scenario: &Scenario) -> Vec<World> {
     let links = |case: &'_ Case| case.run_spec(0).links.into_iter().map(|l| l.name).collect();
     let links = owned_names(scenario, links);
     for (key, value, about) in OF_A_LINK {
-        add(format!("path: {about}"), format!("path.{key}"), value);
-        for name in &links {
-            add(
-                format!("{name}: {about}"),
-                format!("link.{name}.{key}"),
-                value,
-            );
+        let whole = ("path", format!("path.{key}"), None);
+        let single = links.iter().map(|name| {
+            let key = format!("link.{name}.{key}");
+            (name.as_str(), key, Some(name.as_str()))
+        });
+        for (of, key, link) in [whole].into_iter().chain(single) {
+            let about = format!("{of}: {about}");
+            if value == &ANY_QUEUE {
+                all.extend(where_a_queue_ends(scenario, about, &key, link));
+            } else {
+                all.push(World::everywhere(about, key, value));
+            }
         }
     }
     all
+}
+
+/// The world with room for any queue, in the cases in which a link, or this one, has an end of its
+/// own: an unlimited queue is another one only in that nobody counts its ties.
+fn where_a_queue_ends(
+    scenario: &Scenario,
+    about: String,
+    key: &str,
+    link: Option<&str>,
+) -> Option<World> {
+    let ends = |case: &Case| {
+        let links = case.run_spec(0).links;
+        let mut asked = links
+            .iter()
+            .filter(|l| link.is_none_or(|name| l.name == name));
+        asked.any(|l| l.buffer != Buffer::Unlimited)
+    };
+    let cases: Vec<&Case> = scenario.cases.iter().filter(|case| ends(case)).collect();
+    let everywhere = World::everywhere(about, key.to_owned(), ANY_QUEUE);
+    if cases.len() == scenario.cases.len() {
+        return Some(everywhere);
+    }
+    let of_case = |case: &&Case| WorldKey {
+        case: Some(case.index),
+        ..everywhere.keys[0].clone()
+    };
+    let keys: Vec<WorldKey> = cases.iter().map(of_case).collect();
+    (!keys.is_empty()).then_some(World { keys, ..everywhere })
 }
 
 /// What another stack is called, and how it follows from the scenario's; `None`: no other one.
@@ -364,10 +397,13 @@ const OF_A_FLOW: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// As a buffer, and one whose ties are counted.
+const ANY_QUEUE: &str = "\"10000000 packets\"";
+
 /// Impairments taken away from a link: key, neutral value, name of the world.
 const OF_A_LINK: &[(&str, &str, &str)] = &[
     ("loss", "0", "no random loss"),
-    ("buffer", "\"10000000 packets\"", "room for any queue"),
+    ("buffer", ANY_QUEUE, "room for any queue"),
     ("queue", "\"droptail\"", "first in, first out"),
     ("jitter", "\"0s\"", "no jitter"),
     ("reorder", "\"off\"", "no reordering"),

@@ -616,6 +616,92 @@ fn a_value_that_went_with_its_flow_is_no_catch() {
     assert!(found.worlds.iter().any(|w| w.about == "b: switched off"));
 }
 
+/// A queue of datagrams, and nobody else.
+const DATAGRAMS: &str = r#"name = "datagrams"
+duration = "5s"
+
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+buffer = "unlimited"
+
+[[traffic]]
+name = "u"
+kind = "udp"
+rate = "8Mbit/s"
+spacing = "poisson"
+
+[[expect]]
+name = "they wait"
+metric = "queueing_delay_ms.mean"
+at_least = 0.1
+"#;
+
+/// Nobody waits where nothing is sent: the traffic is gone, and with it what the queue had.
+#[test]
+fn a_queue_that_went_with_its_traffic_is_a_catch() {
+    let off = "u: switched off";
+    let found = falsify(DATAGRAMS);
+    let e = &found.expectations[0];
+    assert_eq!(e.caught, [off]);
+    assert!(
+        e.fails_only_undefined && e.weak && found.passed(),
+        "{found:?}"
+    );
+    assert_eq!(found.dead().count(), 0);
+
+    let about = "nothing is sent";
+    let negative = format!(
+        "{DATAGRAMS}\n[[negative]]\nabout = \"{about}\"\nset = {{ \"traffic.u.enabled\" = false }}\n"
+    );
+    let found = falsify(&negative);
+    assert_eq!(caught(&found, "they wait"), [about]);
+    assert!(found.passed(), "{found:?}");
+    let found = first_failure(&negative);
+    assert_eq!(found.worlds[0].effect, WorldEffect::Caught);
+}
+
+/// What somebody asks about changes, though no other flow or traffic feels it; so does whatever
+/// there is where there is nobody else.
+#[test]
+fn a_link_that_is_asked_about_has_a_part_in_the_result() {
+    let off = |text: &str| {
+        let found = falsify(text);
+        let off = found
+            .worlds
+            .iter()
+            .find(|w| w.about.ends_with("switched off"));
+        off.expect("it is there").effect
+    };
+    let late = ONE_LOSS.replace("start = \"1s\"", "start = \"5.98s\"");
+    let waiting =
+        "\n[[expect]]\nmetric = \"queue_packets.mean\"\nlink = \"bottleneck\"\nat_least = 1\n";
+    assert_eq!(off(&format!("{late}{HALVED}")), WorldEffect::Dead);
+    assert_eq!(
+        off(&format!("{late}{HALVED}{waiting}")),
+        WorldEffect::Missed
+    );
+    let own = "metric = \"sent_mbps\"\nflow = \"u\"";
+    let own = DATAGRAMS.replace("metric = \"queueing_delay_ms.mean\"", own);
+    assert_eq!(off(&own), WorldEffect::Missed);
+}
+
+/// Room for any queue is nothing new where a queue has no end.
+#[test]
+fn an_unlimited_queue_has_no_world_with_more_room() {
+    let cases = |text: &str| -> Vec<Option<usize>> {
+        let scenario = Scenario::parse(text, "test.toml", &Overrides::default()).unwrap();
+        let worlds = worlds(&scenario).into_iter();
+        let room = worlds.filter(|w| w.about.ends_with("room for any queue"));
+        let keys = room.flat_map(|w| w.keys).filter(|k| k.key == "path.buffer");
+        keys.map(|key| key.case).collect()
+    };
+    let matrix = "\n[matrix]\n\"path.buffer\" = [\"unlimited\", \"100 packets\"]\n";
+    assert_eq!(cases(DATAGRAMS), []);
+    assert_eq!(cases(&format!("{DATAGRAMS}{matrix}")), [Some(1)]);
+    assert_eq!(cases(&DATAGRAMS.replace("unlimited", "9 packets")), [None]);
+}
+
 /// Asymmetry is that of two flows: where one is gone, the world is held against what is left.
 #[test]
 fn a_negative_is_held_against_what_is_valid_in_it_or_refused() {
