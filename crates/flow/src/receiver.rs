@@ -69,6 +69,8 @@ pub struct Receiver {
     opened: Option<Time>,
     rtt: Option<Span>,
     last_arrival: Time,
+    /// The last segment came in the same instant as the one before.
+    together: bool,
     /// The last duplicate, until an ACK reports it.
     duplicate: Range,
 }
@@ -150,6 +152,7 @@ impl Receiver {
             opened: None,
             rtt: None,
             last_arrival: Time::ZERO,
+            together: false,
             highest: 0,
             counts: ReceiverCounts::default(),
             measures_one_way: false,
@@ -307,6 +310,7 @@ impl Receiver {
         if now.saturating_since(self.last_arrival) > rtt + SILENCE {
             self.quick = self.quick_again();
         }
+        self.together = now == self.last_arrival;
         self.last_arrival = now;
     }
 
@@ -358,7 +362,21 @@ impl Receiver {
             }
             return false;
         }
+        if self.together && self.waits_for_reader() {
+            // Not before the last of them.
+            self.deadline = now + Span::from_nanos(1);
+            return false;
+        }
         true
+    }
+
+    /// Two segments that arrive in one instant are more than the buffer has in reserve: a window
+    /// that has grown as far as it can is short until somebody has read them, and the ACK waits for
+    /// that (`__tcp_ack_snd_check`, `tcp_cleanup_rbuf`). All that arrive together share it.
+    #[cold]
+    fn waits_for_reader(&self) -> bool {
+        let whole = self.rcv_wnd >= self.max_rcv_wnd && self.cfg.window.buffer.is_some();
+        whole && self.quick == 0
     }
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are

@@ -546,6 +546,31 @@ fn a_segment_of_the_buffer_is_never_window() {
     assert_eq!(said, [(1, 47), (3, 47)]);
 }
 
+/// What arrives in one instant lies in the buffer until somebody reads it, more than is in reserve:
+/// the ACK of a window that cannot grow waits for that, and is one for all (`__tcp_ack_snd_check`).
+/// One segment fits, and while the window grows each ACK says more than the last.
+#[test]
+fn what_arrives_together_shares_an_ack() {
+    let acks = |first, quick| {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.window.first = first;
+            c.window.max = Some(200);
+            c.window.buffer = Some(200);
+            c.acks.quick = quick;
+        }));
+        let mut acks = Vec::new();
+        for seq in 0..12 {
+            let at = at_us(if seq < 4 { seq } else { 10 });
+            acks.extend(r.handle_segment(at, &data(seq)).map(|ack| ack.cum));
+        }
+        let later = r.handle_timeout(at_us(11)).map(|ack| ack.cum);
+        (acks, later)
+    };
+    assert_eq!(acks(None, 1), (vec![1, 3, 5], Some(12)));
+    let each = (1..=12).collect::<Vec<_>>();
+    assert_eq!(acks(Some(45), 1), (each, None));
+}
+
 /// Every third segment arrives, each a block of its own. After three ACKs the others wait, and of
 /// four blocks the last must be reported before it makes room: the ACK goes before the new block is
 /// there, and the arrival that asked for it waits for none, so that every second one brings an ACK
