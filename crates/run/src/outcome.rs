@@ -376,8 +376,22 @@ pub struct LinkOutcome {
     pub queue_mean: f64,
     /// Fraction of the capacity used since `measure_from`; 0 for a pure delay.
     pub utilization: f64,
-    /// Decimated queue length: time and packets.
-    pub series: Vec<(Time, u64)>,
+    /// The queue over time: at the begin, at the end of every step of the trace, and at the end of
+    /// the run. Empty without a trace, and where nothing can wait.
+    pub series: Vec<QueueSample>,
+}
+
+/// A queue at an instant, the packet in transmission included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct QueueSample {
+    /// The instant.
+    pub at: Time,
+    /// Packets before anything happens in it.
+    pub packets: u64,
+    /// Fewest packets since the sample before, both included.
+    pub min: u64,
+    /// Most packets since the sample before, both included.
+    pub max: u64,
 }
 
 /// Result of one class of short flows.

@@ -1,11 +1,13 @@
 //! Links, what waits to happen in them and around them, and the one step of every event loop.
 
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
-use crate::link::{Admission, Link};
+use crate::link::{Admission, Link, Watch};
 use crate::packet::{OptionStore, Packet};
 use crate::queue::{EventQueue, Target};
 use crate::target::{Layout, LinkEvent, Wake};
+
+const NANOSECOND: Span = Span::from_nanos(1);
 
 /// Links and their events.
 #[derive(Debug)]
@@ -20,6 +22,9 @@ pub struct Net {
     pub options: OptionStore,
     /// Numbers of what events wake.
     pub layout: Layout,
+    /// Links whose queues are sampled, and how often.
+    sampled: Vec<u32>,
+    sample_step: Span,
 }
 
 /// What stands around the links: hosts, or what hands packets in and takes them out.
@@ -50,6 +55,32 @@ impl Net {
             dropped: Vec::new(),
             options: OptionStore::default(),
             layout,
+            sampled: Vec::new(),
+            sample_step: Span::MAX,
+        }
+    }
+
+    /// From time zero on the queues of those links, by index, are sampled as `watch` says.
+    pub fn sample_queues(&mut self, watch: &Watch, of: impl Fn(usize) -> bool) {
+        if watch.sample_step < Span::MAX {
+            let links = self.links.iter().enumerate();
+            let queues = links.filter(|(i, link)| of(*i) && link.has_queue());
+            self.sampled = queues.map(|(i, _)| i as u32).collect();
+            self.sample_step = watch.sample_step;
+            self.sample(Time::ZERO, Time::ZERO);
+        }
+    }
+
+    /// A step ends at `at`, before all that happens then: with `now`, the nanosecond before.
+    /// Traffic that comes at regular times may come at those of the steps.
+    fn sample(&mut self, now: Time, at: Time) {
+        for link in &self.sampled {
+            self.links[*link as usize].sample(now, at);
+        }
+        if !self.sampled.is_empty() {
+            let sample = self.layout.target(Wake::Network(LinkEvent::Sample));
+            let next = at + self.sample_step;
+            self.queue.push_behind(next - NANOSECOND, sample);
         }
     }
 
@@ -77,6 +108,7 @@ impl Net {
                     ends.arrive_late(now, packet, self);
                 }
             }
+            Wake::Network(LinkEvent::Sample) => self.sample(now, now + NANOSECOND),
             wake => ends.wake(now, wake, self),
         }
     }

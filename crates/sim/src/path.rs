@@ -115,11 +115,13 @@ impl Path {
     pub fn with_links(spec: &RunSpec, has: impl Fn(usize) -> bool) -> Self {
         let watch = Watch::new(spec);
         let links = spec.links.iter().map(|l| Link::new(l, spec.seed, &watch));
+        let mut net = Net::new(links.collect(), Layout::new(spec.links.len(), 0, 0));
+        net.sample_queues(&watch, &has);
         Self {
             seed: spec.seed,
             end: Time::ZERO + spec.duration,
             now: Time::ZERO,
-            net: Net::new(links.collect(), Layout::new(spec.links.len(), 0, 0)),
+            net,
             hosted: (0..spec.links.len()).map(has).collect(),
             ends: RouteEnds::default(),
             offered: 0,

@@ -98,6 +98,12 @@ impl EventQueue {
         self.add(at, (u128::from(at.as_nanos()) << 64) | u128::from(target));
     }
 
+    /// Adds an event that comes after all others of its instant.
+    pub fn push_behind(&mut self, at: Time, target: Target) {
+        let last = (u64::MAX << TARGET_BITS) | u64::from(target);
+        self.add(at, (u128::from(at.as_nanos()) << 64) | u128::from(last));
+    }
+
     #[inline(always)]
     fn add(&mut self, at: Time, key: Key) {
         if at.as_nanos() > self.near_until {

@@ -24,6 +24,8 @@ pub enum LinkEvent {
     Departure(u32),
     /// The earliest of a link's reordered packets arrives.
     Reordered(u32),
+    /// A step of the trace ends for all queues.
+    Sample,
 }
 
 /// Targets of a flow, some unused: a power of two.
@@ -33,7 +35,7 @@ impl Layout {
     /// For this many of each kind.
     pub fn new(links: usize, cross: usize, classes: usize) -> Self {
         let links = links as u32;
-        let cross_from = 3 * links + 1;
+        let cross_from = 3 * links + 2;
         let classes_from = cross_from + cross as u32;
         let sessions_from = classes_from + classes as u32;
         Self {
@@ -64,6 +66,7 @@ impl Layout {
             Wake::Network(LinkEvent::Departure(i)) => self.links + i,
             Wake::Network(LinkEvent::Reordered(i)) => 2 * self.links + i,
             Wake::Measure => 3 * self.links,
+            Wake::Network(LinkEvent::Sample) => 3 * self.links + 1,
             Wake::Cross(i) => self.cross + i,
             Wake::Class(i) => self.classes + i,
             Wake::Session(i) => self.sessions + i,
@@ -97,6 +100,8 @@ impl Layout {
             Wake::Class(target - self.classes)
         } else if target >= self.cross {
             Wake::Cross(target - self.cross)
+        } else if target > 3 * self.links {
+            Wake::Network(LinkEvent::Sample)
         } else if target == 3 * self.links {
             Wake::Measure
         } else if target >= 2 * self.links {
@@ -121,6 +126,7 @@ mod tests {
             let reordered = count(links).map(LinkEvent::Reordered);
             all.extend(reordered.map(Wake::Network));
             all.push(Wake::Measure);
+            all.push(Wake::Network(LinkEvent::Sample));
             all.extend(count(cross).map(Wake::Cross));
             all.extend(count(classes).map(Wake::Class));
             all.extend(count(classes).map(Wake::Session));

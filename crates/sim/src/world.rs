@@ -23,6 +23,7 @@ impl World {
         let watch = Watch::new(spec);
         let links = spec.links.iter().map(|l| Link::new(l, spec.seed, &watch));
         let mut net = Net::new(links.collect(), layout(spec));
+        net.sample_queues(&watch, |_| true);
         Self {
             hosts: Hosts::new(spec, &mut net),
             net,

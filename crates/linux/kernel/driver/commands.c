@@ -415,6 +415,8 @@ static int finish(const u64 *v)
 			continue;
 		if (l->queue != FP_FIFO)
 			fp_close_held(l);
+		else
+			fp_close_fifo(l);
 		fp_emit(FP_LINK, i, &l->n, sizeof(l->n));
 		if (l->wait)
 			fp_emit_histogram(FP_WAIT, i, l->wait);

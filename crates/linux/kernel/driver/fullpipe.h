@@ -90,7 +90,7 @@ struct fp_round {
 };
 
 struct fp_sample {
-	u64 time, packets;
+	u64 time, packets, min, max;
 };
 
 struct fp_answered {
@@ -368,6 +368,7 @@ struct fp_link {
 	/* counters */
 	struct fp_counts n;
 	u64 sample_at;
+	u64 low, high; /* of the queue, since the last sample */
 	u32 *wait;
 };
 
@@ -386,7 +387,16 @@ void fp_fly(struct fp_link *l, struct fp_meta *m, u64 left);
 void fp_begin_wire(struct fp_link *l);
 const struct fp_piece *fp_current(struct fp_changes *c, u64 now);
 void fp_booked(struct fp_link *l, u64 entered, u64 begins, u64 departs, u32 size);
-void fp_sampled(struct fp_link *l, u64 now, u64 packets);
+void fp_varied(struct fp_link *l, u64 packets);
+/* The nanosecond before: what is sampled at a time comes before all that happens then. */
+static inline u64 fp_before(u64 at)
+{
+	return at ? at - 1 : 0;
+}
+
+bool fp_step_over(const struct fp_link *l, u64 now);
+void fp_sample(struct fp_link *l, u64 packets);
+void fp_close_fifo(struct fp_link *l);
 
 int fp_add_held(u32 i);
 void fp_hold(struct fp_link *l, struct fp_meta *m, u64 now);

@@ -26,17 +26,25 @@ static struct Qdisc *discipline(struct fp_link *l)
 	return rcu_dereference_bh(netdev_get_tx_queue(l->dev, 0)->qdisc);
 }
 
+/* Packets in the queue at a time, as it was counted last. */
+static u64 packets(const struct fp_link *l, u64 at)
+{
+	return l->waiting + (l->last.at > at);
+}
+
 /* Packets that wait, and their area until now. */
 static void count(struct fp_link *l, u64 now)
 {
 	u64 from = max(l->area_at, fp_run.measure), to = min(now, fp_run.end);
 
+	while (fp_step_over(l, now))
+		fp_sample(l, packets(l, fp_before(l->sample_at)));
 	if (to > from)
 		l->n.area += (to - from) * l->waiting;
 	l->area_at = max(l->area_at, now);
 	l->waiting = qdisc_qlen(discipline(l));
 	if (now >= fp_run.measure && now <= fp_run.end)
-		l->n.queue_max = max(l->n.queue_max, l->waiting + (l->last.at > now));
+		l->n.queue_max = max(l->n.queue_max, packets(l, now));
 }
 
 /* The discipline drops a packet. At the entry it may be for want of room, or before. */
@@ -79,11 +87,11 @@ static void stop_until(struct fp_link *l, struct fp_cursor next)
 void fp_hold(struct fp_link *l, struct fp_meta *m, u64 now)
 {
 	struct sk_buff *skb = m->skb;
-	u64 packets;
 
 	/* Every packet is judged: none passes an empty queue by. */
 	discipline(l)->flags &= ~TCQ_F_CAN_BYPASS;
 	count(l, now);
+	fp_varied(l, packets(l, now));
 	if (!l->pending) {
 		struct fp_cursor start = fp_start(l, now);
 
@@ -100,8 +108,7 @@ void fp_hold(struct fp_link *l, struct fp_meta *m, u64 now)
 	dev_queue_xmit(skb);
 	l->entering = false;
 	count(l, now);
-	packets = l->waiting + (l->last.at > now);
-	fp_sampled(l, now, packets);
+	fp_varied(l, packets(l, now));
 }
 
 static netdev_tx_t transmit(struct sk_buff *skb, struct net_device *dev)
@@ -172,4 +179,6 @@ int fp_add_held(u32 i)
 void fp_close_held(struct fp_link *l)
 {
 	count(l, fp_run.end);
+	while (fp_step_over(l, fp_run.end))
+		fp_sample(l, packets(l, fp_before(l->sample_at)));
 }

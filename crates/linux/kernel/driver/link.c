@@ -6,15 +6,37 @@
 struct fp_link *fp_links;
 u32 fp_nlinks;
 
-void fp_sampled(struct fp_link *l, u64 now, u64 packets)
+/* The queue was so long for some time of this step. It is told before a packet enters and after:
+   between, a queue only gets shorter, down to what the next packet or sample finds. */
+void fp_varied(struct fp_link *l, u64 packets)
 {
-	struct fp_sample s = {now, packets};
+	l->low = min(l->low, packets);
+	l->high = max(l->high, packets);
+}
 
-	if (!l->watched || now < l->sample_at || fp_run.queue_step == FP_FOREVER ||
-	    now > fp_run.end)
-		return;
+/* The queue is to be sampled before what happens now. */
+bool fp_step_over(const struct fp_link *l, u64 now)
+{
+	bool waits = l->queue != FP_FIFO || fp_has_transmitter(l);
+
+	return waits && fp_run.queue_step != FP_FOREVER && l->sample_at <= now &&
+	       l->sample_at <= fp_run.end;
+}
+
+/* A step has ended, with so many packets; the last one does with the run. */
+void fp_sample(struct fp_link *l, u64 packets)
+{
+	struct fp_sample s = {l->sample_at, packets};
+
+	fp_varied(l, packets);
+	s.min = l->low;
+	s.max = l->high;
 	fp_emit(FP_SAMPLE, l - fp_links, &s, sizeof(s));
-	l->sample_at = now + fp_run.queue_step;
+	l->low = l->high = packets;
+	if (l->sample_at < fp_run.end)
+		l->sample_at = min(l->sample_at + fp_run.queue_step, fp_run.end);
+	else
+		l->sample_at = FP_FOREVER;
 }
 
 /* A packet that entered at `entered` is in transmission from `begins` to `departs`. */
@@ -67,14 +89,27 @@ static void longer_ring(struct fp_link *l)
 	l->mask = longer - 1;
 }
 
-/* Packets of a FIFO that have not left. */
-static u32 inside(struct fp_link *l, u64 now)
+static u32 released(struct fp_link *l, u64 now)
 {
 	while (l->head != l->tail && l->ring[l->head & l->mask].at <= now) {
 		l->bytes -= l->ring[l->head & l->mask].size;
 		l->head++;
 	}
 	return l->tail - l->head;
+}
+
+/* Packets of a FIFO that have not left. */
+static u32 inside(struct fp_link *l, u64 now)
+{
+	while (fp_step_over(l, now))
+		fp_sample(l, released(l, fp_before(l->sample_at)));
+	return released(l, now);
+}
+
+/* The run is over. */
+void fp_close_fifo(struct fp_link *l)
+{
+	inside(l, fp_run.end);
 }
 
 /* Whether a FIFO would take a packet of that size. */
@@ -101,12 +136,12 @@ static void enter_fifo(struct fp_link *l, struct fp_meta *m, u64 now)
 		longer_ring(l);
 	l->ring[l->tail++ & l->mask] = (struct fp_departure){done.at, m->size};
 	l->bytes += m->size;
-	packets++;
+	fp_varied(l, packets++);
+	fp_varied(l, packets);
 	if (now >= fp_run.measure && counts)
 		l->n.queue_max = max_t(u64, l->n.queue_max, packets);
 	occupy(l, now, done.at);
 	fp_booked(l, now, start.at, done.at, m->size);
-	fp_sampled(l, now, packets);
 	fp_fly(l, m, done.at);
 }
 

@@ -1,6 +1,6 @@
 //! Links.
 
-use fullpipe_run::{Histogram, LinkOutcome, LinkSpec, RunSpec};
+use fullpipe_run::{Histogram, LinkOutcome, LinkSpec, QueueSample, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::histogram;
@@ -11,7 +11,7 @@ use crate::records::{self, Record};
 pub(super) struct Link {
     counts: [u64; 11],
     wait: Histogram,
-    series: Vec<(Time, u64)>,
+    series: Vec<QueueSample>,
 }
 
 impl Link {
@@ -20,7 +20,12 @@ impl Link {
         match record.kind {
             records::LINK => self.counts = b.u64s()?,
             records::WAIT => self.wait = histogram(b, Span::from_nanos(100)),
-            _ => self.series.push((b.time()?, b.u64()?)),
+            _ => self.series.push(QueueSample {
+                at: b.time()?,
+                packets: b.u64()?,
+                min: b.u64()?,
+                max: b.u64()?,
+            }),
         }
         Some(())
     }

@@ -197,11 +197,7 @@ impl Plan {
             Trace::Every(step) => step.as_nanos(),
             Trace::Full => 0,
         };
-        // As the simulator samples queues.
-        let queue_step = match spec.trace {
-            Trace::Full => (spec.duration / 10_000).as_nanos(),
-            _ => step,
-        };
+        let queue_step = spec.queue_step().as_nanos();
         // The driver's counters end with the last instant of the run.
         let (measure, end) = (spec.measure_from.as_nanos(), spec.duration.as_nanos());
         let capture = u8::from(spec.capture);

@@ -225,9 +225,13 @@ const SILENCE: f64 = 4.0;
 /// Lengths of the queue of every link that ever had one.
 pub(crate) fn queues(series: &Table) -> Vec<Sampled> {
     let links = groups(series, "link").into_iter();
+    let samples = |members: Vec<Member<'_>>| {
+        let all = members.iter();
+        all.flat_map(|m| m.samples("queue_packets", true)).collect()
+    };
     links
-        .map(|(of, members)| (of, samples_of(&members, "queue_packets")))
-        .filter(|(_, samples)| samples.iter().any(|s| s.last != 0.0))
+        .map(|(of, members)| (of, samples(members)))
+        .filter(|(_, samples): &Sampled| samples.iter().any(|s| s.high != 0.0))
         .collect()
 }
 
@@ -463,6 +467,35 @@ mod tests {
         assert_eq!(
             spans[3].range, [50.0; 2],
             "the row in which it begins has its values"
+        );
+    }
+
+    /// The extremes of a step are drawn, and a link has a queue that only they tell of; a result of
+    /// before them has its samples.
+    #[test]
+    fn queues_are_drawn_with_their_extremes() {
+        let mut t = Table::default();
+        let links = ["a", "a", "a", "b", "b", "c", "c"].map(str::to_owned);
+        t.push("link", Column::Text(links.to_vec()));
+        let times = [0.0, 1.0, 2.0, 0.0, 1.0, 0.0, 1.0].map(Some).to_vec();
+        t.push("time_s", Column::Float(times));
+        t.push("queue_packets", Column::Int(vec![0, 4, 0, 0, 0, 0, 0]));
+        let old = queues(&t);
+        assert_eq!(old.len(), 1);
+        assert!(old[0].1.iter().all(|s| [s.low, s.high] == [s.last; 2]));
+        let (min, max) = (vec![0, 0, 0, 0, 0, 0, 0], vec![0, 9, 4, 0, 2, 0, 0]);
+        t.push("queue_packets_min", Column::Int(min));
+        t.push("queue_packets_max", Column::Int(max));
+        let new = queues(&t);
+        assert_eq!(
+            new.iter().map(|q| q.0.as_str()).collect::<Vec<_>>(),
+            ["a", "b"]
+        );
+        let spans = Grid::new(3.0, 3).spans(&new[0].1);
+        let drawn: Vec<_> = spans.iter().map(|s| (s.median, s.range)).collect();
+        assert_eq!(
+            drawn,
+            [(0.0, [0.0; 2]), (4.0, [0.0, 9.0]), (0.0, [0.0, 4.0])]
         );
     }
 

@@ -214,7 +214,7 @@ fn units(table: &Table) -> String {
 
 /// Ends of the names of columns that are no metrics, or all of them: windows before and after a
 /// reduction.
-const ENDINGS: [(&str, &str); 10] = [
+const ENDINGS: [(&str, &str); 12] = [
     ("before", "segments"),
     ("after", "segments"),
     ("_s", "s"),
@@ -222,6 +222,8 @@ const ENDINGS: [(&str, &str); 10] = [
     ("_mbps", "Mbit/s"),
     ("_bytes", "B"),
     ("_packets", "packets"),
+    ("_packets_min", "packets"),
+    ("_packets_max", "packets"),
     ("_segments", "segments"),
     ("_bdp", "BDP"),
     ("_number", "1"),

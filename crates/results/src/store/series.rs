@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use fullpipe_cc::CongestionKind;
 use fullpipe_flow::{Episode, EpisodeKind, Events, Proof, TraceRow};
-use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, Series};
+use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, QueueSample, Series};
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
 use super::{Column, Manifest, SeriesKind, Table, Unit, looks, samples};
@@ -194,12 +194,15 @@ fn links(links: &[LinkOutcome]) -> Table {
     );
     table.push(
         "time_s",
-        Column::Float(all().map(|(_, p)| Some(p.0.as_secs_f64())).collect()),
+        Column::Float(all().map(|(_, p)| Some(p.at.as_secs_f64())).collect()),
     );
-    table.push(
-        "queue_packets",
-        Column::Int(all().map(|(_, p)| p.1 as i64).collect()),
-    );
+    let packets = |of: fn(&QueueSample) -> u64| {
+        let numbers = all().map(|(_, p)| of(p) as i64);
+        Column::Int(numbers.collect())
+    };
+    table.push("queue_packets", packets(|p| p.packets));
+    table.push("queue_packets_min", packets(|p| p.min));
+    table.push("queue_packets_max", packets(|p| p.max));
     table
 }
 

@@ -170,7 +170,15 @@ fn series_are_kept_and_full_traces_beside_them() {
     assert_eq!(dir.series(0, 1, SeriesKind::FlowsFull).unwrap(), None);
     assert_eq!(dir.series(0, 99, SeriesKind::Flows).unwrap(), None);
     let queue = dir.series(0, 1, SeriesKind::Links).unwrap().unwrap();
-    assert!(queue.int("queue_packets").unwrap().iter().any(|&q| q > 0));
+    let [packets, min, max] = ["queue_packets", "queue_packets_min", "queue_packets_max"]
+        .map(|name| queue.int(name).unwrap().to_vec());
+    assert!(packets.contains(&0) && packets.iter().any(|&q| q > 0));
+    for ((packets, min), max) in packets.iter().zip(&min).zip(&max) {
+        assert!(min <= packets && packets <= max, "{min} {packets} {max}");
+    }
+    let times = queue.float("time_s").unwrap();
+    let begins = times.iter().filter(|time| **time == Some(0.0)).count();
+    assert!(begins > 0 && times.len() >= 2001 * begins, "{begins}");
 
     let full = MATRIX.replace("[measure]", "[measure]\ntrace = \"full\"");
     let root = tempfile::tempdir().unwrap();

@@ -47,6 +47,17 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// Between two samples of a queue: the trace's grain, at least a ten-thousandth of the run;
+    /// [`Span::MAX`]: none.
+    pub fn queue_step(&self) -> Span {
+        let least = (self.duration / 10_000).max(Span::from_nanos(1));
+        match self.trace {
+            Trace::Off => Span::MAX,
+            Trace::Every(step) => step.max(least),
+            Trace::Full => least,
+        }
+    }
+
     /// The same on hosts that take time: up to [`LATENESS`] between an ACK and what it lets out.
     ///
     /// Where a buffer runs empty, the packet that ends the pause sets the times at which later ones

@@ -56,9 +56,9 @@ keys! {
 
 words! {
     TraceMode {
-        Decimated = "decimated", "about 2000 rows per flow, extremes kept; of more than 500 runs those of the first seeds of \
+        Decimated = "decimated", "about 2000 rows per flow and queue, extremes kept; of more than 500 runs those of the first seeds of \
              each case, and of more than 500 flows fewer rows, at least 500";
-        Full = "full", "one row per ACK";
+        Full = "full", "one row per ACK, 10,000 per queue";
         Off = "off", "none";
     }
 }

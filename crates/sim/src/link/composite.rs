@@ -114,6 +114,21 @@ impl Elements {
         }
     }
 
+    /// See [`super::Link::has_queue`].
+    pub fn has_queue(&self) -> bool {
+        !matches!(self.queue, Queue::None)
+    }
+
+    /// See [`super::Link::sample`].
+    pub fn sample(&mut self, now: Time, at: Time) {
+        let packets = match &self.queue {
+            Queue::None => return,
+            Queue::Timed(queue) => queue.packets(now),
+            Queue::Held(queue) => queue.packets(now),
+        };
+        self.meter.sample(at, packets);
+    }
+
     /// Every packet inside that is not on the way.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
         let held = match &self.queue {
@@ -125,6 +140,9 @@ impl Elements {
 
     /// See [`Meter::finish`].
     pub fn finish(mut self, way: &Way) -> Result<LinkOutcome, String> {
+        if let Some(end) = self.meter.open_step() {
+            self.sample(end, end);
+        }
         let (from, end) = self.meter.measured();
         let mut closing = Closing {
             booked: way.sent() + self.wire.reordered(),

@@ -31,11 +31,16 @@ pub struct Fifo {
     last_size: u16,
     /// Bytes of the largest packet so far.
     largest: u16,
-    /// While the transmitter has less to do than this, a packet of the last size finds room and
-    /// makes the queue no longer than it was before: nobody needs to know how long it is.
-    known_room: Span,
-    /// The same for fewer packets than this waiting, whatever their sizes.
+    /// While the transmitter has this many nanoseconds to do, and fewer than `usual_work` more, a
+    /// packet of the last size finds room and leaves the queue within its extremes so far: nobody
+    /// needs to know how long it is.
+    least_work: u64,
+    usual_work: u64,
+    /// The same for `least` packets waiting or more, and fewer than this, whatever their sizes.
     count_from: u64,
+    least: u64,
+    /// Transmission time of the largest packet.
+    largest_time: (u64, u64),
     /// While packets of the last size wait no longer than this there is room, if the buffer is
     /// given as a time.
     longest_wait: Span,
@@ -62,8 +67,11 @@ impl Fifo {
             left: 0,
             left_bytes: 0,
             bytes: 0,
-            known_room: Span::ZERO,
+            least_work: 0,
+            usual_work: 0,
             count_from: 0,
+            least: 0,
+            largest_time: (0, 0),
             count_at: Time::ZERO,
             longest_wait: Span::MAX,
             mixed_until: Time::ZERO,
@@ -89,7 +97,7 @@ impl Fifo {
         if size != self.last_size {
             self.note_size(size);
         }
-        if (!self.has_room(now, way) || now >= self.count_at)
+        if (!self.is_usual(now, way) || now >= self.count_at)
             && !self.admits(now, size, packet.key(), way)
         {
             self.meter.buffer_drops += 1;
@@ -151,33 +159,43 @@ impl Fifo {
         self.left = left;
     }
 
-    /// True if a packet of the last size surely fits.
+    /// True if a packet of the last size surely fits, and the queue stays within its extremes.
     #[inline(always)]
-    fn has_room(&mut self, now: Time, way: &Way) -> bool {
-        self.waiting(way) < self.count_from && self.free_at <= now + self.longest_wait
-            || self.free_at.saturating_since(now) < self.known_room
-            || self.has_counted_room(now, way)
+    fn is_usual(&self, now: Time, way: &Way) -> bool {
+        let work = self.free_at.saturating_since(now).as_nanos();
+        work.wrapping_sub(self.least_work) < self.usual_work
+            || work >= self.least_work
+                && self.waiting(way) < self.count_from
+                && self.free_at <= now + self.longest_wait
     }
 
-    #[inline(never)]
-    fn has_counted_room(&mut self, now: Time, way: &Way) -> bool {
-        if self.known_room == Span::ZERO {
-            self.note_room(now);
-        }
-        self.release(now, way);
-        self.waiting(way) < self.count_from && self.free_at <= now + self.longest_wait
-    }
-
-    /// The first packet that waits has some of its transmission before it, the others all of it:
-    /// `n` of the last size keep the transmitter busy for more than `n - 1` transmissions.
-    fn note_room(&mut self, now: Time) {
-        self.known_room = match self.count_from.checked_sub(1) {
-            Some(others) if now >= self.mixed_until => {
-                let work = Span::from_nanos(self.last_time.0) * others;
-                work.min(self.longest_wait) + Span::from_nanos(1)
-            }
-            _ => Span::ZERO,
+    /// What the extremes of the queue are in work. The first packet that waits has some of its
+    /// transmission before it, the others all of it: `n` of the last size keep the transmitter busy
+    /// for more than `n - 1` transmissions, and `n` of any size for `n` of the largest at most.
+    fn note_work(&mut self, now: Time) {
+        self.least_work = match self.least.checked_sub(1) {
+            Some(fewer) => self.time_of(fewer, self.largest_time).1.saturating_add(1),
+            None => 0,
         };
+        let most = match self.count_from.checked_sub(1) {
+            Some(others) if now >= self.mixed_until => {
+                let (work, _) = self.time_of(others, self.last_time);
+                work.min(self.longest_wait.as_nanos()).saturating_add(1)
+            }
+            _ => 0,
+        };
+        self.usual_work = most.saturating_sub(self.least_work);
+    }
+
+    /// Nanoseconds of `n` transmissions one after the other, the part of one omitted and counted.
+    fn time_of(&self, n: u64, (whole, rest): (u64, u64)) -> (u64, u64) {
+        let (least, most) = match n.checked_mul(rest) {
+            Some(rests) => (rests / self.rate, rests.div_ceil(self.rate)),
+            // More than any queue has, and each rest is less than one.
+            None => (0, n),
+        };
+        let whole = n.saturating_mul(whole);
+        (whole.saturating_add(least), whole.saturating_add(most))
     }
 
     #[inline]
@@ -199,7 +217,7 @@ impl Fifo {
         let work = u64::from(size) * 8 * 1_000_000_000;
         self.last_size = size;
         self.mixed_until = self.free_at;
-        self.known_room = Span::ZERO;
+        self.usual_work = 0;
         self.last_time = (work / self.rate, work % self.rate);
         if let Buffer::Time(most) = self.buffer {
             let own = Span::from_nanos(work / self.rate);
@@ -210,6 +228,7 @@ impl Fifo {
         }
         if size > self.largest {
             self.largest = size;
+            self.largest_time = self.last_time;
             self.count_from = 0;
         }
     }
@@ -219,22 +238,41 @@ impl Fifo {
     #[inline(never)]
     fn admits(&mut self, now: Time, size: u16, key: u64, way: &Way) -> bool {
         self.release(now, way);
+        let is_usual = (self.least..self.count_from).contains(&self.waiting(way));
+        if is_usual && now < self.count_at && self.free_at <= now + self.longest_wait {
+            if self.usual_work == 0 && now >= self.mixed_until {
+                self.note_work(now);
+            }
+            return true;
+        }
         if !self.fits(now, size, way) {
             self.meter.ties += u64::from(self.is_tie(now, size, key, way));
             return false;
         }
-        let with_it = self.waiting(way) + 1;
-        self.meter.sample(now, with_it);
-        let (longest, until) = self.meter.queue(now, with_it);
-        self.count_at = until;
+        self.meter.queue(now, self.waiting(way) + 1);
+        self.note_usual(now);
+        true
+    }
+
+    /// What need not be counted from now on.
+    fn note_usual(&mut self, now: Time) {
+        let usual = self.meter.usual(now);
         let room = match self.buffer {
             Buffer::Packets(most) => most,
             Buffer::Bytes(most) => most / u64::from(self.largest.max(1)),
             Buffer::Time(_) | Buffer::Unlimited => u64::MAX,
         };
-        self.count_from = room.min(longest);
-        self.note_room(now);
-        true
+        self.count_from = room.min(usual.most);
+        self.least = usual.least;
+        self.count_at = usual.until;
+        self.note_work(now);
+    }
+
+    /// See [`super::Link::sample`].
+    pub fn sample(&mut self, now: Time, at: Time, way: &Way) {
+        self.release(now, way);
+        self.meter.sample(at, self.waiting(way));
+        self.note_usual(now);
     }
 
     /// A packet of `size` and with this key is refused although one that was as large left in this
@@ -260,7 +298,7 @@ impl Fifo {
     /// See [`super::Link::room`].
     #[inline]
     pub fn room(&mut self, now: Time, size: u16, way: &Way) -> Option<Time> {
-        if size == self.last_size && self.has_room(now, way) {
+        if size == self.last_size && self.is_usual(now, way) {
             return None;
         }
         self.room_counted(now, size, way)
@@ -295,7 +333,10 @@ impl Fifo {
     }
 
     /// See [`Meter::finish`].
-    pub fn finish(self, way: &Way) -> Result<LinkOutcome, String> {
+    pub fn finish(mut self, way: &Way) -> Result<LinkOutcome, String> {
+        if let Some(end) = self.meter.open_step() {
+            self.sample(end, end, way);
+        }
         let (from, end) = self.meter.measured();
         let capacity = self.rate as f64 * (end - from).as_secs_f64() / 8.0;
         let closing = Closing {
@@ -314,6 +355,7 @@ mod tests {
     use super::*;
     use crate::link::{Admission, Link};
     use crate::packet::Kind;
+    use fullpipe_run::QueueSample;
     use proptest::prelude::*;
 
     const RATE: u64 = 7_000_000;
@@ -329,11 +371,13 @@ mod tests {
     }
 
     proptest! {
-        /// The link counts its queue only when it must; this counts it at every packet. Runs of
-        /// one size, from a transmitter that idles to one that falls behind.
+        /// The link counts its queue only when it must; this counts it at every packet and sample.
+        /// Runs of one size, from a transmitter that idles to one that falls behind.
         #[test]
         fn takes_in_what_fits(
             buffer in buffers(),
+            step in prop::option::of(500u64..30_000),
+            from in prop_oneof![Just(0), 0u64..40_000],
             runs in prop::collection::vec(
                 (prop_oneof![Just(52u16), Just(1000), Just(1500)], 0u64..2500, 1usize..40),
                 1..12,
@@ -342,10 +386,12 @@ mod tests {
             let rate = Rate::from_bits_per_sec(RATE);
             let spec = LinkSpec::new("link", Some(rate), DELAY, buffer);
             let watch = Watch {
-                measure_from: Time::ZERO,
+                measure_from: Time::ZERO + Span::from_micros(from),
                 end: Time::from_nanos(1_000_000_000_000),
-                sample_step: Span::MAX,
+                sample_step: step.map_or(Span::MAX, Span::from_micros),
             };
+            let mut sample_at = step.map_or(Time::MAX, |_| Time::ZERO);
+            let (mut samples, mut low, mut high) = (Vec::new(), 0, 0);
             let mut link = Link::new(&spec, 1, &watch);
             // Departures and sizes of what waits, when the next packet arrives, the longest queue.
             let (mut waiting, mut due, mut longest) = (Vec::<(Time, u16)>::new(), None, 0);
@@ -353,10 +399,23 @@ mod tests {
             for (size, gap, packets) in runs {
                 for _ in 0..packets {
                     now += Span::from_micros(gap);
+                    while sample_at <= now {
+                        // Before what happens in that instant.
+                        while due.is_some_and(|at| at < sample_at) {
+                            due = link.take().1;
+                        }
+                        link.sample(sample_at - Span::from_nanos(1), sample_at);
+                        let packets = waiting.iter().filter(|w| w.0 >= sample_at).count() as u64;
+                        let (min, max) = (packets.min(low), high);
+                        samples.push(QueueSample { at: sample_at, packets, min, max });
+                        (low, high) = (packets, packets);
+                        sample_at += watch.sample_step;
+                    }
                     while due.is_some_and(|at| at <= now) {
                         due = link.take().1;
                     }
                     waiting.retain(|(departs, _)| *departs > now);
+                    low = low.min(waiting.len() as u64);
                     let own = Span::from_nanos(u64::from(size) * 8_000_000_000 / RATE);
                     let free_at = waiting.last().map_or(now, |(departs, _)| *departs);
                     let bytes: u64 = waiting.iter().map(|(_, size)| u64::from(*size)).sum();
@@ -372,13 +431,23 @@ mod tests {
                             prop_assert!(fits);
                             due = due.or(Some(arrives));
                             waiting.push((arrives - DELAY, size));
-                            longest = longest.max(waiting.len() as u64);
+                            high = high.max(waiting.len() as u64);
+                            if now >= watch.measure_from {
+                                longest = longest.max(waiting.len() as u64);
+                            }
                         }
                         _ => prop_assert!(!fits),
                     }
                 }
             }
-            prop_assert_eq!(link.finish().unwrap().queue_max, longest);
+            let outcome = link.finish().unwrap();
+            // Those that the measured part finds there are known at their departure only.
+            if from == 0 {
+                prop_assert_eq!(outcome.queue_max, longest);
+            }
+            prop_assert!(outcome.queue_max >= longest);
+            prop_assert_eq!(outcome.series.is_empty(), step.is_none());
+            prop_assert_eq!(&outcome.series[..samples.len()], &samples[..]);
         }
     }
 }

@@ -58,10 +58,11 @@ impl Held {
         self.count(now, meter);
         let before = dropped.len();
         let sending = self.sending(now);
+        meter.vary(self.packets(now));
         let early = self.aqm.push(now, packet, sending, dropped);
         meter.early_drops += early;
         meter.buffer_drops += (dropped.len() - before) as u64 - early;
-        meter.sample(now, self.aqm.packets() + u64::from(sending > 0));
+        meter.vary(self.packets(now));
         if self.next.is_some() || self.aqm.packets() == 0 {
             return None;
         }
@@ -99,9 +100,8 @@ impl Held {
 
     /// See [`super::Link::room`].
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
-        let sending = self.sending(now);
-        let packets = self.aqm.packets() + u64::from(sending > 0);
-        let bytes = self.aqm.bytes() + u64::from(sending) + u64::from(size);
+        let packets = self.packets(now);
+        let bytes = self.aqm.bytes() + u64::from(self.sending(now)) + u64::from(size);
         let fits = match self.buffer {
             Buffer::Packets(most) => packets < most,
             Buffer::Bytes(most) => bytes <= most,
@@ -130,6 +130,11 @@ impl Held {
             meter.reach(now, waiting + u64::from(sending > 0));
             self.counted = now;
         }
+    }
+
+    /// Packets in the queue, the one in transmission included.
+    pub fn packets(&self, now: Time) -> u64 {
+        self.aqm.packets() + u64::from(self.sending(now) > 0)
     }
 
     fn schedule(&mut self, start: Cursor) -> Option<Time> {

@@ -1,7 +1,7 @@
 //! What a link counts, and the checks at its end. A packet is booked when its departure is known;
 //! what lies beyond the run is cut off there.
 
-use fullpipe_run::{Histogram, LinkOutcome, LinkSpec, RunSpec, Trace};
+use fullpipe_run::{Histogram, LinkOutcome, LinkSpec, QueueSample, RunSpec};
 use fullpipe_units::{Span, Time};
 
 /// What the run asks of every link.
@@ -16,16 +16,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a run. Queue samples follow the trace's grain, at least a ten-thousandth of the run.
+    /// Queues are sampled as [`RunSpec::queue_step`] says.
     pub fn new(spec: &RunSpec) -> Self {
         Self {
             measure_from: spec.measure_from,
             end: Time::ZERO + spec.duration,
-            sample_step: match spec.trace {
-                Trace::Off => Span::MAX,
-                Trace::Every(step) => step,
-                Trace::Full => spec.duration / 10_000,
-            },
+            sample_step: spec.queue_step(),
         }
     }
 }
@@ -58,9 +54,19 @@ pub struct Meter {
     queue_max: u64,
     /// Packets that enter before `measure_from` and leave after it.
     there_at_begin: u64,
-    sample_at: Time,
-    sample_step: Span,
-    samples: Vec<(Time, u64)>,
+    is_sampled: bool,
+    /// Extremes of the queue since the last sample.
+    low: u64,
+    high: u64,
+    samples: Vec<QueueSample>,
+}
+
+/// Lengths of the queue that tell nothing new until a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Usual {
+    pub least: u64,
+    pub most: u64,
+    pub until: Time,
 }
 
 /// How a link ended, for the balance.
@@ -97,8 +103,9 @@ impl Meter {
             there_at_begin: 0,
             queue_area: 0,
             queueing_delay: Histogram::default(),
-            sample_at: Time::ZERO,
-            sample_step: watch.sample_step,
+            is_sampled: watch.sample_step < Span::MAX,
+            low: 0,
+            high: 0,
             samples: Vec::new(),
         }
     }
@@ -145,14 +152,41 @@ impl Meter {
         self.leave(begins - entered, departs, size);
     }
 
-    /// The queue has so many packets now, the one that enters included. Returns how many it may
-    /// have, and until when, without a need to be told of them.
-    pub fn queue(&mut self, now: Time, packets: u64) -> (u64, Time) {
-        if now < self.measure_from {
-            return (u64::MAX, self.measure_from.min(self.sample_at));
+    /// A packet enters now, and makes the queue so long.
+    pub fn queue(&mut self, now: Time, packets: u64) {
+        if now >= self.measure_from {
+            self.queue_max = self.queue_max.max(packets);
         }
-        self.queue_max = self.queue_max.max(packets);
-        (self.queue_max, self.sample_at)
+        self.vary(packets - 1);
+        self.vary(packets);
+    }
+
+    /// The queue has so many packets for some time of this step. It is told before a packet enters
+    /// and after: between, a queue only gets shorter, down to what the next packet or sample finds.
+    pub fn vary(&mut self, packets: u64) {
+        self.low = self.low.min(packets);
+        self.high = self.high.max(packets);
+    }
+
+    /// What [`Meter::queue`] need not be told of.
+    pub fn usual(&self, now: Time) -> Usual {
+        let (least, most) = match self.is_sampled {
+            true => (self.low, self.high),
+            false => (0, u64::MAX),
+        };
+        if now < self.measure_from {
+            return Usual {
+                least,
+                most,
+                until: self.measure_from,
+            };
+        }
+        // The step may have begun before the measured part, with a longer queue.
+        Usual {
+            least,
+            most: most.min(self.queue_max),
+            until: Time::MAX,
+        }
     }
 
     /// So many packets take room from `from`, which lies within the run, to `to`.
@@ -188,13 +222,23 @@ impl Meter {
         }
     }
 
-    /// The queue has this many packets now.
-    #[inline(always)]
-    pub fn sample(&mut self, now: Time, packets: u64) {
-        if now >= self.sample_at {
-            self.samples.push((now, packets));
-            self.sample_at = now + self.sample_step;
-        }
+    /// A step ends, with so many packets.
+    pub fn sample(&mut self, at: Time, packets: u64) {
+        self.vary(packets);
+        self.samples.push(QueueSample {
+            at,
+            packets,
+            min: self.low,
+            max: self.high,
+        });
+        (self.low, self.high) = (packets, packets);
+    }
+
+    /// The end of the run, if it lies within a step, whose sample is not taken.
+    pub fn open_step(&self) -> Option<Time> {
+        let last = self.samples.last();
+        let is_open = self.is_sampled && last.is_none_or(|s| s.at < self.end);
+        is_open.then_some(self.end)
     }
 
     /// Checks conservation at the end of a run and returns the result.

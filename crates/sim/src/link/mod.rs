@@ -167,6 +167,25 @@ impl Link {
         }
     }
 
+    /// Packets may wait for a transmitter.
+    pub fn has_queue(&self) -> bool {
+        match &self.entry {
+            Entry::Open(_) => false,
+            Entry::Fifo(_) => true,
+            Entry::Elements(elements) => elements.has_queue(),
+        }
+    }
+
+    /// A step of the trace ends at `at`: the queue as it is now, after all that happens in this
+    /// instant, goes on the record.
+    pub fn sample(&mut self, now: Time, at: Time) {
+        match &mut self.entry {
+            Entry::Open(_) => {}
+            Entry::Fifo(fifo) => fifo.sample(now, at, &self.way),
+            Entry::Elements(elements) => elements.sample(now, at),
+        }
+    }
+
     /// Every packet inside.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
         let elements = match &self.entry {

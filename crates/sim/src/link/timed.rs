@@ -100,7 +100,6 @@ impl Timed {
         self.bytes += u64::from(packet.size());
         meter.book(now, start.at, done.at, packet.size());
         meter.queue(now, self.waiting.len());
-        meter.sample(now, self.waiting.len());
         Some(done.at)
     }
 
@@ -165,6 +164,13 @@ impl Timed {
         } else {
             self.waiting.front().map(|w| w.0)
         }
+    }
+
+    /// Packets that have not left at `now`. They are not forgotten: a discipline may still be to be
+    /// told of the queue at a time before.
+    pub fn packets(&self, now: Time) -> u64 {
+        let left = self.waiting.iter().take_while(|w| w.0 <= now);
+        self.waiting.len() - left.count() as u64
     }
 
     /// What the transmitter could have sent, see [`Transmitter::bytes_between`].

@@ -283,6 +283,12 @@ proptest! {
             prop_assert!(l.queueing_delay.count() <= l.delivered);
             prop_assert!(l.marks <= l.delivered + l.queue_max);
             prop_assert!(l.queue_mean >= 0.0 && l.queue_mean <= l.queue_max.max(1) as f64, "{}: {} {}", l.name, l.queue_mean, l.queue_max);
+            prop_assert!(trace != Trace::Off || l.series.is_empty());
+            let most = l.series.iter().map(|s| s.max).max();
+            prop_assert!(most.is_none_or(|most| most >= l.queue_max), "{}: {most:?} {}", l.name, l.queue_max);
+            prop_assert!(l.series.iter().all(|s| s.min <= s.packets && s.packets <= s.max));
+            prop_assert!(l.series.is_sorted_by(|a, b| a.at < b.at && b.min <= a.packets && a.packets <= b.max));
+            prop_assert!(l.series.last().is_none_or(|s| s.at == Time::ZERO + spec.duration));
         }
         for (f, s) in o.flows.iter().zip(&spec.flows) {
             let t = &f.totals;

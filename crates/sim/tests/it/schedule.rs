@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use fullpipe_run::{
-    Buffer, Change, Codel, DeliveryTrace, Discipline, LinkSpec, Loss, Outcome, RunSpec,
+    Buffer, Change, Codel, DeliveryTrace, Discipline, LinkSpec, Loss, Outcome, RunSpec, Trace,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::build::{all_but_ties, dumbbell, flow, mbit, ms, poisson, source};
+use crate::mdone::hold;
 
 fn rate_at(ms: u64, mbps: u64) -> Change {
     Change {
@@ -52,6 +53,37 @@ fn a_staircase_carries_its_integral() {
     spec.links[0].schedule = vec![rate_at(1000, 6), rate_at(2000, 24), rate_at(3000, 3)];
     let o = run(&spec).unwrap();
     assert!(o.links[0].utilization > 0.93, "{}", o.links[0].utilization);
+}
+
+/// A queue that is full is so for the whole of an outage, although nothing enters or leaves it; a
+/// second after the datagrams end it is empty.
+#[test]
+fn a_queue_is_seen_in_an_outage() {
+    for held in [false, true] {
+        let mut s = source("s", 6.0);
+        s.stop = Some(Time::ZERO + Span::from_secs(5));
+        let mut spec = RunSpec {
+            cross: vec![s],
+            trace: Trace::Every(ms(10)),
+            ..dumbbell(12.0, 20, Buffer::Packets(83), 7.0, vec![])
+        };
+        spec.links[0].schedule = vec![rate_at(2000, 0), rate_at(4000, 12)];
+        if held {
+            hold(&mut spec.links[0]);
+        }
+        let series = run(&spec).unwrap().links.swap_remove(0).series;
+        let between = |from: u64, to: u64| {
+            let rows = &series[from as usize / 10..=to as usize / 10];
+            assert_eq!(rows[0].at, Time::ZERO + ms(from));
+            rows.iter().map(|s| (s.packets, s.min, s.max))
+        };
+        // 83 packets at 6 Mbit/s come in 166 ms.
+        assert!(between(2200, 4000).all(|s| s == (83, 83, 83)), "{held}");
+        assert!(between(2010, 2160).is_sorted() && between(4010, 4100).rev().is_sorted());
+        assert!(between(6000, 7000).all(|s| s == (0, 0, 0)), "{held}");
+        // A packet every 2 ms, which takes 1 ms, and the next one when a step ends.
+        assert!(between(1000, 2000).all(|s| s == (0, 0, 1)), "{held}");
+    }
 }
 
 /// From 2 s to 4 s nothing leaves; then everything queued does, at the full rate, in order.
