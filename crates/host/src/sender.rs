@@ -25,6 +25,8 @@ pub struct FlowSender<O> {
     /// Data packets sent, exact drops included.
     offered: u64,
     pub(crate) timer: Pending,
+    /// Before this no step ends that the record waits for; [`Time::MAX`] for a short flow.
+    step_ends: Time,
     drops: Option<Box<DropRules>>,
     /// It has a last segment.
     finite: bool,
@@ -135,6 +137,7 @@ impl<O> FlowSender<O> {
             record,
             drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)).map(Box::new),
             timer: Pending::NONE,
+            step_ends: Time::ZERO,
             started,
             finite: f.sender.transfer.is_some() || f.stop.is_some(),
             completed: None,
@@ -219,12 +222,14 @@ impl<O> FlowSender<O> {
     pub fn trace_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
         if let Record::Lasting(recorder) = &mut self.record {
             recorder.stream_to(sink, step);
+            self.step_ends = Time::ZERO;
         }
     }
 
-    /// The receiver held the ACK that comes next for so long.
+    /// The receiver held the ACK that comes next, now, for so long.
     #[inline]
-    pub fn on_ack_delay(&mut self, held: Span) {
+    pub fn on_ack_delay(&mut self, now: Time, held: Span) {
+        self.settle(now);
         self.sender.note_held(held);
         if let Record::Lasting(recorder) = &mut self.record {
             recorder.on_ack_delay(held);
@@ -232,6 +237,7 @@ impl<O> FlowSender<O> {
     }
 
     pub(crate) fn start(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        self.settle(now);
         self.sender.start(now);
         self.observe(now, classes);
     }
@@ -256,7 +262,9 @@ impl<O> FlowSender<O> {
             changes.stack.clone_from(&stack);
             changes.taken_over.push((now, stack));
         }
-        self.sender.change(now, change, changes.seed);
+        let seed = changes.seed;
+        self.settle(now);
+        self.sender.change(now, change, seed);
         if let (Record::Lasting(recorder), Some(most)) = (&mut self.record, change.window) {
             recorder.cap_window(most);
         }
@@ -266,12 +274,14 @@ impl<O> FlowSender<O> {
 
     pub(crate) fn stop(&mut self, now: Time, classes: &mut [ClassRecord]) {
         self.sender.stop();
-        // All it sent may be acknowledged already.
+        // All it sent may be acknowledged already, and then the row of that is due.
+        self.step_ends = now;
         self.note_completion(now, classes);
     }
 
     /// Handles the expiry of the sender's timer.
     pub(crate) fn handle_timeout(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        self.settle(now);
         if self.sender.next_timeout() <= now {
             self.sender.handle_timeout(now);
         }
@@ -280,6 +290,7 @@ impl<O> FlowSender<O> {
 
     /// It may try again after a refusal.
     pub fn resume(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        self.settle(now);
         self.sender.resume();
         self.observe(now, classes);
     }
@@ -304,13 +315,14 @@ impl<O> FlowSender<O> {
     /// An ACK has arrived.
     #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Ack, classes: &mut [ClassRecord]) {
-        self.begin_ack().handle_ack(now, ack);
+        self.begin_ack(now).handle_ack(now, ack);
         self.end_ack(now, classes);
     }
 
     /// An ACK has arrived: the sender that it is to be handed to. [`FlowSender::end_ack`] follows.
     #[inline(always)]
-    pub fn begin_ack(&mut self) -> &mut Sender<Stack> {
+    pub fn begin_ack(&mut self, now: Time) -> &mut Sender<Stack> {
+        self.settle(now);
         self.acks += 1;
         &mut self.sender
     }
@@ -320,6 +332,23 @@ impl<O> FlowSender<O> {
     pub fn end_ack(&mut self, now: Time, classes: &mut [ClassRecord]) {
         self.note_completion(now, classes);
         self.observe(now, classes);
+    }
+
+    /// The sender is about to process something.
+    #[inline(always)]
+    fn settle(&mut self, now: Time) {
+        if now >= self.step_ends {
+            self.end_step(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_step(&mut self, now: Time) {
+        self.step_ends = match &mut self.record {
+            Record::Lasting(recorder) => recorder.end_step(now, &self.sender),
+            Record::Short(_) | Record::Vacant => Time::MAX,
+        };
     }
 
     /// The sender has processed an ACK, a timeout or a refusal.
@@ -612,7 +641,7 @@ mod tests {
             now = arrival + held + Span::from_millis(30);
             for segment in sent {
                 if says {
-                    sending.on_ack_delay(held);
+                    sending.on_ack_delay(now, held);
                 }
                 let ack = Ack {
                     cum: segment.seq + 1,

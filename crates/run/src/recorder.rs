@@ -42,6 +42,9 @@ pub struct SenderRecord {
     pub verdicts: Vec<(Time, u64)>,
 }
 
+/// No event waits for a row.
+pub const NOTHING: Time = Time::MAX;
+
 /// What is remembered at a flow's sender. What every ACK touches comes first.
 #[derive(Debug)]
 #[repr(C)]
@@ -55,6 +58,10 @@ pub struct SenderRecorder {
     /// The window's clamp: the moment it is reached is always on the record.
     cap: f64,
     round: u64,
+    /// Before this no event makes a row, here or in a stream.
+    look_at: Time,
+    /// When the latest event came that no row tells of yet; [`NOTHING`]: there is none.
+    waiting: Time,
     next_row: Time,
     /// The controller's state at the latest ACK, if it has any and not every ACK makes a row.
     state: Option<u8>,
@@ -103,6 +110,8 @@ impl SenderRecorder {
             cap,
             step,
             next_row,
+            look_at: next_row,
+            waiting: NOTHING,
             between: Between::new(),
             ack_delay: Span::MAX,
             state: None,
@@ -140,6 +149,7 @@ impl SenderRecorder {
     /// [`SenderRecorder::with_flow`].
     pub fn stream_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
         self.stream = Some(Box::new(Stream::new(sink, step, self.between.flow)));
+        self.look_at = Time::ZERO;
     }
 
     /// The receiver says how long it held the ACK that [`SenderRecorder::on_sender`] is about.
@@ -161,6 +171,13 @@ impl SenderRecorder {
     #[cold]
     pub fn complete(&mut self, now: Time) {
         self.window_mean = Some(self.mean_window(now));
+        if self.step != Span::MAX {
+            self.force_row(now);
+        }
+    }
+
+    fn force_row(&mut self, now: Time) {
+        (self.next_row, self.look_at) = (now, now);
     }
 
     fn mean_window(&self, to: Time) -> f64 {
@@ -170,6 +187,44 @@ impl SenderRecorder {
             (self.window_area + self.window * rest) / span as f64
         } else {
             self.window
+        }
+    }
+
+    /// The sender is about to process something. What waited in a step that is over goes on the
+    /// record as it was until now, with the time since which it was so: the step's last event may
+    /// lie long before this one. Returns until when this need not be asked again.
+    #[cold]
+    #[inline(never)]
+    pub fn end_step(&mut self, now: Time, sender: &Sender<Stack>) -> Time {
+        if self.waiting != NOTHING && now >= self.next_row {
+            self.tell_waiting(sender);
+            self.next_row = now + self.step;
+            self.look_at = self.next_look();
+        }
+        let of_stream = self.stream.as_mut().map(|stream| {
+            stream.end_step(now, self.ack_delay, sender);
+            stream.step_ends()
+        });
+        // Nothing waits where every event has a row.
+        let own = if self.step > Span::ZERO {
+            self.next_row
+        } else {
+            Time::MAX
+        };
+        own.min(of_stream.unwrap_or(Time::MAX))
+    }
+
+    fn tell_waiting(&mut self, sender: &Sender<Stack>) {
+        // It may have sent since.
+        self.between.window(sender.cwnd());
+        self.row(self.waiting, sender);
+    }
+
+    /// A stream looks at every event.
+    fn next_look(&self) -> Time {
+        match self.stream {
+            None => self.next_row,
+            Some(_) => Time::ZERO,
         }
     }
 
@@ -206,12 +261,25 @@ impl SenderRecorder {
         if self.state.is_some() {
             self.note_state(now, sender);
         }
+        if now >= self.look_at {
+            self.look(now, sender);
+        } else {
+            self.waiting = now;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, now: Time, sender: &Sender<Stack>) {
         if now >= self.next_row {
             self.row(now, sender);
+        } else {
+            self.waiting = now;
         }
         if let Some(stream) = &mut self.stream {
             stream.on_sender(now, self.ack_delay, sender);
         }
+        self.look_at = self.next_look();
     }
 
     #[cold]
@@ -220,7 +288,7 @@ impl SenderRecorder {
             self.at_cap.push((now, window));
         }
         if self.step != Span::MAX && self.episodes.len() < self.most {
-            self.next_row = now;
+            self.force_row(now);
         }
     }
 
@@ -289,14 +357,14 @@ impl SenderRecorder {
         self.note_variables(sender);
         if self.step != Span::MAX && self.episodes.len() < self.most {
             // An episode is always on the record, whatever the decimation.
-            self.next_row = now;
+            self.force_row(now);
         }
     }
 
     fn note_state(&mut self, now: Time, sender: &Sender<Stack>) {
         let state = sender.controller().state();
         if state != self.state && self.series.rows.len() < self.most {
-            self.next_row = now;
+            self.force_row(now);
         }
         self.state = state;
     }
@@ -304,6 +372,7 @@ impl SenderRecorder {
     #[cold]
     fn row(&mut self, now: Time, sender: &Sender<Stack>) {
         self.next_row = now + self.step;
+        self.waiting = NOTHING;
         let row = self.between.row(now, self.ack_delay, sender);
         let s = &mut self.series;
         s.rows.push(row);
@@ -326,6 +395,12 @@ impl SenderRecorder {
     /// The run ends: hands over what is remembered, the columns squared.
     pub fn finish(&mut self, end: Time, sender: &Sender<Stack>) -> SenderRecord {
         self.note_variables(sender);
+        if self.waiting != NOTHING && self.step != Span::MAX {
+            self.tell_waiting(sender);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.finish(self.ack_delay, sender);
+        }
         let rows = self.series.rows.len();
         for (_, column) in &mut self.series.variables {
             column.resize(rows, f64::NAN);

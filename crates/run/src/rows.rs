@@ -5,6 +5,8 @@ use fullpipe_cc::{Controller, MOST_VARIABLES, Phase, Stack};
 use fullpipe_flow::{Events, Sender, TraceRow, TraceSink};
 use fullpipe_units::{Span, Time};
 
+use crate::recorder::NOTHING;
+
 /// What lies between two rows of a flow.
 #[derive(Debug)]
 pub struct Between {
@@ -82,6 +84,8 @@ pub struct Stream {
     sink: Box<dyn TraceSink>,
     step: Span,
     next: Time,
+    /// When the latest event came that no row tells of yet.
+    waiting: Time,
     phase: Phase,
     state: Option<u8>,
     /// Of the variables, in their order; of the stack that the flow began with, as are the columns.
@@ -95,6 +99,7 @@ impl Stream {
             sink,
             step,
             next: Time::ZERO,
+            waiting: NOTHING,
             phase: Phase::Open,
             state: None,
             names: Vec::new(),
@@ -112,10 +117,40 @@ impl Stream {
         let (phase, state) = (sender.phase(), sender.controller().state());
         let changed = (phase, state) != (self.phase, self.state);
         if now < self.next && !changed && self.between.events.is_empty() {
+            self.waiting = now;
             return;
         }
         self.next = now + self.step;
         (self.phase, self.state) = (phase, state);
+        self.put(now, ack_delay, sender);
+    }
+
+    /// Until then nothing that waits is to leave; never, where every event has a row.
+    pub fn step_ends(&self) -> Time {
+        match self.step {
+            Span::ZERO => Time::MAX,
+            _ => self.next,
+        }
+    }
+
+    /// See [`crate::SenderRecorder::end_step`].
+    pub fn end_step(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) {
+        if now >= self.next && self.waiting != NOTHING {
+            self.finish(ack_delay, sender);
+            self.next = now + self.step;
+        }
+    }
+
+    /// What waits leaves, as it is.
+    pub fn finish(&mut self, ack_delay: Span, sender: &Sender<Stack>) {
+        if self.waiting != NOTHING {
+            self.between.window(sender.cwnd());
+            self.put(self.waiting, ack_delay, sender);
+        }
+    }
+
+    fn put(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) {
+        self.waiting = NOTHING;
         let row = self.between.row(now, ack_delay, sender);
         let (mut variables, names) = ([f64::NAN; MOST_VARIABLES], &mut self.names);
         if names.is_empty() {
@@ -192,6 +227,36 @@ mod tests {
             };
             assert_eq!(empty, expected, "{text}");
         }
+    }
+
+    /// A step's last event keeps its time, however late the next one comes, and so does that before
+    /// the end of the run.
+    #[test]
+    fn what_waits_in_a_step_is_told_of_with_its_time() {
+        let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false);
+        let cc = StackSpec::parse("cubic").unwrap();
+        let mut sender = Sender::new(cfg, cc.controller(Setup::default()), 0);
+        let (step, kept) = (Span::from_millis(100), Kept::default());
+        let mut recorder = SenderRecorder::new(Trace::Every(step), Time::ZERO, f64::INFINITY);
+        recorder.stream_to(Box::new(kept.clone()), step);
+        sender.start(Time::ZERO);
+        for ms in [0, 30, 90, 700, 705] {
+            let now = Time::ZERO + Span::from_millis(ms);
+            recorder.end_step(now, &sender);
+            recorder.on_sender(now, &mut sender);
+        }
+        let end = Time::ZERO + Span::from_secs(1);
+        let rows = recorder.finish(end, &sender).series.rows;
+        let ms = |row: &TraceRow| row.time.as_nanos() / 1_000_000;
+        assert_eq!(rows.iter().map(ms).collect::<Vec<_>>(), [0, 90, 705]);
+        let streamed: Vec<u64> = kept
+            .0
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(row, _)| ms(row))
+            .collect();
+        assert_eq!(streamed, [0, 90, 705]);
     }
 
     /// A sender whose first window is lost: what leaves is a row per step, and one at once when the

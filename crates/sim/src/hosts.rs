@@ -244,9 +244,9 @@ impl Ends for Hosts {
                 if let Some(ack) = packet.plain_ack(now, &mut net.options) {
                     ways.capture
                         .see(now, slot, || CaptureEvent::AckReceived(ack));
-                    sender.begin_ack().handle_ack(now, &ack);
+                    sender.begin_ack(now).handle_ack(now, &ack);
                 } else {
-                    let sender = sender.begin_ack();
+                    let sender = sender.begin_ack(now);
                     ways.hand_over(now, &packet.apart(), sender, &mut net.options);
                 }
                 sender.end_ack(now, classes);

@@ -129,7 +129,7 @@ pub fn handle_ack(
     }
     // One that only opens the window was not held back: it had nothing to say before.
     if ack.cum > sending.sender().una() || !ack.sacks.is_empty() {
-        sending.on_ack_delay(datagram.hold);
+        sending.on_ack_delay(now, datagram.hold);
     }
     sending.handle_ack(now, &ack, classes);
     Some(ack)

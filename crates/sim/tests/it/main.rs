@@ -18,5 +18,6 @@ mod path;
 mod pings;
 mod queues;
 mod schedule;
+mod series;
 mod short_flows;
 mod sources;
