@@ -373,7 +373,7 @@ fn a_preset_resolves_to_its_own_hosts() {
         let flow = &case.run_spec(1).flows[0];
         assert_eq!(flow.sender, SenderConfig::preset(preset, 1500), "{word}");
         assert_eq!(flow.receiver, ReceiverConfig::preset(preset), "{word}");
-        let window = ReceiverConfig::preset(preset).window.max;
+        let window = ReceiverConfig::preset(preset).window.largest();
         assert_eq!(case.flows[0].window_cap, window.map(|w| w as f64), "{word}");
     }
     // Linux's receive buffer bounds the flow: 32 MB, half of `tcp_rmem`.
