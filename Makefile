@@ -47,11 +47,16 @@ verify-histories: ## Run a million histories, networks and frames, and 20 times 
 	PROPERTY_CASES=300 $(CARGO) test --release --locked --package fullpipe-flow --test it model::
 	FRAME_CASES=1000000 $(CARGO) test --locked --package fullpipe-emulate --test it frames
 
-verify-search: ## Judge the frozen search again; search 15 minutes more where a kernel is built
-	mkdir -p fullpipe-out/fuzz-frozen
-	gzip -dc calibrate/reference/search.jsonl.gz > fullpipe-out/fuzz-frozen/fuzz.jsonl
-	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --again --strict --out fullpipe-out/fuzz-frozen
-	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
+verify-search: ## Judge the frozen searches again; search 30 minutes more where a kernel is built
+	for log in search search-long-fat; do \
+	  mkdir -p fullpipe-out/frozen-$$log && \
+	  gzip -dc calibrate/reference/$$log.jsonl.gz > fullpipe-out/frozen-$$log/fuzz.jsonl && \
+	  $(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --again --strict --out fullpipe-out/frozen-$$log || exit 1; \
+	done
+	for paths in small long-fat; do \
+	  $(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --paths $$paths \
+	    --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify-$$paths || exit 1; \
+	done
 
 # `slac` and `tour` run others of them.
 verify-scenarios: ## Run every built-in scenario in full, the long ones in wrong worlds: 90 minutes

@@ -376,7 +376,7 @@ impl Receiver {
     #[cold]
     fn waits_for_reader(&self) -> bool {
         let whole = self.rcv_wnd >= self.max_rcv_wnd && self.cfg.window.buffer.is_some();
-        whole && self.quick == 0
+        whole && self.quick == 0 && self.cfg.acks.every > 1
     }
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
@@ -478,8 +478,10 @@ impl Receiver {
     /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and
     /// quick ACKs are not.
     fn may_merge(&mut self, rule: AckCompression) -> bool {
-        let at_once =
-            self.ahead.is_empty() || self.pending >= self.cfg.acks.every || self.quick > 0;
+        let every = self.cfg.acks.every;
+        // An ACK for each segment is what the route asks for (`RTAX_QUICKACK`): always quick.
+        let quick = self.quick > 0 || every <= 1;
+        let at_once = self.ahead.is_empty() || self.pending >= every || quick;
         if at_once || self.merged >= rule.most {
             return false;
         }

@@ -577,20 +577,26 @@ fn what_arrives_together_shares_an_ack() {
 /// (`tcp_sack_new_ofo_skb`, `tcp_ack_snd_check`).
 #[test]
 fn an_arrival_that_makes_an_ack_leave_waits_for_none() {
-    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
-        c.window.first = None;
-        c.acks.quick = 0;
-        c.acks.every = 1;
-    }));
-    let mut acks = Vec::new();
-    for seq in [0, 2, 5, 8, 11, 14, 17, 20, 23, 26] {
-        let ack = r.handle_segment(at_us(seq), &data(seq));
-        acks.extend(ack.map(|ack| (seq, ack.sacks.iter().next().map(|block| block.start))));
-    }
-    let at_once = [(0, None), (2, Some(2)), (5, Some(5)), (8, Some(8))];
-    let for_room = [(14, Some(11)), (20, Some(17)), (26, Some(23))];
-    assert_eq!(acks[..4], at_once);
-    assert_eq!(acks[4..], for_room);
+    let acks = |every| {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.window.first = None;
+            c.acks.quick = 0;
+            c.acks.every = every;
+        }));
+        let mut acks = Vec::new();
+        for seq in [0, 1, 3, 6, 9, 12, 15, 18, 21, 24, 27] {
+            let ack = r.handle_segment(at_us(seq), &data(seq));
+            acks.extend(ack.map(|ack| (seq, ack.sacks.iter().next().map(|block| block.start))));
+        }
+        acks
+    };
+    let two = acks(2);
+    let at_once = [(1, None), (3, Some(3)), (6, Some(6)), (9, Some(9))];
+    let for_room = [(15, Some(12)), (21, Some(18)), (27, Some(24))];
+    assert_eq!(two[..4], at_once);
+    assert_eq!(two[4..], for_room);
+    // Where the route asks for an ACK for each, none is merged.
+    assert_eq!(acks(1).len(), 11);
 }
 
 /// The window grows by two segments for each that arrives, as far as those above a hole leave room:
