@@ -375,8 +375,8 @@ impl Receiver {
     /// that (`__tcp_ack_snd_check`, `tcp_cleanup_rbuf`). All that arrive together share it.
     #[cold]
     fn waits_for_reader(&self) -> bool {
-        let whole = self.rcv_wnd >= self.max_rcv_wnd && self.cfg.window.buffer.is_some();
-        whole && self.quick == 0 && self.cfg.acks.every > 1
+        let whole = |buffer| self.rcv_wnd.saturating_add(1) >= buffer;
+        self.cfg.window.buffer.is_some_and(whole) && self.quick == 0 && self.cfg.acks.every > 1
     }
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are

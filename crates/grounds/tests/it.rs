@@ -509,7 +509,7 @@ fn jitter_on_both_grounds_is_a_cause_where_phase_decides() {
     let link = |name| {
         format!(
             "[[link]]\nname = \"{name}\"\nrate = \"100Mbit/s\"\ndelay = \"10ms\"\n\
-             buffer = \"250 packets\"\n"
+             buffer = \"125 packets\"\n"
         )
     };
     let flow = |name: &str, over: &str| {

@@ -104,12 +104,12 @@ fn measures(flow: &FlowOutcome) -> BTreeMap<&'static str, f64> {
     ])
 }
 
-/// Two seeds: the mean is to lie in what eight runs of the kernels span, or close to it.
+/// Eight seeds: the mean is to lie in what eight runs of the kernels span, or close to it.
 #[test]
 fn states_phases_and_estimates_are_the_kernels() {
     let mut apart = String::new();
     for (index, path) in PATHS.iter().enumerate() {
-        let runs: Vec<_> = (1..=2)
+        let runs: Vec<_> = (1..=8)
             .map(|seed| {
                 let spec = spec(path, seed, Trace::Full);
                 measures(&run(&spec).unwrap().flows[0])
