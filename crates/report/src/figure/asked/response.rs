@@ -42,7 +42,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         most_streams = most_streams.max(streams);
         seen.push(Point {
             stack: flow.stack.clone(),
-            rtt_ms: flow.value(RTT).unwrap_or(f64::INFINITY),
+            rtt_ms: flow.value(SHORTEST).unwrap_or(f64::INFINITY),
             at: (p, w / streams as f64),
         });
     }
@@ -137,14 +137,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         drawing: Drawing::Chart(Chart {
             stacked: false,
             title: view.subtitle(),
-            subtitle:
-                "points: measured; lines: each law alone at the flows' mean RTT, one loss per \
-                       cycle"
-                    .to_owned()
-                    + &match lossless.len() {
-                        0 => String::new(),
-                        n => format!("; not drawn: {n} of {all} flows, without a loss"),
-                    },
+            subtitle: "points: measured; lines: each law alone, one loss per cycle, no queue"
+                .to_owned()
+                + &match lossless.len() {
+                    0 => String::new(),
+                    n => format!("; not drawn: {n} of {all} flows, without a loss"),
+                },
             panels: vec![panel],
         }),
         tidy,
@@ -185,16 +183,15 @@ struct Point {
     at: (f64, f64),
 }
 
-/// What was measured of a stack at one round-trip time, on which some laws depend: CUBIC behind a
-/// full queue has the window of the path with the queue's delay.
+/// What was measured of a stack at one round-trip time, on which some laws depend.
 struct Response {
     stack: String,
-    /// The smallest of the points' means.
+    /// The smallest.
     rtt_ms: f64,
     points: Vec<(f64, f64)>,
 }
 
-/// Flows of a stack whose mean round-trip times are [`ALIKE`], in the order of the flows.
+/// Flows of a stack whose smallest round-trip times are [`ALIKE`], in the order of the flows.
 fn responses(seen: Vec<Point>) -> Vec<Response> {
     let mut all: Vec<Response> = Vec::new();
     for point in seen {
@@ -241,7 +238,7 @@ const SHOWN: usize = 6;
 const ALIKE: f64 = 1.2;
 const LOSSES: &str = Metric::flow("loss_event_rate").name;
 const WINDOW: &str = Metric::flow("cwnd_segments.mean").name;
-const RTT: &str = Metric::flow("rtt_ms.mean").name;
+const SHORTEST: &str = Metric::flow("rtt_ms.min").name;
 /// Windows of a law's line.
 const STEPS: u32 = 24;
 /// A law takes seconds to drive at a larger window.
