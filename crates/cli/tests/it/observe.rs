@@ -67,7 +67,9 @@ fn a_slow_reader_is_named_as_the_limit() {
         "nothing to hold it against"
     );
     assert_eq!(sent.last().unwrap()["limited_by"], "receive window");
-    assert!(sent.last().unwrap()["sent_mbps"].as_f64().unwrap() > 0.0);
+    // Not in every fifth of a second: on a busy machine the reader may be late.
+    let sends = |o: &&Value| o["sent_mbps"].as_f64().is_some_and(|rate| rate > 0.0);
+    assert!(sent.iter().any(sends));
     assert!(
         sent.last().unwrap()["tcp_info"]["rwnd_limited"]
             .as_u64()

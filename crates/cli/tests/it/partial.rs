@@ -159,6 +159,8 @@ fn the_second_interrupt_ends_at_once() {
     let ended = cut(dir.path(), &line, |client| {
         // It would wait for the server's half.
         signal(&server.child, Signal::SIGSTOP);
+        // Every thread of it has to stop before it is asked.
+        std::thread::sleep(Duration::from_millis(200));
         signal(client, Signal::SIGINT);
         std::thread::sleep(Duration::from_millis(700));
         signal(client, Signal::SIGINT);
