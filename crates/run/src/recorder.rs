@@ -215,7 +215,7 @@ impl SenderRecorder {
     }
 
     fn tell_waiting(&mut self, sender: &Sender<Stack>) {
-        // It may have sent since.
+        // What has left since may have moved PRR's window.
         self.between.window(sender.cwnd());
         self.row(self.waiting, sender);
     }
