@@ -55,8 +55,8 @@ DEFECTS = {
             ),
             (
                 RECOVERY + "reduction.rs",
-                "UndoMark::new(board.una(), false, board.retrans_out())",
-                "UndoMark::new(board.una(), false, 0)",
+                "may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()))",
+                "may_undo.then(|| UndoMark::new(board.una(), false, 0))",
             ),
         ],
     ),
