@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::metric::Scope;
+use crate::metric::{Scope, UNBOUNDED};
 use crate::table::{find, names, scope_of};
 
 /// An arithmetic expression over metrics. A metric's name alone is one, too.
@@ -393,6 +393,14 @@ pub fn scope(metric: &str) -> Option<Scope> {
 pub fn unit(metric: &str) -> &'static str {
     let scope = scope_of(metric);
     scope.and_then(|s| find(s, metric)).map_or("", |m| m.unit)
+}
+
+/// Least and most that a metric can be; an expression may be anything.
+pub fn range(metric: &str) -> [f64; 2] {
+    let scope = scope_of(metric);
+    scope
+        .and_then(|s| find(s, metric))
+        .map_or(UNBOUNDED, |m| m.range)
 }
 
 /// Words of papers and of other tools, and the metrics that say the same.

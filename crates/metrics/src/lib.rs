@@ -31,11 +31,11 @@ mod view;
 mod window_recovery;
 mod wrapped;
 
-pub use expression::{Expression, ExpressionError, called_otherwise, nearest, scope, unit};
+pub use expression::{Expression, ExpressionError, called_otherwise, nearest, range, scope, unit};
 pub use fidelity::{Check, Fidelity, HostFidelity};
 pub use group::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind, bdp_packets};
 pub use measure::{against, hold_against, measure, needs_baseline};
-pub use metric::{Better, Metric, Scope, plain_words};
+pub use metric::{Better, Metric, Scope, UNBOUNDED, plain_words};
 pub use page::markdown;
 pub use run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, SeedRun, TrafficMetrics};
 pub use sharing::{asymmetry, jain, rtt_unfairness};

@@ -57,6 +57,8 @@ pub struct Metric {
     /// Of the first flow against the second: another sign when they change places, zero where they
     /// are even.
     pub signed: bool,
+    /// Least and most that it can be, as [`UNBOUNDED`]: where intervals end.
+    pub range: [f64; 2],
     /// Direction.
     pub better: Better,
     /// Meaning in one line, without a full stop.
@@ -73,6 +75,9 @@ pub struct Metric {
     column: Option<(&'static str, Option<&'static str>)>,
     pub(crate) value: Value,
 }
+
+/// The range of what may have any value.
+pub const UNBOUNDED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 
 /// The function that computes a metric. `None`: undefined in this run.
 #[derive(Clone, Copy)]
@@ -163,6 +168,7 @@ const fn metric(
         unit,
         count: false,
         signed: false,
+        range: [0.0, f64::INFINITY],
         better,
         about: "",
         formula: "",
@@ -203,6 +209,17 @@ impl Metric {
     /// Another sign when the first two flows change places.
     pub(crate) const fn signed(mut self) -> Metric {
         self.signed = true;
+        self
+    }
+
+    /// Part of a whole: 0 to 1.
+    pub(crate) const fn part(self) -> Metric {
+        self.between([0.0, 1.0])
+    }
+
+    /// Least and most that it can be, where that is not zero and anything above.
+    pub(crate) const fn between(mut self, range: [f64; 2]) -> Metric {
+        self.range = range;
         self
     }
 

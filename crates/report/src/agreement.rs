@@ -195,7 +195,7 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
     );
     for row in c.rows.iter().filter(|r| shown(r)) {
         let apart = match (row.relative, row.difference) {
-            (Some(part), _) => format!("{:+.2} %", 100.0 * part),
+            (Some(part), _) => signed_percent(part),
             (None, Some(difference)) => format!("{difference:+.3}"),
             (None, None) => String::new(),
         };
@@ -227,14 +227,19 @@ fn tables(c: &Comparison, shown: &dyn Fn(&Row) -> bool) -> String {
     for d in &c.distances {
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td></td><td></td><td>{} {}</td><td>{}</td>\
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td></td><td></td><td>{}</td><td>{}</td>\
              <td>{}</td></tr>",
             text(&d.params.to_string()),
             text(&d.flow),
             text(d.measure),
-            number(d.mean),
-            if d.unit == "1" { "" } else { d.unit },
-            number(d.threshold),
+            match d.unit {
+                "1" => format!("{} %", number(100.0 * d.mean)),
+                unit => format!("{} {unit}", number(d.mean)),
+            },
+            match d.unit {
+                "1" => percent(d.threshold),
+                unit => format!("{} {unit}", d.threshold),
+            },
             word(d.verdict),
         );
     }
@@ -304,6 +309,14 @@ pub fn verdict(row: &Row) -> String {
     match row.judged {
         true => word,
         false => format!("{}, not judged", word.to_lowercase()),
+    }
+}
+
+/// A relative difference as `+3.14 %`; what rounds to nothing has no sign.
+pub fn signed_percent(part: f64) -> String {
+    match 100.0 * part {
+        percent if percent.abs() < 0.005 => "0.00 %".to_owned(),
+        percent => format!("{percent:+.2} %"),
     }
 }
 

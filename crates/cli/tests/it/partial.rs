@@ -46,10 +46,11 @@ fn partial(case: &Value) -> (f64, String) {
 fn a_hang_up_that_is_ignored_stays_so() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(dir.path(), &[]);
-    let line = ["send", &server.address, "--time", "3s", "-b", "5Mbit/s"];
-    let ended = cut(dir.path(), &line, |client| signal(client, Signal::SIGHUP));
+    let line = |time| ["send", &server.address, "-b", "5Mbit/s", "--time", time];
+    let hang_up = |client: &Child| signal(client, Signal::SIGHUP);
+    let ended = cut(dir.path(), &line("60s"), |client| hang_up(client));
     assert_eq!(ended.code, 130, "{}", ended.stderr);
-    let plain = command(dir.path(), &line);
+    let plain = command(dir.path(), &line("3s"));
     let mut ignoring = Command::new("sh");
     ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
     ignoring.arg(plain.get_program()).args(plain.get_args());
@@ -63,7 +64,7 @@ fn a_hang_up_that_is_ignored_stays_so() {
     ignoring.stdout(Stdio::piped()).stderr(Stdio::piped());
     let client = ignoring.spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
-    signal(&client, Signal::SIGHUP);
+    hang_up(&client);
     let ended = finished(client.wait_with_output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(!ended.stderr.contains("interrupted"), "{}", ended.stderr);

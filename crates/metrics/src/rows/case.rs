@@ -4,7 +4,7 @@ use crate::harm::{
     completion_time, first_goodput, harm_of_less, harm_of_more, other_goodput, other_rtt, quotient,
 };
 use crate::metric::Better::{Higher, Lower, Neither};
-use crate::metric::{Metric, against, case};
+use crate::metric::{Metric, UNBOUNDED, against, case};
 use crate::sharing::{aggregate_goodput, asymmetry, convergence_time, jain, rtt_unfairness};
 use crate::synchronization::synchronization;
 
@@ -20,6 +20,7 @@ const WARE: &str = "Ware et al. 2019, taken against a baseline case instead of t
 /// Metrics of a case, in the order of columns and JSON keys.
 pub const CASE: &[Metric] = &[
     case("jain", "1", Higher, |c| jain(&c.goodputs()))
+        .part()
         .means(
             "Jain's fairness of the flows' goodput; 1 when all are equal, `1/n` when one has \
              everything",
@@ -32,6 +33,7 @@ pub const CASE: &[Metric] = &[
     case("asymmetry", "1", Neither, |c| {
         asymmetry((*c.goodput.first()?)?, (*c.goodput.get(1)?)?)
     })
+    .between([-1.0, 1.0])
     .means(
         "Who gets more of the first two flows; `null` with one flow",
         "`(x1 - x2) / (x1 + x2)` in the order of the scenario",
@@ -69,6 +71,7 @@ pub const CASE: &[Metric] = &[
         }
         rtt_unfairness([c.goodput[0]?, c.goodput[1]?], rtts)
     })
+    .between(UNBOUNDED)
     .means(
         "How the shares of the first two flows follow their RTTs: 0 equal shares, 1 inverse \
              to the RTT; `null` for equal base RTTs and on a real path",
@@ -79,6 +82,7 @@ pub const CASE: &[Metric] = &[
     case("synchronization", "1", Lower, |c| {
         synchronization(c.streams(), c.longest_base_rtt(c.groups)?, c.outcome)
     })
+    .part()
     .means(
         "Whether flows lose together: the mean part of all streams that takes part in a \
              congestion epoch, `1/n` to 1; `null` with one stream or without an event",
@@ -120,6 +124,7 @@ pub const CASE: &[Metric] = &[
     against("harm.throughput", "1", Lower, |x, b| {
         harm_of_more(other_goodput(x)?, other_goodput(b)?)
     })
+    .between([f64::NEG_INFINITY, 1.0])
     .means(
         "Harm to the goodput of the other flows beyond that of the baseline; negative if they \
              fare better",
@@ -130,6 +135,7 @@ pub const CASE: &[Metric] = &[
     against("harm.rtt", "1", Lower, |x, b| {
         harm_of_less(other_rtt(x)?, other_rtt(b)?)
     })
+    .between([f64::NEG_INFINITY, 1.0])
     .means(
         "Harm to the delay of the other flows",
         "`(x - b) / x`, x = mean over all flows but the first of their mean RTT, b = the same \
@@ -139,6 +145,7 @@ pub const CASE: &[Metric] = &[
     against("harm.completion_time", "1", Lower, |x, b| {
         harm_of_less(completion_time(x)?, completion_time(b)?)
     })
+    .between([f64::NEG_INFINITY, 1.0])
     .means(
         "Harm to the completion time of short flows",
         "`(x - b) / x`, x = mean completion time of all short flows, b = the same of the \

@@ -6,7 +6,7 @@ use fullpipe_run::FlowOutcome;
 use crate::RecoveredAt;
 use crate::delivery::delivery_time;
 use crate::metric::Better::{Higher, Lower, Neither};
-use crate::metric::{Metric, flow};
+use crate::metric::{Metric, UNBOUNDED, flow};
 use crate::number::{finite, mean_millis, millis, ratio};
 use crate::sharing::jain;
 use crate::synchronization::synchronization;
@@ -200,7 +200,7 @@ pub const FLOW: &[Metric] = &[
     flow("decrease_fraction", "1", Neither, |f| {
         f.average(|_, event| decrease(event))
     })
-    .means(
+    .part().means(
         "Part of the window removed by the first congestion event (`b`)",
         "`1 - after / before`, `after` being the window the controller set",
         "RFC 3649 section 5",
@@ -209,7 +209,7 @@ pub const FLOW: &[Metric] = &[
     flow("increase_per_rtt_first", "segments", Neither, |f| {
         f.average(|m, event| Some(growth_per_round(m, event)?.first))
     })
-    .means(
+    .between(UNBOUNDED).means(
         "Growth of the window per RTT (`a`) where it starts to reopen after the first \
              congestion event",
         "`cwnd` at the end minus `cwnd` at the start of the first round that begins after the \
@@ -221,7 +221,7 @@ pub const FLOW: &[Metric] = &[
     flow("increase_per_rtt_last", "segments", Neither, |f| {
         f.average(|m, event| Some(growth_per_round(m, event)?.last))
     })
-    .means(
+    .between(UNBOUNDED).means(
         "Growth of the window per RTT just before it is back at its value before the first \
              congestion event",
         "the same for the last round that ends below that value, before another reduction, a \
@@ -259,7 +259,7 @@ pub const FLOW: &[Metric] = &[
     flow("share", "1", Neither, |f| {
         ratio(f.case.goodput[f.index]?, f.case.goodputs().iter().sum())
     })
-    .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC).titled("Share"),
+    .part().means("Part of the goodput of all flows", "`x_i / sum x`", SLAC).titled("Share"),
     flow("rtt_inflation", "1", Lower, |f| {
         let base = f.case.path_is_known().then(|| f.case.base_rtt_s(f.group))?;
         inflation(f.rtt.mean_s()?, base)
@@ -277,7 +277,7 @@ pub const FLOW: &[Metric] = &[
     flow("retransmit_rate", "1", Lower, |f| {
         ratio(f.retransmits(), f.sent())
     })
-    .means(
+    .part().means(
         "Part of the segments sent that are retransmissions",
         "`retransmits / sent`",
         SLAC,
@@ -286,7 +286,7 @@ pub const FLOW: &[Metric] = &[
     flow("loss_rate", "1", Lower, |f| {
         ratio(f.sum(|m| m.totals.dropped as f64), f.sent())
     })
-    .means(
+    .part().means(
         "Part of the segments sent that were dropped, on the path or by a `drop`",
         "`dropped / sent`, retransmissions included in both, since the flow's start; of a \
              network that does not say what it drops, `dropped` is retransmissions - duplicates \
@@ -297,7 +297,7 @@ pub const FLOW: &[Metric] = &[
     flow("out_of_order_rate", "1", Lower, |f| {
         ratio(f.sum(|m| m.totals.out_of_order as f64), f.sent())
     })
-    .means(
+    .part().means(
         "Part of the segments sent that arrive below the highest sequence seen without being \
              retransmissions or copies of what is there",
         "`out of order / sent`",
@@ -390,49 +390,49 @@ pub const FLOW: &[Metric] = &[
     .streams("sum")
     .counts().titled("Stalls").column("stalls"),
     flow("limited.network", "1", Neither, |f| f.limited(Limit::Network))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by the congestion window, which the path sets",
             "time in which this held it back / measured time of the flow",
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by the network"),
     flow("limited.window_cap", "1", Neither, |f| f.limited(Limit::WindowCap))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by the congestion window at its cap (`window`)",
             "like `limited.network`",
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by the window's cap"),
     flow("limited.receive_window", "1", Neither, |f| f.limited(Limit::ReceiveWindow))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by the receiver's advertised window",
             "like `limited.network`",
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by the receive window"),
     flow("limited.local_queue", "1", Neither, |f| f.limited(Limit::LocalQueue))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by the queue of its own host, which was full or as full as small queues let it be",
             "like `limited.network`",
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by the host's queue"),
     flow("limited.rate", "1", Neither, |f| f.limited(Limit::Rate))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by its own ceiling (`rate`)",
             "like `limited.network`",
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by its ceiling"),
     flow("limited.pacing", "1", Neither, |f| f.limited(Limit::Pacing))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by pacing at the rate of window and RTT, or of the controller's model",
             "like `limited.network`",
             LINUX,
         )
         .streams("over the times of all streams").titled("Limited by pacing"),
     flow("limited.application", "1", Neither, |f| f.limited(Limit::Application))
-        .means(
+        .part().means(
             "Part of the time in which the sender was held back by the application, which had nothing to send",
             "like `limited.network`",
             LINUX,
@@ -443,7 +443,7 @@ pub const FLOW: &[Metric] = &[
         let rates = f.members.iter().map(rate).collect::<Option<Vec<f64>>>()?;
         (rates.len() > 1).then(|| jain(&rates))?
     })
-    .means(
+    .part().means(
         "Jain's fairness of the streams' goodput; `null` with one",
         "`(sum x)^2 / (n * sum x^2)`, x = goodput of a stream over its own measured part",
         "Jain 1984, RFC 5166 section 2.3.1",
@@ -453,7 +453,7 @@ pub const FLOW: &[Metric] = &[
         let longest = f.case.longest_base_rtt(std::slice::from_ref(f.group))?;
         synchronization(f.members.iter(), longest, f.case.outcome)
     })
-    .means(
+    .part().means(
         "Whether the streams of the flow lose together: the mean part of them that takes part \
              in a congestion epoch, `1/n` to 1; `null` with one stream or without an event",
         "like `synchronization`, over the streams of the flow",

@@ -10,7 +10,7 @@ const OURS: &str = "definition ours";
 
 /// Metrics of a link, in the order of columns and JSON keys.
 pub const LINK: &[Metric] = &[
-    link("utilization", "1", Higher, |l| finite(l.utilization)).means(
+    link("utilization", "1", Higher, |l| finite(l.utilization)).part().means(
         "Part of the capacity used",
         "bytes that left since the end of the warm-up / what could have: the capacity as the schedule \
              or trace has it, none during an outage; 0 for a pure delay",
@@ -77,7 +77,7 @@ pub const LINK: &[Metric] = &[
     link("drop_rate", "1", Lower, |l| {
         ratio(drops(l), l.offered as f64)
     })
-    .means(
+    .part().means(
         "Part of the packets that came to the link which it dropped, since time zero",
         "`drops / offered`",
         "RFC 5166 section 2.1.2",

@@ -79,7 +79,7 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| quantile(&s.slowdown, 0.95)),
     traffic("initial_loss.p", "1", Lower)
-        .means(
+        .part().means(
             "Part of the first transmissions of the initial window that was lost",
             "`lost / sent` over the first segments of every short flow, at most the initial \
              window of each",
@@ -87,7 +87,7 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| s.initial_loss().any),
     traffic("initial_loss.given_previous", "1", Lower)
-        .means(
+        .part().means(
             "The same for the segments whose predecessor in the initial window was lost; equal to \
              `initial_loss.p` where losses are independent",
             "`P(segment i + 1 lost | segment i lost)`",
@@ -95,14 +95,14 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| s.initial_loss().given[0]),
     traffic("initial_loss.given_second", "1", Lower)
-        .means(
+        .part().means(
             "The same for the segments whose last but one in the initial window was lost",
             "`P(segment i + 2 lost | segment i lost)`",
             SPREADING,
         )
         .short_flows(|s| s.initial_loss().given[1]),
     traffic("initial_loss.given_third", "1", Lower)
-        .means(
+        .part().means(
             "The same for the segments whose last but two in the initial window was lost",
             "`P(segment i + 3 lost | segment i lost)`",
             SPREADING,
@@ -215,7 +215,7 @@ pub const TRAFFIC: &[Metric] = &[
         .datagrams(|d| Some(d.source.arrived as f64))
         .counts(),
     traffic("loss_rate", "1", Lower)
-        .means(
+        .part().means(
             "Part of what was sent that was dropped on the way",
             "`dropped / sent` since the start; of probes: requests or answers lost / requests; of \
              a network that does not say what it drops, `dropped` is what is missing before the \
@@ -234,7 +234,7 @@ pub const TRAFFIC: &[Metric] = &[
         .short_flows(|s| Some(s.class.totals.retransmits as f64))
         .counts().titled("Retransmissions"),
     traffic("retransmit_rate", "1", Lower)
-        .means(
+        .part().means(
             "Part of the segments sent that are retransmissions",
             "`retransmits / sent`",
             SLAC,

@@ -1,6 +1,6 @@
 //! Curves and points over a number, a time or names: panels side by side.
 
-use super::Ranges;
+use super::{Range, Ranges};
 
 /// A picture of panels that show the same things, one line of the legend each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,9 +26,8 @@ pub struct Panel {
     pub y: Axis,
     /// Lines; those of one group have the same colour in every panel.
     pub lines: Vec<Line>,
-    /// What is drawn may be negative by nature: intervals are drawn whole. Without, they end at
-    /// zero where every point is above.
-    pub signed: bool,
+    /// Least and most that the quantity can be: intervals end there.
+    pub possible: Range,
     /// End of the warm-up on the horizontal axis: what is before it is drawn and not measured.
     pub warmup: f64,
     /// Either axis is that of all panels of the chart which say so and have its label.

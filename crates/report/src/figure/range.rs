@@ -37,6 +37,12 @@ impl Range {
         self.from.is_none_or(|from| high >= from) && self.to.is_none_or(|to| low <= to)
     }
 
+    /// Of what lies in it, what is nearest to `x`.
+    pub(super) fn nearest(&self, x: f64) -> f64 {
+        let x = self.from.map_or(x, |from| x.max(from));
+        self.to.map_or(x, |to| x.min(to))
+    }
+
     /// The same in another unit.
     pub(super) fn times(self, factor: f64) -> Self {
         Self {

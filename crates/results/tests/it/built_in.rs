@@ -1,7 +1,7 @@
 //! The built-in scenarios held against wrong worlds.
 
 use fullpipe_results::falsify::{Depth, Falsification, Trial, WorldEffect};
-use fullpipe_results::metrics::measure;
+use fullpipe_results::metrics::{RunMetrics, measure, range};
 use fullpipe_results::run::Options;
 use fullpipe_scenario::{Loaded, Overrides, load};
 use fullpipe_units::{Span, Time};
@@ -133,6 +133,24 @@ fn what_is_not_random_repeats_itself() {
     assert!(fixed > 50 && drawn > 5, "{fixed} fixed, {drawn} drawn");
 }
 
+/// Every value is one that its metric can have, but for the rounding of a quotient.
+#[track_caller]
+fn assert_possible(name: &str, measured: &RunMetrics) {
+    let flows = measured.flows.iter().map(|f| &f.metrics);
+    let traffic = measured.traffic.iter().map(|t| &t.metrics);
+    let links = measured.links.iter().map(|l| &l.metrics);
+    let all = flows.chain(traffic).chain(links).chain([&measured.metrics]);
+    for (metric, value) in all.flat_map(|values| values.iter()) {
+        let ([least, most], Some(value)) = (range(metric), value) else {
+            continue;
+        };
+        assert!(
+            (least - 1e-9..=most + 1e-9).contains(&value),
+            "{name}: {metric} is {value}"
+        );
+    }
+}
+
 /// How many cases of a scenario repeat themselves, and how many of the others do not.
 fn repeated(name: &str) -> (usize, usize) {
     let loaded = load(name, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -152,7 +170,9 @@ fn repeated(name: &str) -> (usize, usize) {
             spec.duration = SHORT.min(spec.duration);
             spec.measure_from = Time::ZERO;
             let outcome = fullpipe_sim::run(&spec).unwrap();
-            measure(&case.flows, &case.traffic, &spec, &outcome)
+            let measured = measure(&case.flows, &case.traffic, &spec, &outcome);
+            assert_possible(name, &measured);
+            measured
         };
         let same = numbers(1) == numbers(2);
         let random = case.run_spec(1).is_random();

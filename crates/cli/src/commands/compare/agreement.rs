@@ -9,7 +9,7 @@ use fullpipe_results::compare::{Comparison, Number, Row, Verdict};
 use fullpipe_results::label;
 use fullpipe_results::result::Params;
 
-use super::percent;
+use super::{percent, signed_percent};
 use crate::table::{Align, Table, number};
 
 /// What is judged of one flow in one case.
@@ -284,7 +284,7 @@ fn text(line: &Line<'_>, cell: &Cell) -> Option<String> {
             let both = both(r);
             let difference = r.relative.filter(|d| *d != 0.0);
             let difference =
-                difference.map_or(String::new(), |d| format!(" ({:+.2} %)", 100.0 * d));
+                difference.map_or(String::new(), |d| format!(" ({})", signed_percent(d)));
             format!("{both}{difference}{}", mark(r.verdict))
         }
         Cell::Count(metric) => {

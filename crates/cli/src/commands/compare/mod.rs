@@ -5,7 +5,7 @@ mod agreement;
 use std::path::Path;
 
 use fullpipe_metrics::Expression;
-use fullpipe_report::agreement::{percent, verdict};
+use fullpipe_report::agreement::{percent, signed_percent, verdict};
 use fullpipe_report::digits::with_interval;
 use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
@@ -381,7 +381,7 @@ fn difference(row: &Row) -> String {
             let percent = 100.0 * relative;
             match half.and_then(|half| with_interval(percent, half)) {
                 Some(_) => signed(number_with(percent, half, 3), percent) + " %",
-                None => format!("{percent:+.2} %"),
+                None => signed_percent(relative),
             }
         }
         (None, Some(difference)) => signed(number_with(difference, half, 5), difference),

@@ -5,6 +5,7 @@ use fullpipe_units::printed_text;
 
 use super::view::{Part, Subject, View, metric_words};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
+use crate::figure::Range;
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
 use crate::page::data;
 
@@ -38,7 +39,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 label: metric_words(&metric, of.as_deref()),
                 scale: Scale::Linear,
             },
-            signed: may_be_negative(&metric),
+            possible: possible(&metric),
             lines: Vec::new(),
             ..Panel::default()
         };
@@ -117,9 +118,10 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     })
 }
 
-/// Ratios and expressions may be; times, rates and counts are not.
-fn may_be_negative(metric: &str) -> bool {
-    matches!(metrics::unit(metric), "" | "1")
+/// A share is at most one, a time at least zero.
+fn possible(metric: &str) -> Range {
+    let [from, to] = metrics::range(metric).map(|end| Some(end).filter(|end| end.is_finite()));
+    Range { from, to }
 }
 
 /// Distance of the error bars of two lines, units of the drawing.
@@ -172,12 +174,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_rates_and_counts_are_never_negative() {
-        for metric in ["goodput_mbps", "rtt_ms.p95", "timeouts", "drops"] {
-            assert!(!may_be_negative(metric), "{metric}");
-        }
-        for metric in ["rtt_unfairness", "asymmetry", "goodput_mbps - 5"] {
-            assert!(may_be_negative(metric), "{metric}");
+    fn times_are_not_negative_and_shares_not_above_one() {
+        for (metric, from, to) in [
+            ("goodput_mbps", Some(0.0), None),
+            ("rtt_ms.p95", Some(0.0), None),
+            ("drops", Some(0.0), None),
+            ("share", Some(0.0), Some(1.0)),
+            ("asymmetry", Some(-1.0), Some(1.0)),
+            ("rtt_unfairness", None, None),
+            ("goodput_mbps - 5", None, None),
+        ] {
+            assert_eq!(possible(metric), Range { from, to }, "{metric}");
         }
     }
 }

@@ -48,7 +48,6 @@ impl Panel {
 
     /// Values that have a place on the vertical axis, of the part that is drawn.
     pub(super) fn heights(&self) -> Vec<f64> {
-        let least = self.least();
         // Of a line that crosses a part in which it has no point, all of it counts.
         let part = self.ranges.x;
         let is_empty = !self.drawn().any(|p| part.has(p.0));
@@ -59,20 +58,12 @@ impl Panel {
             .flat_map(|l| l.points.iter().zip(&l.intervals));
         let intervals = intervals.filter(|(p, _)| part.is_all() || seen(p.0));
         let ends = intervals.filter_map(|(_, i)| *i).flatten();
-        let ends = ends.map(|end| end.max(least));
+        let ends = ends.map(|end| self.possible.nearest(end));
         let bands = self.lines.iter();
         let bands = bands.flat_map(|l| l.points.iter().zip(&l.band));
         let bands = bands.filter(|(p, _)| seen(p.0)).flat_map(|(_, b)| *b);
         let points = self.drawn().filter(|p| seen(p.0)).map(|p| p.1);
         points.chain(ends).chain(bands).collect()
-    }
-
-    /// Where intervals end: of what is never negative at zero.
-    fn least(&self) -> f64 {
-        match !self.signed && self.drawn().all(|p| p.1 >= 0.0) {
-            true => 0.0,
-            false => f64::NEG_INFINITY,
-        }
     }
 
     /// How far left of its axis the vertical label stands.
@@ -249,19 +240,24 @@ impl Panel {
             out.path(&path.text, look.colour, &look.line(false, 1.8));
         }
         let stroke = format!("stroke=\"{}\" stroke-width=\"1.2\"", look.colour);
-        let lowest = y.lowest().max(self.least());
+        let lowest = y.lowest();
         for (p, interval) in line.points.iter().zip(&line.intervals) {
             let Some([low, high]) = interval.filter(|i| drawn(p) && i.iter().all(|v| y.shows(*v)))
             else {
                 continue;
             };
-            // What goes on below has no end there.
-            let ((at, from), (_, to)) = (place((p.0, low.max(lowest))), place((p.0, high)));
+            let ends = [
+                self.possible.nearest(low).max(lowest),
+                self.possible.nearest(high),
+            ];
+            let [(at, from), (_, to)] = ends.map(|end| place((p.0, end)));
             out.line(at, from, at, to, &stroke);
-            if low >= lowest {
-                out.line(at - 3.0, from, at + 3.0, from, &stroke);
+            // What goes on has no end there.
+            for (end, drawn, y) in [(low, ends[0], from), (high, ends[1], to)] {
+                if end == drawn {
+                    out.line(at - 3.0, y, at + 3.0, y, &stroke);
+                }
             }
-            out.line(at - 3.0, to, at + 3.0, to, &stroke);
         }
     }
 
@@ -364,7 +360,7 @@ mod tests {
     use crate::figure::chart::Axis;
 
     #[test]
-    fn an_interval_of_what_is_never_negative_ends_at_zero() {
+    fn an_interval_ends_where_the_quantity_does() {
         let mut panel = Panel {
             lines: vec![Line {
                 points: vec![(1.0, 10.0), (2.0, 20.0)],
@@ -374,12 +370,13 @@ mod tests {
             ..Panel::default()
         };
         panel.y.scale = Scale::Linear;
+        assert!(panel.up(300.0, &Others::default()).lowest() <= -30.0);
+        panel.possible = Range {
+            from: Some(0.0),
+            to: Some(40.0),
+        };
         assert_eq!(panel.up(300.0, &Others::default()).lowest(), 0.0);
-        panel.signed = true;
-        assert!(panel.up(300.0, &Others::default()).lowest() <= -30.0);
-        panel.signed = false;
-        panel.lines[0].points[1].1 = -20.0;
-        assert!(panel.up(300.0, &Others::default()).lowest() <= -30.0);
+        assert_eq!(panel.heights(), [10.0, 20.0, 0.0, 40.0]);
     }
 
     /// A band is part of the axis, and below the lines.
