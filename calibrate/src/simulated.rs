@@ -35,11 +35,7 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
     let mut spec = cell.spec(seed, model)?;
     for flow in &mut spec.flows {
         if model == Model::Linux && cell.kernel == Kernel::V6_12 {
-            flow.receiver.window.first = Some(guest::WINDOW_6_12.0);
-            flow.receiver.window.max = Some(guest::WINDOW_6_12.1);
-            // More than the widest window that an ACK can say.
-            flow.receiver.window.buffer = Some(guest::WINDOW_6_12.1);
-            flow.sender.host.segment_overhead = guest::OVERHEAD_6_12;
+            guest::on_6_12(flow);
         }
         if flow.stack.to_string() == "lp-linux" {
             let name = format!("lp-linux(stamp_offset={})", guest::STAMP_OFFSET_MS);

@@ -38,8 +38,10 @@ impl Kept {
     /// Holds the simulator against the kernel's numbers.
     pub fn check(&self) -> Trial {
         let mut linux = |_: &_, n: u32| Ok(self.linux.get(n as usize).cloned());
-        attempt(&self.draft, self.class, &mut linux).unwrap_or_else(|_| Trial::Fault {
-            what: "interrupted".to_owned(),
+        attempt(&self.draft, self.class, &self.kernel, &mut linux).unwrap_or_else(|_| {
+            Trial::Fault {
+                what: "interrupted".to_owned(),
+            }
         })
     }
 

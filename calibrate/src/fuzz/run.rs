@@ -13,6 +13,7 @@ use toml::Value;
 
 use super::draft::Draft;
 use super::draw::{Drawn, Paths, draw};
+use crate::cell::guest;
 
 /// The first case of a draft with its first seed, without time series.
 ///
@@ -62,6 +63,27 @@ pub fn by_late_hosts(mut spec: RunSpec, nth: u32) -> RunSpec {
         f.start += START_STEP * place;
     }
     spec.with_late_hosts()
+}
+
+/// A run of the simulator between hosts of the kernel that has this [fingerprint]: those of
+/// preset `linux` are of 6.1.
+///
+/// [fingerprint]: Kernel::fingerprint
+pub fn on_its_hosts(mut spec: RunSpec, fingerprint: &str) -> RunSpec {
+    if release(fingerprint).is_some_and(|release| release >= NEW_HOSTS) {
+        spec.flows.iter_mut().for_each(guest::on_6_12);
+    }
+    spec
+}
+
+/// First release of such hosts: windows follow `scaling_ratio` since then, send buffers since 6.3.
+const NEW_HOSTS: (u32, u32) = (6, 6);
+
+/// The first two numbers of the release in a fingerprint, which says `-linux-6.12.117-` of it.
+fn release(fingerprint: &str) -> Option<(u32, u32)> {
+    let (_, release) = fingerprint.split_once("-linux-")?;
+    let mut numbers = release.split(['.', '-']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// What a ground made of a run.
@@ -253,5 +275,32 @@ impl Kernel {
             }
             other => Ok(Seen::of(spec, &other?)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_simulators_hosts_are_of_the_kernels_release() {
+        let text = "duration = \"2s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"20ms\"\n\
+                    buffer = \"30 packets\"\n[[flow]]\nstack = \"reno-linux\"\npreset = \"linux\"\n";
+        let first = |text: &str, fingerprint: &str| {
+            let spec = resolve(&Draft::parse(text).unwrap()).unwrap();
+            on_its_hosts(spec, fingerprint).flows[0]
+                .receiver
+                .window
+                .first
+        };
+        let old = first(
+            text,
+            "8498193681d1f625-linux-6.1.192-hz250-1b0def79b14ea770",
+        );
+        assert_eq!(old, Some(45));
+        let new = "a0e0c4f551ccf933-linux-6.12.117-hz250-bbr3-8f3046084c9cfcd6";
+        assert!(first(text, new) > Some(20_000));
+        let set = format!("{text}receive_window = \"50 segments\"\n");
+        assert_eq!(first(&set, new), first(&set, "no kernel"));
     }
 }

@@ -50,7 +50,7 @@ impl Search {
 /// # Errors
 /// Stopped from outside.
 pub fn trial(draft: &Draft, class: Class, kernel: &Kernel) -> Result<Trial, Stopped> {
-    attempt(draft, class, &mut |spec, _| {
+    attempt(draft, class, kernel.fingerprint(), &mut |spec, _| {
         kernel.check(spec)?;
         kernel.run(spec).map(Some)
     })
@@ -139,15 +139,14 @@ pub fn again(record: &Record, kernel: Option<&Kernel>) -> Result<Record, Stopped
     let (Ok(draft), false) = (same, frozen.is_empty()) else {
         return Ok(record.clone());
     };
-    let trial = attempt(
-        &draft,
-        record.class,
-        &mut |spec, n| match (frozen.get(n as usize), kernel) {
-            (Some(seen), _) => Ok(Some(seen.clone())),
-            (None, Some(kernel)) => kernel.run(spec).map(Some),
-            (None, None) => Ok(None),
-        },
-    )?;
+    let trial = attempt(&draft, record.class, &record.kernel, &mut |spec, n| match (
+        frozen.get(n as usize),
+        kernel,
+    ) {
+        (Some(seen), _) => Ok(Some(seen.clone())),
+        (None, Some(kernel)) => kernel.run(spec).map(Some),
+        (None, None) => Ok(None),
+    })?;
     Ok(Record {
         trial,
         scenario: draft.to_string(),

@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::draw::Class;
 use super::invariant;
 use super::judge::{Difference, Verdict, judge, verdict};
-use super::run::{Failure, Seen, by_late_hosts, perturbed, resolve, simulate};
+use super::run::{Failure, Seen, by_late_hosts, on_its_hosts, perturbed, resolve, simulate};
 
 /// Runs of the simulator behind a verdict that is not plain agreement.
 pub const SIM_RUNS: u32 = 16;
@@ -50,12 +50,17 @@ pub struct Compared {
 pub type LinuxRuns<'a> =
     dyn FnMut(&fullpipe_run::RunSpec, u32) -> Result<Option<Seen>, Failure> + 'a;
 
-/// Runs a scenario on both grounds.
+/// Runs a scenario on both grounds, with the hosts of the kernel that has this fingerprint.
 ///
 /// # Errors
 /// Stopped from outside.
-pub fn attempt(draft: &Draft, class: Class, linux: &mut LinuxRuns<'_>) -> Result<Trial, Stopped> {
-    match compare(draft, class, linux) {
+pub fn attempt(
+    draft: &Draft,
+    class: Class,
+    kernel: &str,
+    linux: &mut LinuxRuns<'_>,
+) -> Result<Trial, Stopped> {
+    match compare(draft, class, kernel, linux) {
         Ok(compared) => Ok(Trial::Compared(compared)),
         Err((_, Failure::Refused(reason))) => Ok(Trial::Refused { reason }),
         Err((ground, Failure::Fault(what))) => Ok(Trial::Fault {
@@ -72,6 +77,7 @@ pub struct Stopped;
 fn compare(
     draft: &Draft,
     class: Class,
+    fingerprint: &str,
     linux: &mut LinuxRuns<'_>,
 ) -> Result<Compared, (&'static str, Failure)> {
     let spec = resolve(draft).map_err(|e| ("scenario", Failure::Fault(e)))?;
@@ -83,7 +89,7 @@ fn compare(
             0 => varied,
             _ => by_late_hosts(varied, n),
         };
-        simulate(&varied).map_err(|e| ("sim", e))
+        simulate(&on_its_hosts(varied, fingerprint)).map_err(|e| ("sim", e))
     };
     let mut by_linux: Vec<Seen> = kernel(0)?.into_iter().collect();
     let mut by_sim = vec![run(0)?];

@@ -135,9 +135,17 @@ fn without_room(log: &str, dir: &Path) -> Option<LinuxError> {
 /// What the kernel and its guest said before they ended.
 fn last_words(log: &str) -> String {
     let telling = |l: &&str| {
-        ["fullpipe", "guest:", "panic", "Error", "Cannot", "TCP: "]
-            .iter()
-            .any(|w| l.contains(w))
+        [
+            "fullpipe",
+            "guest:",
+            "panic",
+            "Error",
+            "Cannot",
+            "RTNETLINK",
+            "TCP: ",
+        ]
+        .iter()
+        .any(|w| l.contains(w))
             && !l.trim_start().starts_with("[<")
     };
     let mut lines: Vec<&str> = log.lines().filter(telling).collect();

@@ -53,14 +53,19 @@ static const char *path(const char *name)
 }
 
 /* Whoever dies, the run is over: the first process looks for the file. */
-void die(const char *what)
+static void end_run(void)
 {
-	fprintf(stderr, "guest: %s: %s\n", what, strerror(errno));
 	fflush(stderr);
 	if (getpid() == 1)
 		reboot(RB_POWER_OFF);
 	open(path("failed"), O_WRONLY | O_CREAT, 0600);
 	_exit(1);
+}
+
+void die(const char *what)
+{
+	fprintf(stderr, "guest: %s: %s\n", what, strerror(errno));
+	end_run();
 }
 
 long long now_ns(void)
@@ -126,8 +131,13 @@ static void batch(const char *tool, const char *name)
 		execlp(tool, tool, "-batch", file, (char *)0);
 		die(tool);
 	}
-	if (waitpid(p, &status, 0) != p || status)
+	if (waitpid(p, &status, 0) != p)
 		die(name);
+	if (status) {
+		/* The reason is in its own words, one line above. */
+		fprintf(stderr, "guest: %s refuses a line of %s\n", tool, name);
+		end_run();
+	}
 }
 
 static void host(int side)
