@@ -95,10 +95,13 @@ pub trait Controller {
     /// reduction holds.
     fn on_undo(&mut self, now: Time);
 
-    /// The recovery under way ends before its time, and gives nothing back: the window in force on
-    /// the way down, segments, stays (Linux `tcp_undo_cwnd_reduction` without `prior_ssthresh`). A
-    /// controller may stay with the window that it has chosen.
-    fn on_cut_short(&mut self, _window: f64) {}
+    /// The recovery under way, or what a timeout began, ends before its time, and gives nothing
+    /// back: the window in force on the way down, segments, stays (Linux `tcp_undo_cwnd_reduction`
+    /// without `prior_ssthresh`). A controller may stay with the window that it has chosen, as at
+    /// any other end of a recovery.
+    fn on_cut_short(&mut self, now: Time, _window: f64) {
+        self.on_recovery_exit(now);
+    }
 
     /// The sender's window validation changed the window after idle or application-limited time. An
     /// endpoint without window validation need not call it.

@@ -255,7 +255,8 @@ impl<M: Module> Controller for Linux<M> {
         }
     }
 
-    fn on_cut_short(&mut self, window: f64) {
+    fn on_cut_short(&mut self, now: Time, window: f64) {
+        self.clock(now);
         self.sk.cwnd = (window as u32).max(1);
     }
 

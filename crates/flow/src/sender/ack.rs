@@ -336,6 +336,10 @@ impl<C: Controller> Sender<C> {
         let now = ir.now;
         self.recovery
             .on_irregular_ack(ir, &self.board, self.rtt.min());
+        if event.ece && self.cfg.recovery.undo_by == SpuriousRule::Linux {
+            // By the RFCs the window is given back first (`tcp_fastretrans_alert`, point A).
+            self.recovery.justify();
+        }
         let verdict = self.recovery.judge_reduction(ir, &self.board);
         let mut undone = false;
         match verdict {

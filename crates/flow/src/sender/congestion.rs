@@ -183,14 +183,17 @@ impl<C: Controller> Sender<C> {
         if mark.is_none() && !self.recovery.is_undone_in_loss() {
             return;
         }
-        if mark.is_none_or(|m| m.gives_back()) {
+        let (gives_back, in_force) = (self.recovery.gives_back(), self.cwnd());
+        let was_reducing = self.recovery.is_reducing();
+        if gives_back {
             let before = self.cc.window();
             self.cc.on_undo(now);
             self.log(now, EpisodeKind::Undo(Some(by)), before);
-        } else {
-            self.cc.on_cut_short(self.cwnd());
         }
         self.recovery.undone(unmark, by, &mut self.board);
+        if !gives_back && was_reducing && !self.recovery.is_reducing() {
+            self.cc.on_cut_short(now, in_force);
+        }
         let of_timeout = mark.is_some_and(|m| m.is_of_timeout());
         if of_timeout && self.cfg.recovery.undo_by == SpuriousRule::Rfc {
             self.rtt.adapt_from(self.board.nxt());

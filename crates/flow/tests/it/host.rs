@@ -98,7 +98,7 @@ impl Controller for Halver {
         }
     }
 
-    fn on_cut_short(&mut self, window: f64) {
+    fn on_cut_short(&mut self, _now: Time, window: f64) {
         self.cut_short.push(window);
     }
 

@@ -1,10 +1,10 @@
 //! Preset `linux`: each switch by what it changes, worked by hand from Linux 6.1
 //! (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`).
 
-use fullpipe_cc::Phase;
+use fullpipe_cc::{Controller as _, Phase, Setup, StackSpec};
 use fullpipe_flow::{
     Ack, AckCompression, Detector, LossWindow, Preset, Receiver, ReceiverConfig, Reduction,
-    RttSample, Segment, SenderConfig, SpuriousRule, Validation,
+    RttSample, Segment, Sender, SenderConfig, SpuriousRule, Validation,
 };
 use fullpipe_units::{Span, Time};
 
@@ -971,6 +971,92 @@ fn a_late_segment_ends_a_recovery_that_a_mark_has_justified() {
             assert!(cc.cut_short.iter().all(|w| *w >= 10.0));
         }
     }
+}
+
+/// The mark may come with the very ACK that disproves the recovery (`tcp_fastretrans_alert`, point
+/// A): nothing is given back, and the mark begins the next reduction where the window is.
+#[test]
+fn a_mark_keeps_down_what_its_own_ack_disproves() {
+    for (ece, undos) in [(false, 1), (true, 0)] {
+        let mut h = Host::new(linux().with(|c| c.ecn = true), 20.0);
+        for end in 2..=8 {
+            h.ack_at(80.0 + end as f64, &sack(0, &[(1, end)]));
+        }
+        assert_eq!(h.s.phase(), Phase::Recovery);
+        let late = ack(20, 0.0);
+        h.ack_at(170.0, &Ack { ece, ..late });
+        let cc = h.s.controller();
+        assert_eq!((cc.undos, cc.cut_short.len()), (undos, 1 - undos));
+        assert_eq!(cc.congestions.len(), 2 - undos);
+    }
+}
+
+/// Without SACK a timeout is undone twice, by a stamp and by F-RTO: a mark before the first, or with
+/// the second, leaves what follows nothing to give back.
+#[test]
+fn a_mark_keeps_down_what_is_undone_twice() {
+    for (marked, undos) in [(None, 2), (Some(0), 0), (Some(2), 1)] {
+        let cfg = linux().with(|c| {
+            c.recovery.detector = Detector::NewReno;
+            c.ecn = true;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        h.wait(1000.0);
+        for cum in 0..=2 {
+            assert_eq!(h.s.phase(), Phase::Loss);
+            let ece = marked == Some(cum);
+            if cum > 0 || ece {
+                let late = ack(cum, 0.0);
+                h.ack_at(1000.0 + cum as f64, &Ack { ece, ..late });
+            }
+        }
+        let cc = h.s.controller();
+        assert_eq!(cc.undos, undos);
+        assert_eq!(cc.cut_short.len(), usize::from(undos < 2));
+        assert_ne!(h.s.phase(), Phase::Loss);
+    }
+}
+
+/// What a timeout began ends where F-RTO disproves it, though a mark has justified it: from there
+/// on slow start is that of an open window.
+#[test]
+fn slow_start_goes_on_where_a_justified_timeout_is_disproved() {
+    let grown = |ece| {
+        let setup = Setup {
+            initial_window: 20.0,
+            ..Setup::default()
+        };
+        let cc = StackSpec::parse("reno").unwrap().controller(setup);
+        let mut s = Sender::new(linux().with(|c| c.ecn = true), cc, 0);
+        let send = |s: &mut Sender<_>, ms: u64| {
+            while s.poll_transmit(at_us(1000 * ms)).is_some() {}
+        };
+        s.start(Time::ZERO);
+        send(&mut s, 0);
+        while s.counts().timeouts == 0 {
+            let at = s.next_timeout();
+            s.handle_timeout(at);
+            while s.poll_transmit(at).is_some() {}
+        }
+        let mut at = s.next_timeout().as_nanos() / 1_000_000;
+        // A duplicate, which may be marked; then everything arrives that left before the timeout.
+        for (cum, ece) in [(0, ece), (20, false)] {
+            at += 1;
+            s.handle_ack(
+                at_us(1000 * at),
+                &Ack {
+                    ece,
+                    ..ack(cum, 0.0)
+                },
+            );
+            send(&mut s, at);
+        }
+        assert_eq!(s.phase(), Phase::Open);
+        let before = s.controller().window();
+        s.handle_ack(at_us(1000 * (at + 50)), &ack(22, at as f64));
+        s.controller().window() - before
+    };
+    assert_eq!((grown(false), grown(true)), (2.0, 2.0));
 }
 
 /// An application that keeps the sender waiting: RTT 100 ms, RTO 300 ms, window 41, initial window

@@ -84,7 +84,8 @@ class Controller(_native.Controller):
         """The retransmission timer went off; instead of a window of one segment."""
 
     def on_recovery_exit(self, now: float) -> None:
-        """All that was sent before the congestion event is acknowledged."""
+        """All that was sent before the congestion event is acknowledged, or the event was for
+        nothing and a mark keeps the window down."""
 
     def on_undo(self, now: float) -> None:
         """The last reduction was for nothing; instead of the window before it."""

@@ -68,7 +68,10 @@ pub(super) struct Recovery {
     /// A segment that was never resent arrived twice: DSACKs of this connection prove nothing (RFC
     /// 3708 section 3, condition D).
     network_duplicates: bool,
-    /// What the last timeout took is given back; it matters as long as the phase stays.
+    /// An undo gives the window back, too: nothing but losses has made it smaller (Linux
+    /// `prior_ssthresh`, which an undo leaves).
+    gives_back: bool,
+    /// What the last timeout took is undone; it matters as long as the phase stays.
     undone_in_loss: bool,
     /// Until this segment is acknowledged a retransmission counts as delivered only if a stamp says
     /// that it is none of its predecessors: some have been taken for them.
@@ -135,6 +138,7 @@ impl Recovery {
             network_duplicates: false,
             doubtful: false,
             frto: Frto::Off,
+            gives_back: false,
             undone_in_loss: false,
             stamped_until: 0,
             frto_until: 0,

@@ -34,7 +34,8 @@ impl Recovery {
             if self.cfg.undo && self.cfg.undo_by == SpuriousRule::Linux {
                 self.forget_old_retransmissions(board);
                 let mark = UndoMark::new(board.una(), false, board.retrans_out());
-                self.undo = Some(mark.justified());
+                self.undo = Some(mark);
+                self.gives_back = false;
             }
         }
         is_cwr
@@ -54,6 +55,7 @@ impl Recovery {
         self.note_retransmissions_out(board);
         let may_undo = loss && self.cfg.undo;
         self.undo = may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()));
+        self.gives_back = loss;
     }
 
     /// The quota of the reduction that has begun, if it is to have one.
@@ -119,9 +121,9 @@ impl Recovery {
     /// The reduction under way is justified: it must not be undone. In Linux the window stays, but
     /// the recovery may end (`tcp_fastretrans_alert`, point D).
     pub(in crate::sender) fn justify(&mut self) {
-        self.undo = match self.cfg.undo_by {
-            SpuriousRule::Rfc => None,
-            SpuriousRule::Linux => self.undo.map(UndoMark::justified),
-        };
+        match self.cfg.undo_by {
+            SpuriousRule::Rfc => self.undo = None,
+            SpuriousRule::Linux => self.gives_back = false,
+        }
     }
 }

@@ -73,6 +73,7 @@ impl Recovery {
             let una = board.una();
             let may_undo = self.cfg.undo;
             self.undo = may_undo.then(|| UndoMark::new(una, true, retransmissions));
+            self.gives_back = true;
         }
         self.doubtful = false;
         if matches!(self.phase, Phase::Open | Phase::Disorder) {

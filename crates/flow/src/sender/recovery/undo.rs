@@ -20,8 +20,6 @@ pub(in crate::sender) struct UndoMark {
     /// First unacknowledged segment when it began.
     una: u64,
     by_timeout: bool,
-    /// An undo gives the window back, too (Linux `prior_ssthresh`).
-    gives_back: bool,
     /// Retransmissions in the network when it began, and those since.
     retransmissions: u64,
     /// Duplicates reported since.
@@ -42,26 +40,12 @@ impl UndoMark {
         Self {
             una,
             by_timeout,
-            gives_back: true,
             retransmissions,
             duplicates: 0,
             retransmit_ts: None,
             examined: false,
             dsack_is_over: false,
         }
-    }
-
-    /// The window has another reason to be smaller: a mark, a local drop.
-    pub(super) fn justified(self) -> Self {
-        Self {
-            gives_back: false,
-            ..self
-        }
-    }
-
-    /// Whether an undo gives the window back, too.
-    pub(in crate::sender) fn gives_back(&self) -> bool {
-        self.gives_back
     }
 
     /// The reduction is that of a timeout.
@@ -269,6 +253,11 @@ impl Recovery {
     /// Until the next ACK nothing is judged lost or resent.
     pub(in crate::sender) fn doubt(&mut self) {
         self.doubtful = true;
+    }
+
+    /// Whether an undo gives the window back, too.
+    pub(in crate::sender) fn gives_back(&self) -> bool {
+        self.gives_back
     }
 
     /// Takes the mark of the reduction to be undone, if it can be.
