@@ -136,9 +136,9 @@ fn what_is_not_random_repeats_itself() {
 /// Every value is one that its metric can have, but for the rounding of a quotient.
 #[track_caller]
 fn assert_possible(name: &str, measured: &RunMetrics) {
-    let flows = measured.flows.iter().map(|f| &f.metrics);
-    let traffic = measured.traffic.iter().map(|t| &t.metrics);
-    let links = measured.links.iter().map(|l| &l.metrics);
+    let flows = measured.flows.iter().map(|f| &f.values);
+    let traffic = measured.traffic.iter().map(|t| &t.values);
+    let links = measured.links.iter().map(|l| &l.values);
     let all = flows.chain(traffic).chain(links).chain([&measured.metrics]);
     for (metric, value) in all.flat_map(|values| values.iter()) {
         let ([least, most], Some(value)) = (range(metric), value) else {
