@@ -4,6 +4,7 @@ use std::fmt;
 
 use fullpipe_run::LinkOutcome;
 
+use crate::group::TrafficKind;
 use crate::run_metrics::RunMetrics;
 use crate::view::{CaseView, DatagramsView, FlowView, PingView, ShortFlowsView};
 
@@ -303,21 +304,30 @@ impl Metric {
 
     /// Kinds of traffic that have it, in words; empty in the other scopes.
     pub fn kinds(&self) -> String {
+        let kinds = [
+            ("short flows", TrafficKind::ShortFlows),
+            ("datagrams", TrafficKind::Datagrams),
+            ("probes", TrafficKind::Ping),
+        ];
+        let having = kinds.iter().filter(|(_, kind)| self.is_of_kind(*kind));
+        having.map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Traffic of this kind has it.
+    pub fn is_of_kind(&self, kind: TrafficKind) -> bool {
         let Value::Traffic {
             short_flows,
             datagrams,
             probes,
         } = self.value
         else {
-            return String::new();
+            return false;
         };
-        let kinds = [
-            ("short flows", short_flows.is_some()),
-            ("datagrams", datagrams.is_some()),
-            ("probes", probes.is_some()),
-        ];
-        let having = kinds.iter().filter(|(_, has)| *has);
-        having.map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+        match kind {
+            TrafficKind::ShortFlows => short_flows.is_some(),
+            TrafficKind::Datagrams => datagrams.is_some(),
+            TrafficKind::Ping => probes.is_some(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ mod world;
 use std::collections::{BTreeSet, HashMap};
 
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::Scope;
+use fullpipe_metrics::{Expression, Scope, TrafficKind};
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Expectation, Overrides, Scenario};
 
@@ -150,9 +150,14 @@ impl Trial {
                 let mut flows = cases.iter().flat_map(|case| case.flows.iter());
                 flows.any(|flow| is_off(&flow.name))
             }
-            Some(Scope::Flow | Scope::Traffic) | None => {
-                expectation.flow.as_deref().is_some_and(is_off)
-            }
+            Some(Scope::Flow | Scope::Traffic) | None => match &expectation.flow {
+                Some(name) => is_off(name),
+                // The only one that has the metric is meant.
+                None => {
+                    let mut traffic = cases.iter().flat_map(|case| case.traffic.iter());
+                    traffic.any(|t| is_off(&t.name) && has(t.kind, &expectation.metric))
+                }
+            },
         }
     }
 
@@ -256,6 +261,13 @@ fn left_out(scenario: &Scenario, other: &Scenario) -> Vec<LeftOut> {
         })
     };
     scenario.expectations.iter().filter_map(of).collect()
+}
+
+/// Traffic of this kind has the metric, or one that an expression is made of.
+fn has(kind: TrafficKind, metric: &str) -> bool {
+    let parsed = Expression::parse(metric);
+    let mut parts = parsed.iter().flat_map(|e| e.metrics());
+    parts.any(|name| metrics::find(Scope::Traffic, name).is_some_and(|m| m.is_of_kind(kind)))
 }
 
 /// Number of worlds in which an expectation is judged.

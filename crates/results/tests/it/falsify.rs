@@ -661,6 +661,20 @@ fn a_queue_that_went_with_its_traffic_is_a_catch() {
     assert_eq!(found.worlds[0].effect, WorldEffect::Caught);
 }
 
+/// The only traffic is meant where none is named: its numbers are gone with it all the same.
+#[test]
+fn numbers_of_a_traffic_without_a_name_are_its_own() {
+    for metric in ["delay_ms.mean", "delay_ms.mean / delay_ms.min"] {
+        for of in ["", "\nflow = \"u\""] {
+            let own = format!("metric = \"{metric}\"{of}");
+            let text = DATAGRAMS.replace("metric = \"queueing_delay_ms.mean\"", &own);
+            let found = falsify(&text);
+            assert_eq!(found.expectations[0].caught, [""; 0], "{own}");
+            assert!(!found.expectations[0].fails_only_undefined, "{own}");
+        }
+    }
+}
+
 /// What somebody asks about changes, though no other flow or traffic feels it; so does whatever
 /// there is where there is nobody else.
 #[test]
