@@ -151,14 +151,22 @@ impl Request {
 /// request began with a seed and the run's nanoseconds: it cannot be mistaken.
 const MARK: u8 = b'F';
 /// One more for every change of what a request, a message of control or a result is made of.
-const FORM: u8 = 13;
+const FORM: u8 = 14;
 
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
-    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_host::HostOutcome;
-    use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, Session, SizeLaw};
+    use fullpipe_flow::{
+        Ack, Episode, EpisodeKind, Preset, Proof, ReceiverConfig, SackBlocks, Segment,
+        SenderConfig, TraceRow,
+    };
+    use fullpipe_host::{HostOutcome, ReceiverReport, SenderReport};
+    use fullpipe_run::{
+        ArrivalOutcome, ArrivalRecord, ArrivalSpec, Arrivals, CaptureEvent, CaptureRow,
+        CrossOutcome, Extent, FlowSpec, FlowTotals, Histogram, Lateness, LinkOutcome, QueueSample,
+        Round, SenderRecord, Series, Session, SizeLaw, Transfer,
+    };
+    use fullpipe_units::{Span, Time};
 
     use super::*;
 
@@ -185,13 +193,159 @@ mod tests {
             spec: RunSpec {
                 // The mark, if no form stood before it.
                 seed: MARK.into(),
-                duration: fullpipe_units::Span::from_secs(1),
+                duration: Span::from_secs(1),
                 flows: vec![flow],
                 arrivals: vec![class],
                 ..RunSpec::default()
             },
             options: Options::default(),
         }
+    }
+
+    /// With one of everything: of what a list does not hold its bytes tell nothing.
+    fn result() -> HostOutcome {
+        let (at, span) = (Time::from_nanos(1), Span::from_nanos(2));
+        let sender = SenderReport {
+            flow: 0,
+            totals: FlowTotals::default(),
+            offered: 1,
+            record: SenderRecord {
+                rounds: vec![Round {
+                    start: at,
+                    delivered: 1,
+                    cwnd: 10.0,
+                }],
+                episodes: vec![Episode {
+                    at,
+                    kind: EpisodeKind::Undo(Some(Proof::Stamp)),
+                    before: 5.0,
+                    after: 10.0,
+                }],
+                at_cap: vec![(at, 10.0)],
+                variables: vec![(
+                    "a",
+                    Extent {
+                        last: 1.0,
+                        max: 2.0,
+                    },
+                )],
+                series: Series {
+                    rows: vec![TraceRow::default()],
+                    variables: vec![("a", vec![1.0])],
+                },
+                ..SenderRecord::default()
+            },
+            started: at,
+            completed: Some(at),
+            acked: 0,
+        };
+        let receiver = ReceiverReport {
+            flow: 0,
+            totals: FlowTotals::default(),
+            arrived: 1,
+            not_taken: 0,
+            arrivals: ArrivalRecord {
+                delivered: vec![1],
+                arrived: vec![2],
+            },
+        };
+        let class = ArrivalOutcome {
+            name: "mice".to_owned(),
+            mss: 1448,
+            packet: 1500,
+            transfers: vec![Transfer {
+                start: at,
+                size: 3,
+                completion: Some(span),
+                lost: 1,
+                retransmits: 1,
+                timeouts: 0,
+            }],
+            rtt: Histogram::default(),
+            totals: FlowTotals::default(),
+            delivered_per_interval: vec![3],
+        };
+        let cross = CrossOutcome {
+            name: "ping".to_owned(),
+            packet: 64,
+            answered: true,
+            sent: 2,
+            arrived: 1,
+            dropped: 1,
+            arrived_measured: 1,
+            sent_measured: 2,
+            last_arrival: at,
+            delay: Histogram::default(),
+            unloaded: span,
+            sent_per_interval: vec![2],
+            arrived_per_interval: vec![1],
+            series: vec![(at, span)],
+        };
+        let interface = LinkOutcome {
+            name: "host".to_owned(),
+            offered: 9,
+            delivered: 8,
+            delivered_bytes: 7,
+            measured_bytes: 6,
+            buffer_drops: 5,
+            random_drops: 4,
+            policer_drops: 3,
+            early_drops: 2,
+            marks: 1,
+            ties: Some(1),
+            queueing_delay: Histogram::default(),
+            queue_max: 4,
+            queue_mean: 1.5,
+            utilization: 0.5,
+            series: vec![QueueSample {
+                at,
+                packets: 2,
+                min: 1,
+                max: 4,
+            }],
+        };
+        let segment = Segment {
+            seq: 1,
+            syn: false,
+            retransmission: false,
+            stamp: at,
+            ect: true,
+            ce: false,
+            cwr: false,
+            push: true,
+        };
+        let ack = Ack {
+            cum: 1,
+            syn: false,
+            echo: at,
+            stamp_ms: 1,
+            one_way: Some(span),
+            sacks: SackBlocks::default(),
+            dsack: false,
+            ece: true,
+            window_end: 9,
+        };
+        let seen = [
+            CaptureEvent::SegmentSent(segment),
+            CaptureEvent::SegmentReceived(segment),
+            CaptureEvent::SegmentDropped(segment),
+            CaptureEvent::AckSent(ack),
+            CaptureEvent::AckReceived(ack),
+            CaptureEvent::AckDropped(1),
+            CaptureEvent::SegmentLost(1),
+        ];
+        let row = |event| CaptureRow { at, flow: 0, event };
+        let mut result = HostOutcome {
+            senders: vec![sender],
+            receivers: vec![receiver],
+            classes: vec![class],
+            cross: vec![cross],
+            interfaces: vec![(0, interface)],
+            capture: seen.map(row).to_vec(),
+            ..HostOutcome::default()
+        };
+        result.lateness.arrivals = Some(Lateness::default());
+        result
     }
 
     #[test]
@@ -224,7 +378,7 @@ mod tests {
             });
             lines.collect()
         };
-        let (request, result) = (request(), HostOutcome::default());
+        let (request, result) = (request(), result());
         insta::assert_snapshot!(format!(
             "form {FORM}\n\nrequest\n{}{}\nresult\n{}{}",
             hex(&request.encode().unwrap()),
