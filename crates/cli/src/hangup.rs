@@ -5,7 +5,7 @@
 use nix::sys::signal::{SigSet, Signal};
 
 /// What was ignored when the program began reaches no thread. To be called before there is a second
-/// one; programs that are started later have a mask of their own.
+/// one; programs that are started later inherit the mask, and a hang-up does not reach them either.
 pub fn stays_ignored() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if is_ignored(&status) {
