@@ -391,7 +391,7 @@ impl Receiver {
         if self.reports_whole() && self.recent.end() == seq && self.ahead.extend_last(seq) {
             // Behind a hole almost everything follows the newest block.
             self.counts.delivered += 1;
-            self.grow_window();
+            self.grow_window_beside(0, delivered - next);
             self.recent.extend();
         } else if seq < self.next {
             self.counts.duplicates += 1;

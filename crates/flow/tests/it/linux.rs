@@ -605,24 +605,28 @@ fn an_arrival_that_makes_an_ack_leave_waits_for_none() {
 /// hole filled it grows again (`tcp_grow_window`).
 #[test]
 fn a_window_grows_as_far_as_the_buffer_has_room() {
-    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
-        c.window.first = Some(45);
-        c.window.max = Some(100);
-        c.window.buffer = Some(100);
-        c.acks.quick = 0;
-        c.acks.compression = None;
-    }));
-    let mut said = |seq| {
-        let ack = r.handle_segment(at_us(seq), &data(seq))?;
-        Some(ack.window_end - ack.cum)
-    };
-    let grown = (1..=30).filter_map(&mut said).collect::<Vec<_>>();
-    let expected = (0..30).map(|n: u64| (45 + 2 * (n + 1)).min(84));
-    assert_eq!(grown, expected.collect::<Vec<_>>());
-    // 31 have just come in order, in two packets: half of 46,424 bytes of memory.
-    assert_eq!(said(0), Some(84));
-    let later = (31..=36).filter_map(&mut said).collect::<Vec<_>>();
-    assert_eq!(later, [87, 89, 91, 93, 95, 97]);
+    // What the blocks tell of those above the hole has no say in it.
+    for whole in [false, true] {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.window.first = Some(45);
+            c.window.max = Some(100);
+            c.window.buffer = Some(100);
+            c.acks.quick = 0;
+            c.acks.compression = None;
+            c.sack.whole = whole;
+        }));
+        let mut said = |seq| {
+            let ack = r.handle_segment(at_us(seq), &data(seq))?;
+            Some(ack.window_end - ack.cum)
+        };
+        let grown = (1..=30).filter_map(&mut said).collect::<Vec<_>>();
+        let expected = (0..30).map(|n: u64| (45 + 2 * (n + 1)).min(84));
+        assert_eq!(grown, expected.collect::<Vec<_>>());
+        // 31 have just come in order, in two packets: half of 46,424 bytes of memory.
+        assert_eq!(said(0), Some(84));
+        let later = (31..=36).filter_map(&mut said).collect::<Vec<_>>();
+        assert_eq!(later, [87, 89, 91, 93, 95, 97]);
+    }
 }
 
 /// Every second segment is lost, and what is held leaves no room for more: the end of the window
