@@ -103,6 +103,11 @@ pub trait Controller {
         self.on_recovery_exit(now);
     }
 
+    /// The recovery that [`Controller::on_undo`] or [`Controller::on_cut_short`] has just told of
+    /// would have ended with this ACK anyway (Linux `tcp_end_cwnd_reduction` after
+    /// `tcp_try_undo_recovery`: a module hears of that end, too).
+    fn on_undone_at_end(&mut self, _now: Time) {}
+
     /// The sender's window validation changed the window after idle or application-limited time. An
     /// endpoint without window validation need not call it.
     fn on_idle(&mut self, ev: &IdleEvent);

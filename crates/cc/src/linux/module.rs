@@ -260,6 +260,14 @@ impl<M: Module> Controller for Linux<M> {
         self.sk.cwnd = (window as u32).max(1);
     }
 
+    fn on_undone_at_end(&mut self, now: Time) {
+        self.clock(now);
+        self.set_state(Phase::Open);
+        if !self.controls {
+            self.module.on_event(&mut self.sk, Event::CompleteCwr);
+        }
+    }
+
     /// `tcp_cwnd_restart`; the segments counted towards the next growth stay. A module that takes
     /// control keeps its window over a pause (`tcp_slow_start_after_idle_check`); only a lost SYN
     /// lowers it.

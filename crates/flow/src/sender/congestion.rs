@@ -185,6 +185,7 @@ impl<C: Controller> Sender<C> {
         }
         let (gives_back, in_force) = (self.recovery.gives_back(), self.cwnd());
         let was_reducing = self.recovery.is_reducing();
+        let at_end = self.recovery.is_recovered(self.board.una());
         if gives_back {
             let before = self.cc.window();
             self.cc.on_undo(now);
@@ -193,6 +194,9 @@ impl<C: Controller> Sender<C> {
         self.recovery.undone(unmark, by, &mut self.board);
         if !gives_back && was_reducing && !self.recovery.is_reducing() {
             self.cc.on_cut_short(now, in_force);
+        }
+        if at_end {
+            self.cc.on_undone_at_end(now);
         }
         let of_timeout = mark.is_some_and(|m| m.is_of_timeout());
         if of_timeout && self.cfg.recovery.undo_by == SpuriousRule::Rfc {

@@ -25,6 +25,8 @@ pub struct Halver {
     pub undos: usize,
     /// Windows that [`Controller::on_cut_short`] told of.
     pub cut_short: Vec<f64>,
+    /// Recoveries that were undone where they end.
+    pub undone_at_end: usize,
     pub idles: Vec<IdleEvent>,
     /// Cloned from the last ACK.
     pub last: Option<AckEvent>,
@@ -44,6 +46,7 @@ impl Halver {
             rtos: Vec::new(),
             undos: 0,
             cut_short: Vec::new(),
+            undone_at_end: 0,
             idles: Vec::new(),
             last: None,
         }
@@ -100,6 +103,10 @@ impl Controller for Halver {
 
     fn on_cut_short(&mut self, _now: Time, window: f64) {
         self.cut_short.push(window);
+    }
+
+    fn on_undone_at_end(&mut self, _now: Time) {
+        self.undone_at_end += 1;
     }
 
     fn on_idle(&mut self, ev: &IdleEvent) {

@@ -995,6 +995,26 @@ fn a_mark_keeps_down_what_its_own_ack_disproves() {
     }
 }
 
+/// A recovery may be undone by the ACK that ends it, whether it gives the window back or not: that
+/// it ends, a module hears as ever (`tcp_end_cwnd_reduction`); not of one that is undone before
+/// (`tcp_try_undo_partial`), or of one that is not.
+#[test]
+fn a_recovery_that_is_undone_where_it_ends_has_an_end() {
+    for ece in [false, true] {
+        for (cum, stamp, ends) in [(20, 0.0, 1), (9, 0.0, 0), (20, 1e9, 0)] {
+            let mut h = Host::new(linux().with(|c| c.ecn = true), 20.0);
+            for end in 2..=8 {
+                h.ack_at(80.0 + end as f64, &sack(0, &[(1, end)]));
+            }
+            let point = h.s.counts().sent - h.s.counts().retransmits;
+            let cum = if cum == 20 { point } else { cum };
+            let late = ack(cum, stamp);
+            h.ack_at(170.0, &Ack { ece, ..late });
+            assert_eq!(h.s.controller().undone_at_end, ends, "{ece} {cum} {stamp}");
+        }
+    }
+}
+
 /// Without SACK a timeout is undone twice, by a stamp and by F-RTO: a mark before the first, or with
 /// the second, leaves what follows nothing to give back.
 #[test]

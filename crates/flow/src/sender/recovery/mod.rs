@@ -179,6 +179,11 @@ impl Recovery {
         self.phase == Phase::Recovery
     }
 
+    /// Fast recovery is under way, and its data is acknowledged up to `una`.
+    pub(super) fn is_recovered(&self, una: u64) -> bool {
+        self.is_recovering() && una >= self.point
+    }
+
     /// PRR's window while it is the one in force, segments.
     #[inline]
     pub(super) fn prr_window(&self) -> Option<u64> {
