@@ -1015,8 +1015,8 @@ fn a_recovery_that_is_undone_where_it_ends_has_an_end() {
     }
 }
 
-/// Without SACK a timeout is undone twice, by a stamp and by F-RTO: a mark before the first, or with
-/// the second, leaves what follows nothing to give back.
+/// Without SACK a timeout is undone twice, by a stamp and by F-RTO: a mark before the first, or
+/// with the second, leaves what follows nothing to give back.
 #[test]
 fn a_mark_keeps_down_what_is_undone_twice() {
     for (marked, undos) in [(None, 2), (Some(0), 0), (Some(2), 1)] {
