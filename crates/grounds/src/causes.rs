@@ -335,7 +335,7 @@ fn on_linux(spec: &RunSpec) -> RunSpec {
         };
         let keeps = |name: &str| written("sender", name);
         flow.sender.follow(&of(preset), &of(Preset::Linux), keeps);
-        let of = ReceiverConfig::preset;
+        let of = |preset| ReceiverConfig::preset_for(preset, of(preset).mss);
         let keeps = |name: &str| written("receiver", name);
         flow.receiver.follow(&of(preset), &of(Preset::Linux), keeps);
     }

@@ -357,10 +357,8 @@ pub const MODULES: &[&str] = &[
 fn by_hand(f: &FlowSpec) -> Vec<String> {
     let packet = f.sender.packet();
     let of = |preset: Preset| {
-        tree(
-            &SenderConfig::preset(preset, packet),
-            &ReceiverConfig::preset(preset),
-        )
+        let sender = SenderConfig::preset(preset, packet);
+        tree(&sender, &ReceiverConfig::preset_for(preset, sender.mss))
     };
     let own = f
         .preset

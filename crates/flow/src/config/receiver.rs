@@ -106,6 +106,7 @@ pub struct ReceiveWindowConfig {
     /// until it is [`ReceiveWindowConfig::max`]; meanwhile every segment is acknowledged at once
     /// (Linux `tcp_grow_window`). At least 1; `None`: open from the start.
     ///
+    /// Linux: [`ReceiveWindowConfig::begins_with`], here for segments of 1448 bytes.
     /// Default: none; `linux`: 45.
     pub first: Option<u64>,
     /// Largest window that an ACK can say, segments, at least 1: 65,535 in the unit of the scale,
@@ -138,6 +139,12 @@ impl ReceiveWindowConfig {
     pub fn largest(&self) -> Option<u64> {
         let unreserved = self.buffer.map(|buffer| buffer.saturating_sub(1).max(1));
         self.max.into_iter().chain(unreserved).min()
+    }
+
+    /// Segments of `mss` bytes that Linux advertises at first: whole ones in half of the middle
+    /// value of `tcp_rmem`, 131,072 bytes (`tcp_select_initial_window`).
+    pub fn begins_with(mss: u32) -> u64 {
+        (65_536 / u64::from(mss.max(1))).max(1)
     }
 
     /// Memory of a packet beside its payload, bytes: `sk_buff`, headers and `skb_shared_info`.
@@ -178,7 +185,15 @@ impl AckCompression {
 }
 
 impl ReceiverConfig {
-    /// A preset.
+    /// A preset for segments of `mss` bytes.
+    pub fn preset_for(preset: Preset, mss: u32) -> Self {
+        let mut receiver = Self::preset(preset);
+        let first = &mut receiver.window.first;
+        *first = first.map(|_| ReceiveWindowConfig::begins_with(mss));
+        receiver
+    }
+
+    /// A preset, for segments of 1448 bytes.
     pub fn preset(preset: Preset) -> Self {
         let modern = Self {
             acks: AckConfig {

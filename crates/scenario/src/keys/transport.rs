@@ -20,10 +20,11 @@ pub struct Ends {
 
 impl Ends {
     pub fn new(preset: Preset, packet: u32) -> Self {
+        let sender = SenderConfig::preset(preset, packet);
         Self {
             packet,
-            sender: SenderConfig::preset(preset, packet),
-            receiver: ReceiverConfig::preset(preset),
+            receiver: ReceiverConfig::preset_for(preset, sender.mss),
+            sender,
         }
     }
 }
@@ -240,7 +241,8 @@ keys! {
             at "receiver.window.first"
         ], "45 segments",
             "the advertised window begins with this and grows by two segments for each that \
-             arrives, acknowledged at once meanwhile (Linux)";
+             arrives, acknowledged at once meanwhile (Linux); by preset linux it begins with 64 \
+             KiB, whole segments: 45 at an mtu of 1500, 7 at 9000";
         paws: flag [=> receiver.paws], true,
             "discard what is late behind a retransmission, by its time stamp (RFC 7323 section \
              5.3), and answer a SYN that comes again with the stamp of the first (Linux)";
