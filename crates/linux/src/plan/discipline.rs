@@ -54,12 +54,14 @@ impl Plan {
             Discipline::Red(r) => {
                 // The weight of the average follows from `burst` (tc-red(8)); its closest.
                 let burst = red_burst(r.min, r.weight);
+                let bytes = |packets: f64| (packets * f64::from(r.mtu)) as u64;
                 format!(
-                    "red limit {} min {} max {} avpkt 1500 burst {burst} probability {} \
+                    "red limit {} min {} max {} avpkt {} burst {burst} probability {} \
                      bandwidth {rate}bit {} {} {}",
-                    limit * 1500,
-                    (r.min * 1500.0) as u64,
-                    (r.max * 1500.0) as u64,
+                    link.linux_bytes(),
+                    bytes(r.min),
+                    bytes(r.max),
+                    r.mtu,
                     r.max_p,
                     if r.ecn { "ecn" } else { "" },
                     if r.ecn && r.harddrop { "harddrop" } else { "" },

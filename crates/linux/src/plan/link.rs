@@ -31,7 +31,7 @@ impl Plan {
         let held = queue != 0 && (link.rate.is_some() || link.trace.is_some());
         let (queue, limit) = match held {
             false => (0, 0),
-            true if queue == 3 => (queue, link.linux_limit() * 1500),
+            true if queue == 3 => (queue, link.linux_bytes()),
             true => (queue, link.linux_limit()),
         };
         // The simulator's generators, by their names.

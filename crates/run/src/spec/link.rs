@@ -127,6 +127,17 @@ impl LinkSpec {
         packets.saturating_sub(1).clamp(1, MOST_PACKETS)
     }
 
+    /// Bytes that may wait in RED of Linux, whose limit is one of bytes: a buffer in packets has
+    /// those of the path.
+    pub fn linux_bytes(&self) -> u64 {
+        let packet = match self.buffer {
+            Buffer::Packets(_) => self.discipline.mtu().unwrap_or(MTU),
+            Buffer::Bytes(_) | Buffer::Time(_) | Buffer::Unlimited => MTU,
+        };
+        // `struct tc_red_qopt` has 32 bits.
+        (self.linux_limit() * u64::from(packet)).min(u64::from(u32::MAX))
+    }
+
     /// Most packets that there may be in the queue and in transmission, if that is limited.
     pub fn most_packets(&self) -> Option<u64> {
         match (self.buffer, self.discipline, self.discipline.by()) {
@@ -327,10 +338,10 @@ impl Red {
         }
     }
 
-    /// Smallest weight that the kernel's RED can have, for a `max_th` in packets: the threshold,
-    /// counted in bytes of packets of 1500 and shifted by `W`, has 31 bits (`red_check_params`).
-    pub fn least_linux_weight(max: f64) -> f64 {
-        let bits = 64 - ((max * 1500.0) as u64).leading_zeros() as i32;
+    /// Smallest weight that the kernel's RED can have, for a `max_th` in packets of `mtu` bytes:
+    /// the threshold, in bytes and shifted by `W`, has 31 bits (`red_check_params`).
+    pub fn least_linux_weight(max: f64, mtu: u32) -> f64 {
+        let bits = 64 - ((max * f64::from(mtu)) as u64).leading_zeros() as i32;
         libm::exp2(-f64::from((31 - bits).max(1)))
     }
 }

@@ -344,7 +344,7 @@ impl Thresholds<'_> {
 
     /// The weight, at least what the kernel can have where it is the kernel's.
     fn weight(&self, weight: f64, max: f64, by: QueueRule, findings: &mut Findings) -> f64 {
-        let least = Red::least_linux_weight(max);
+        let least = Red::least_linux_weight(max, self.link.packet);
         // The kernel's is a power of two: the next one counts.
         let fits = libm::round(libm::log2(weight)) >= libm::log2(least);
         if by == QueueRule::Rfc || fits {

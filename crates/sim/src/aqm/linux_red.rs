@@ -71,10 +71,11 @@ enum Action {
 }
 
 impl Damping {
-    /// For a weight of 2^-`log` at a link of `rate` bits per second (`tc_red_eval_idle_damping`).
-    fn new(log: u32, rate: u64) -> Self {
+    /// For a weight of 2^-`log` and packets of `packet` bytes at a link of `rate` bits per second
+    /// (`tc_red_eval_idle_damping`).
+    fn new(log: u32, packet: u32, rate: u64) -> Self {
         // `tc` counts in whole ticks of 64 ns.
-        let ticks = f64::from(PACKET) * 8.0 / rate.max(1) as f64 * TICKS_PER_S;
+        let ticks = f64::from(packet) * 8.0 / rate.max(1) as f64 * TICKS_PER_S;
         let per_tick = -libm::log1p(-1.0 / (1u64 << log) as f64) / libm::trunc(ticks).max(1.0);
         let last = f64::from(MOST_SHIFT) / per_tick;
         let step = (0..31).find(|log| last / f64::from(1u32 << log) < 512.0);
@@ -107,7 +108,7 @@ impl Damping {
 impl RedLaw {
     /// At a link of `rate` bits per second.
     fn new(p: &Red, rate: u64) -> Self {
-        let bytes = |packets: f64| (packets * f64::from(PACKET)) as u64;
+        let bytes = |packets: f64| (packets * f64::from(p.mtu)) as u64;
         let log = libm::round(-libm::log2(p.weight)).clamp(1.0, 31.0) as u32;
         let (min, max) = (bytes(p.min), bytes(p.max));
         let range = u32::try_from(max.saturating_sub(min))
@@ -120,7 +121,7 @@ impl RedLaw {
             min: min << log,
             max: max << log,
             slope: (max_p / range).max(1),
-            damping: Damping::new(log, rate),
+            damping: Damping::new(log, p.mtu, rate),
             average: 0,
             count: None,
             random: 0,
@@ -166,13 +167,12 @@ impl RedLaw {
 }
 
 impl LinuxRed {
-    /// An empty queue for `limit` packets of 1500 bytes before a transmitter of `rate` bits per
-    /// second.
+    /// An empty queue for `limit` bytes before a transmitter of `rate` bits per second.
     pub fn new(p: &Red, limit: u64, rate: u64, rng: ComponentRng) -> Self {
         Self {
             ecn: p.ecn,
             harddrop: p.harddrop,
-            limit: limit * u64::from(PACKET),
+            limit,
             law: RedLaw::new(p, rate),
             queue: Fifo::default(),
             idle_from: Some(Time::ZERO),
@@ -250,8 +250,6 @@ impl LinuxRed {
     }
 }
 
-/// Bytes of a packet where `tc` is given packets (`avpkt`).
-const PACKET: u32 = 1500;
 /// Ticks of `tc`'s clock per second: /proc/net/psched.
 const TICKS_PER_S: f64 = 15_625_000.0;
 /// Largest shift in the table.
@@ -294,7 +292,7 @@ mod tests {
     #[test]
     fn the_table_is_that_of_tc() {
         let table = |log, rate| {
-            let d = Damping::new(log, rate);
+            let d = Damping::new(log, 1500, rate);
             let from = |shift| d.shifts.iter().position(|s| *s == shift).unwrap();
             (d.log, [from(1), from(2), from(10)], d.shifts[254])
         };
@@ -307,7 +305,7 @@ mod tests {
     /// average falls linearly to a half, and 255 steps are as long as any time.
     #[test]
     fn an_idle_time_shifts_the_average() {
-        let d = Damping::new(9, 10_000_000);
+        let d = Damping::new(9, 1500, 10_000_000);
         let at = |ms| d.decayed(1 << 20, Span::from_millis(ms));
         // 100 ms are 100 000 of 2^20 us.
         assert_eq!(at(100), (1 << 20) - 100_000);
@@ -358,7 +356,7 @@ mod tests {
                 adaptive,
                 ..red((10.0, 30.0))
             };
-            let mut q = LinuxRed::new(&p, 100, 10_000_000, ComponentRng::new(1, "red"));
+            let mut q = LinuxRed::new(&p, 150_000, 10_000_000, ComponentRng::new(1, "red"));
             let mut dropped = Vec::new();
             for i in 0..2000 {
                 q.push(ms(5 * i), packet(0, 1500, i), &mut dropped);
@@ -381,7 +379,7 @@ mod tests {
                 harddrop,
                 ..red((10.0, 30.0))
             };
-            let mut q = LinuxRed::new(&p, 100, 10_000_000, ComponentRng::new(1, "red"));
+            let mut q = LinuxRed::new(&p, 150_000, 10_000_000, ComponentRng::new(1, "red"));
             q.law.average = 60_000 << 9;
             let mut dropped = Vec::new();
             q.idle_from = None;
@@ -391,13 +389,12 @@ mod tests {
         }
     }
 
-    /// The limit is one of bytes, 1500 for each packet of the buffer; what finds no room was not
-    /// dropped early.
+    /// The limit is one of bytes; what finds no room was not dropped early.
     #[test]
     fn the_limit_is_of_bytes() {
         let mut q = LinuxRed::new(
             &red((10.0, 30.0)),
-            4,
+            6000,
             10_000_000,
             ComponentRng::new(1, "red"),
         );
@@ -412,7 +409,7 @@ mod tests {
     #[test]
     fn a_drop_begins_the_idle_time_anew() {
         let p = red((0.0, 1.0));
-        let mut q = LinuxRed::new(&p, 100, 10_000_000, ComponentRng::new(1, "red"));
+        let mut q = LinuxRed::new(&p, 150_000, 10_000_000, ComponentRng::new(1, "red"));
         let mut dropped = Vec::new();
         q.law.average = 1 << 30;
         q.ran_empty(ms(100));

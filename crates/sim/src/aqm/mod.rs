@@ -182,7 +182,7 @@ impl HeldAqm {
                 FqCodelQueue::new(p, room, rng),
             ))),
             (Discipline::Red(p), QueueRule::Linux) => Some(Self::LinuxRed(Box::new(
-                LinuxRed::new(&p, limit, rate, rng),
+                LinuxRed::new(&p, link.linux_bytes(), rate, rng),
             ))),
             (Discipline::Pie(p), QueueRule::Linux) => {
                 Some(Self::LinuxPie(Box::new(LinuxPie::new(&p, limit, rng))))

@@ -250,6 +250,28 @@ fn the_weight_of_the_kernels_red_is_what_it_can_count() {
     assert_eq!(weight(&format!("{adaptive}, weight = 0.05")), 0.05);
 }
 
+/// Datagrams of 9000 bytes at twice the rate keep the kernel's RED full: a buffer of 40 packets has
+/// 39 that wait, and thresholds in bytes are those bytes, whatever the length of packets.
+#[test]
+fn the_kernels_red_has_packets_of_the_path() {
+    let most = |red: &str| {
+        let text = format!(
+            "mtu = 9000\nbuffer = \"40 packets\"\n\
+             queue = {{ kind = \"red\", by = \"linux\", {red} }}\n{FLOW}[[traffic]]\n\
+             name = \"flood\"\nkind = \"udp\"\nrate = \"200Mbit/s\"\n"
+        );
+        let mut spec = spec(&text);
+        spec.flows.clear();
+        let outcome = fullpipe_sim::run(&spec).unwrap();
+        outcome.links[0].queue_max
+    };
+    assert_eq!(most("min = \"100 packets\""), 40);
+    assert_eq!(most("min = \"900kB\", max = \"2.7MB\""), 40);
+    // Above 30 packets everything is dropped.
+    let low = most("min = \"90kB\", max = \"270kB\", weight = 0.5");
+    assert!((28..=33).contains(&low), "{low}");
+}
+
 /// A flow that can say ECN is warned of only where nothing marks.
 #[test]
 fn a_marking_queue_needs_no_warning() {
