@@ -357,6 +357,7 @@ const LINES_OF_A_NAME: usize = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Range;
     use crate::figure::chart::Axis;
 
     #[test]
