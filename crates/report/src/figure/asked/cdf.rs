@@ -87,6 +87,14 @@ fn samples(
 fn collect(table: &Table, key: &str, from: f64, only: Option<&str>, out: &mut Vec<Sample>) {
     let times = table.float("time_s").unwrap_or_default();
     let rtts = table.float("rtt_ms").unwrap_or_default();
+    // A trace has rows of other moments, too, as when a paced flow sends: the latest sample again.
+    let events = table.text("event").unwrap_or_default();
+    let of_ack = |row: usize| {
+        events
+            .get(row)
+            .is_some_and(|e| e.split('+').any(|e| e == ACK))
+    };
+    let tells_acks = (0..events.len()).any(of_ack);
     for (of, rows) in rows_of(table, key) {
         if only.is_some_and(|only| only != of) {
             continue;
@@ -103,11 +111,15 @@ fn collect(table: &Table, key: &str, from: f64, only: Option<&str>, out: &mut Ve
                 .is_some_and(|t| t.is_some_and(|t| t >= from))
         };
         // Before the first sample of a flow there is none.
-        let late = rows.into_iter().filter(late);
+        let is_sample = |row: &usize| !tells_acks || of_ack(*row);
+        let late = rows.into_iter().filter(late).filter(is_sample);
         values.extend(late.filter_map(|row| rtts.get(row).copied().flatten()));
     }
     out.retain(|(_, values)| !values.is_empty());
 }
+
+/// The event of a row that has a sample of its own.
+const ACK: &str = "ack";
 
 /// Rows of each flow with all of its streams, or of each ping.
 fn rows_of(table: &Table, key: &str) -> Vec<(String, Vec<usize>)> {
@@ -139,5 +151,30 @@ mod tests {
         let mut out = Vec::new();
         collect(&table, "name", 1.0, Some("q"), &mut out);
         assert!(out.is_empty());
+    }
+
+    /// What a paced flow sends makes rows with the latest sample: it does not count again.
+    #[test]
+    fn a_sample_counts_once() {
+        let mut table = Table::default();
+        table.push("flow", Column::Text(vec!["f".to_owned(); 4]));
+        table.push(
+            "time_s",
+            Column::Float([1.0, 2.0, 3.0, 4.0].map(Some).to_vec()),
+        );
+        table.push(
+            "rtt_ms",
+            Column::Float([20.0, 20.0, 30.0, 30.0].map(Some).to_vec()),
+        );
+        let values = |events: [&str; 4]| {
+            let mut table = table.clone();
+            table.push("event", Column::Text(events.map(str::to_owned).to_vec()));
+            let mut out = Vec::new();
+            collect(&table, "flow", 0.0, None, &mut out);
+            out.remove(0).1
+        };
+        assert_eq!(values(["ack", "", "loss+ack", "retransmit"]), [20.0, 30.0]);
+        // Where nobody tells of ACKs every row is one.
+        assert_eq!(values([""; 4]).len(), 4);
     }
 }
