@@ -142,6 +142,11 @@ pub fn cycle(spec: &StackSpec, window: f64, conditions: &Conditions) -> Result<C
     if !spec.has_law() {
         return Err(NoCycle::InAKernel);
     }
+    // A module counts whole segments: it never reaches a part of one.
+    let window = match spec.kind() {
+        Kind::Module => window.floor(),
+        _ => window,
+    };
     let mut flow = Sawtooth::at(spec, window, conditions);
     if flow.stack.owns_window() {
         return Err(NoCycle::Model);
@@ -434,6 +439,15 @@ mod tests {
             segments: 1e6 * decrease * (1.0 - decrease / 2.0),
             mean_window: 1000.0 * (1.0 - decrease / 2.0),
             settled: true,
+        }
+    }
+
+    #[test]
+    fn a_module_reaches_whole_windows() {
+        for name in ["reno-linux", "cubic-linux", "htcp-linux"] {
+            let spec = StackSpec::parse(name).unwrap();
+            let at = |window| cycle(&spec, window, &Conditions::default()).unwrap();
+            assert_eq!(at(100.7), at(100.0), "{name}");
         }
     }
 

@@ -624,6 +624,8 @@ start_spread = "10ms"
 [matrix]
 "path.rtt" = ["10ms", "100ms"]
 "flow.main.drop.every" = [500, 2000]
+[measure]
+warmup = "10s"
 "#;
     write(dir, "r.toml", text);
     let run = fullpipe(dir, &["run", "r.toml", "--out", "r", "--quiet"]);

@@ -15,6 +15,7 @@ mod emulate;
 mod export;
 mod falsify;
 mod figure;
+mod figure_looks;
 mod figure_of;
 mod first_minutes;
 mod formats;

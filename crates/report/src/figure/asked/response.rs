@@ -42,7 +42,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         most_streams = most_streams.max(streams);
         seen.push(Point {
             stack: flow.stack.clone(),
-            rtt_ms: flow.value(SHORTEST).unwrap_or(f64::INFINITY),
+            rtt_ms: flow.value(RTT).unwrap_or(f64::INFINITY),
             at: (p, w / streams as f64),
         });
     }
@@ -55,11 +55,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     }
     let all = seen.len() + lossless.len();
     let highest = seen.iter().map(|point| point.at.1).fold(4.0, f64::max);
-    let responses = responses(seen);
-    let laws: Vec<Vec<(f64, f64)>> = (0..responses.len())
+    let alike = alike(seen);
+    let laws: Vec<Vec<(f64, f64)>> = (0..alike.len())
         .into_par_iter()
-        .map(|i| law(&responses[i].stack, highest, responses[i].rtt_ms))
+        .map(|i| law(&alike[i].stack, highest, alike[i].rtt_ms()))
         .collect();
+    let responses = responses(alike.into_iter().zip(laws));
     let mut tidy = Rows {
         heads: [
             "stack",
@@ -73,50 +74,52 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         align: "lrlrr".to_owned(),
         ..Rows::default()
     };
-    let one_each = |r: &Response| responses.iter().filter(|o| o.stack == r.stack).count() == 1;
-    let by_stack = responses.iter().all(one_each);
+    let mut free = 1 + of_stack.iter().map(|(_, group)| *group).max().unwrap_or(0);
     let mut lines = Vec::new();
-    for (i, (response, law)) in responses.iter().zip(laws).enumerate() {
-        let Response {
-            stack,
-            rtt_ms,
-            points,
-        } = response;
-        let group = of_stack.iter().find(|(known, _)| known == stack);
-        let group = group.map_or(0, |(_, group)| *group);
-        let rtt = match rtt_ms.is_finite() {
-            true => printed_text(*rtt_ms),
-            false => String::new(),
+    for (i, response) in responses.iter().enumerate() {
+        let stack = &response.stack;
+        let row = |rtt_ms: f64, kind: &str, (p, w): (f64, f64)| {
+            let rtt = Some(rtt_ms).filter(|rtt| rtt.is_finite());
+            let rtt = rtt.map_or_else(String::new, printed_text);
+            let numbers = [printed_text(p), printed_text(w)];
+            [vec![stack.clone(), rtt, kind.to_owned()], numbers.to_vec()].concat()
         };
-        for (kind, points) in [("measured", points), ("law alone", &law)] {
-            let row = |p: &(f64, f64)| {
-                let numbers = [printed_text(p.0), printed_text(p.1)];
-                [
-                    vec![stack.clone(), rtt.clone(), kind.to_owned()],
-                    numbers.to_vec(),
-                ]
-                .concat()
-            };
-            tidy.rows.extend(points.iter().map(row));
-        }
-        let (name, group) = match by_stack {
-            true => (stack.clone(), group),
-            false => (format!("{stack}, {} ms", rtt_ms.round()), i),
+        let measured = response.points.iter();
+        let measured = measured.map(|point| row(point.rtt_ms, "measured", point.at));
+        tidy.rows.extend(measured);
+        let law = response.law.iter();
+        tidy.rows
+            .extend(law.map(|at| row(response.law_rtt_ms, "law alone", *at)));
+        // The first of a stack looks as the stack does in other figures.
+        let of_stack = of_stack.iter().find(|(known, _)| known == stack);
+        let first = responses.iter().position(|r| r.stack == *stack) == Some(i);
+        let group = match of_stack.filter(|_| first) {
+            Some((_, group)) => *group,
+            None => {
+                free += 1;
+                free - 1
+            }
         };
-        let points = points.clone();
+        let alone = responses.iter().filter(|r| r.stack == *stack).count() == 1;
         lines.push(Line {
-            name,
+            name: match alone {
+                true => stack.clone(),
+                false => format!("{stack}, {}", response.rtts()),
+            },
             group,
-            points,
+            points: response.points.iter().map(|point| point.at).collect(),
             dots: true,
             loose: true,
             ..Line::default()
         });
-        lines.push(Line {
-            group,
-            points: law,
-            ..Line::default()
-        });
+        // A single one would look like what was measured.
+        if response.law.len() > 1 {
+            lines.push(Line {
+                group,
+                points: response.law.clone(),
+                ..Line::default()
+            });
+        }
     }
     let panel = Panel {
         x: Axis {
@@ -137,7 +140,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         drawing: Drawing::Chart(Chart {
             stacked: false,
             title: view.subtitle(),
-            subtitle: "points: measured; lines: each law alone, one loss per cycle, no queue"
+            subtitle: "points: measured; lines: each law alone at the mean RTT, one loss per cycle"
                 .to_owned()
                 + &match lossless.len() {
                     0 => String::new(),
@@ -183,35 +186,95 @@ struct Point {
     at: (f64, f64),
 }
 
-/// What was measured of a stack at one round-trip time, on which some laws depend.
-struct Response {
+/// Flows of a stack whose mean round-trip times, on which some laws depend, are [`ALIKE`]. A
+/// standing queue is part of them: CUBIC behind one grows as slowly as on a longer path.
+struct Alike {
     stack: String,
-    /// The smallest.
-    rtt_ms: f64,
-    points: Vec<(f64, f64)>,
+    /// Ascending in their round-trip times.
+    points: Vec<Point>,
 }
 
-/// Flows of a stack whose smallest round-trip times are [`ALIKE`], in the order of the flows.
-fn responses(seen: Vec<Point>) -> Vec<Response> {
-    let mut all: Vec<Response> = Vec::new();
-    for point in seen {
-        let alike = |r: &&mut Response| {
-            let (low, high) = (r.rtt_ms.min(point.rtt_ms), r.rtt_ms.max(point.rtt_ms));
-            r.stack == point.stack && (high <= ALIKE * low || high == low)
+impl Alike {
+    fn rtt_ms(&self) -> f64 {
+        let sum: f64 = self.points.iter().map(|point| point.rtt_ms).sum();
+        sum / self.points.len() as f64
+    }
+}
+
+/// Stacks in the order of the flows, each with its round-trip times ascending.
+fn alike(seen: Vec<Point>) -> Vec<Alike> {
+    let mut stacks: Vec<String> = Vec::new();
+    for point in &seen {
+        if !stacks.contains(&point.stack) {
+            stacks.push(point.stack.clone());
+        }
+    }
+    let place = |point: &Point| stacks.iter().position(|stack| *stack == point.stack);
+    let mut sorted = seen;
+    sorted.sort_by(|a, b| (place(a).cmp(&place(b))).then(a.rtt_ms.total_cmp(&b.rtt_ms)));
+    let mut all: Vec<Alike> = Vec::new();
+    for point in sorted {
+        let near = |known: &&mut Alike| {
+            let least = known.points[0].rtt_ms;
+            known.stack == point.stack && (point.rtt_ms <= ALIKE * least)
         };
-        match all.iter_mut().find(alike) {
-            Some(known) => {
-                known.rtt_ms = known.rtt_ms.min(point.rtt_ms);
-                known.points.push(point.at);
-            }
-            None => all.push(Response {
-                stack: point.stack,
-                rtt_ms: point.rtt_ms,
-                points: vec![point.at],
+        match all.last_mut().filter(near) {
+            Some(known) => known.points.push(point),
+            None => all.push(Alike {
+                stack: point.stack.clone(),
+                points: vec![point],
             }),
         }
     }
     all
+}
+
+/// What was measured of a stack where its law is one.
+struct Response {
+    stack: String,
+    points: Vec<Point>,
+    law: Vec<(f64, f64)>,
+    /// Round-trip time of the law.
+    law_rtt_ms: f64,
+}
+
+impl Response {
+    /// `20 ms`, or from the shortest to the longest.
+    fn rtts(&self) -> String {
+        let rtts = || self.points.iter().map(|point| point.rtt_ms);
+        let least = rtts().fold(f64::INFINITY, f64::min);
+        let most = rtts().fold(0.0, f64::max);
+        match most <= ALIKE * least {
+            true => format!("{} ms", self.law_rtt_ms.round()),
+            false => format!("{} to {} ms", least.round(), most.round()),
+        }
+    }
+}
+
+/// Round-trip times at which a law is the same, or there is none, are one.
+fn responses(each: impl Iterator<Item = (Alike, Vec<(f64, f64)>)>) -> Vec<Response> {
+    let mut all: Vec<Response> = Vec::new();
+    for (of, law) in each {
+        let same = |known: &&mut Response| known.stack == of.stack && one(&known.law, &law);
+        match all.last_mut().filter(same) {
+            Some(known) => known.points.extend(of.points),
+            None => all.push(Response {
+                law_rtt_ms: of.rtt_ms(),
+                stack: of.stack,
+                points: of.points,
+                law,
+            }),
+        }
+    }
+    all
+}
+
+/// True of laws that nobody could tell apart: at every window the rates of losses are [`NEAR`].
+fn one(a: &[(f64, f64)], b: &[(f64, f64)]) -> bool {
+    let near = |x: f64, y: f64| (x / y).ln().abs() < NEAR.ln();
+    let both = a.iter().zip(b);
+    let mut both = both.map(|(a, b)| near(a.0, b.0) && near(a.1, b.1));
+    a.len() == b.len() && both.all(|same| same)
 }
 
 /// Loss rate and mean window of the cycles of a stack up to a window; none of one that is not
@@ -234,11 +297,13 @@ fn law(stack: &str, highest: f64, rtt_ms: f64) -> Vec<(f64, f64)> {
 
 /// Flows that are named where they are not drawn.
 const SHOWN: usize = 6;
-/// Quotient of two round-trip times that are one: a queue of some packets is none of its own.
+/// Quotient of two round-trip times that are one: some packets more in a queue are no other path.
 const ALIKE: f64 = 1.2;
 const LOSSES: &str = Metric::flow("loss_event_rate").name;
 const WINDOW: &str = Metric::flow("cwnd_segments.mean").name;
-const SHORTEST: &str = Metric::flow("rtt_ms.min").name;
+const RTT: &str = Metric::flow("rtt_ms.mean").name;
+/// Quotient of two rates of losses at which a law is one.
+const NEAR: f64 = 1.1;
 /// Windows of a law's line.
 const STEPS: u32 = 24;
 /// A law takes seconds to drive at a larger window.

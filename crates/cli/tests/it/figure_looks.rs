@@ -1,0 +1,130 @@
+//! `fullpipe figure`: what a legend says of the lines, and which key gives them.
+
+use std::fs;
+use std::path::Path;
+
+use crate::process::{Finished, fullpipe, write};
+
+/// Two flows with stacks of their own, two buffers, pings beside.
+const RACE: &str = r#"name = "race"
+duration = "4s"
+
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+
+[[flow]]
+name = "a"
+stack = "reno"
+
+[[flow]]
+name = "b"
+stack = "cubic"
+
+[[traffic]]
+name = "p"
+kind = "ping"
+interval = "100ms"
+
+[matrix]
+"flow.a.stack" = ["reno", "bbr"]
+"flow.b.stack" = ["cubic", "htcp"]
+"path.buffer" = ["0.5BDP", "2BDP"]
+"#;
+
+fn run(dir: &Path, text: &str) {
+    write(dir, "r.toml", text);
+    let run = fullpipe(dir, &["run", "r.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+fn figure(dir: &Path, args: &[&str]) -> Finished {
+    fullpipe(dir, &[&["figure", "r"], args].concat())
+}
+
+fn drawn(dir: &Path, args: &[&str], file: &str) -> String {
+    let ended = figure(dir, &[args, &["--out", file]].concat());
+    assert_eq!(ended.code, 0, "{args:?}: {}", ended.stderr);
+    fs::read_to_string(dir.join(file)).unwrap()
+}
+
+/// Names of lines in the legend, each with colour and dashes of its sample.
+fn legend(svg: &str) -> Vec<(String, String)> {
+    let lines: Vec<&str> = svg.lines().collect();
+    let mut found = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let look = line.split_once("stroke=").map(|(_, look)| look);
+        let look = look.filter(|look| line.starts_with("<line") && look.contains("width=\"2.2\""));
+        // A dot may stand between.
+        let name = lines[i + 1..]
+            .iter()
+            .take(2)
+            .find(|l| l.starts_with("<text"));
+        if let (Some(look), Some(name)) = (look, name.and_then(|text| text.split('>').nth(1))) {
+            let name = name.split('<').next().unwrap();
+            found.push((name.to_owned(), look.to_owned()));
+        }
+    }
+    found
+}
+
+fn names(svg: &str) -> Vec<String> {
+    legend(svg).into_iter().map(|(name, _)| name).collect()
+}
+
+/// CUBIC behind a standing queue has the law of the round trip that the queue makes; Reno's is one
+/// whatever the queue. The laws of kernel modules are lines, too.
+#[test]
+fn a_response_has_the_laws_of_mean_round_trips() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = r#"name = "r"
+duration = "20s"
+[path]
+rate = "50Mbit/s"
+rtt = "20ms"
+[[flow]]
+stack = "reno"
+[matrix]
+"flow.main.stack" = ["reno", "cubic", "reno-linux"]
+"path.buffer" = ["0.5BDP", "6BDP"]
+"#;
+    run(dir, text);
+    let table = drawn(dir, &["table", "--metric", "rtt_ms.mean"], "t.csv");
+    let rtt = |buffer: &str| -> f64 {
+        let row = table
+            .lines()
+            .find(|l| l.contains(&format!(",cubic,{buffer},")));
+        let heads = table.lines().next().unwrap().split(',');
+        let at = heads.take_while(|head| *head != "rtt_ms.mean").count();
+        row.unwrap().split(',').nth(at).unwrap().parse().unwrap()
+    };
+    let rtts = [rtt("0.5BDP"), rtt("6BDP")];
+    assert!(rtts[1] > 2.0 * rtts[0], "{table}");
+    let svg = drawn(dir, &["response"], "r.svg");
+    let found = names(&svg);
+    let cubic = rtts.map(|rtt| format!("cubic, {} ms", rtt.round()));
+    assert_eq!(
+        found,
+        ["reno", &cubic[0], &cubic[1], "reno-linux"],
+        "{table}"
+    );
+    let csv = drawn(dir, &["response"], "r.csv");
+    let mut laws = Vec::new();
+    for line in csv
+        .lines()
+        .filter(|l| l.starts_with("cubic,") && l.contains(",law alone,"))
+    {
+        let rtt: f64 = line.split(',').nth(1).unwrap().parse().unwrap();
+        laws.push(rtt);
+    }
+    laws.dedup();
+    assert_eq!(laws.len(), 2, "{csv}");
+    for (law, rtt) in laws.iter().zip(rtts) {
+        assert!((law - rtt).abs() < 1e-9 * rtt, "{law} {rtt}");
+    }
+    let module = csv
+        .lines()
+        .filter(|l| l.starts_with("reno-linux,") && l.contains("law alone"));
+    assert!(module.count() > 10, "{csv}");
+}
