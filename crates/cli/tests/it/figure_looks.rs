@@ -128,3 +128,21 @@ stack = "reno"
         .filter(|l| l.starts_with("reno-linux,") && l.contains("law alone"));
     assert!(module.count() > 10, "{csv}");
 }
+
+/// Panels of one metric are compared: they have one vertical axis.
+#[test]
+fn bars_side_by_side_have_one_axis() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = "name = \"r\"\nduration = \"3s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n\
+                [[flow]]\nstack = \"reno\"\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"bbr\"]\n\
+                \"path.loss\" = [0, 0.05]\n\"path.buffer\" = [\"0.5BDP\", \"1BDP\", \"2BDP\"]\n";
+    run(dir, text);
+    let svg = drawn(dir, &["bars"], "b.svg");
+    let numbers = svg.split("text-anchor=\"end\"").skip(1);
+    let numbers: Vec<&str> = numbers
+        .map(|t| &t[t.find('>').unwrap()..t.find("</").unwrap()])
+        .collect();
+    let (left, right) = numbers.split_at(numbers.len() / 2);
+    assert!(left.len() > 2 && left == right, "{numbers:?}");
+}

@@ -40,6 +40,8 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 scale: Scale::Linear,
             },
             possible: possible(&metric),
+            // Side by side they are compared.
+            common: true,
             lines: Vec::new(),
             ..Panel::default()
         };
