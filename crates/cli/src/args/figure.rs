@@ -32,6 +32,12 @@ pub struct Figure {
     #[arg(long, value_name = "NAME")]
     pub of: Option<String>,
 
+    /// Key of [matrix] whose values are the lines of a picture, or the rows of a matrix, as
+    /// `path.rtt` or `rtt`; every combination of the others is a panel or a column [default: what
+    /// competes]
+    #[arg(long, value_name = "KEY")]
+    pub lines: Option<String>,
+
     /// Only cases with this parameter, as `path.rtt=20ms` or `rtt=20ms`; may be repeated
     #[arg(long = "where", value_name = "KEY=VALUE", value_parser = key_value)]
     pub only: Vec<(String, String)>,
@@ -191,7 +197,8 @@ pub(super) const ABOUT: &str = "\
 Draw one figure or table of a result, for a paper, a page or a spreadsheet.
 
 What competes (the stacks, as a rule) gives the lines of a picture and the rows of a table; every \
-combination of the other keys of [matrix] gives a panel or a column. Where flows compete within each \
+combination of the other keys of [matrix] gives a panel or a column. `--lines` takes another key in \
+its place. Where flows compete within each \
 case, each key of the path gives panels over time. `--where` chooses among the \
 cases. `--out` decides the form: SVG, PDF and PNG are pictures, CSV has their numbers, one row for \
 each point, and a table's CSV has numbers in full, a column for each. In a PDF lines are lines, text \

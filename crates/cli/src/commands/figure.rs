@@ -51,6 +51,11 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
         let hint = format!("{} take a metric", taking.join(", "));
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
+    if args.lines.is_some() && !kind.takes_lines() {
+        let message = format!("--lines: the lines of `{word}` are the stacks and their laws");
+        let hint = "`--where KEY=VALUE` chooses among the cases";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
     let own = args.dir.join("figures").join(format!("{word}.svg"));
     let file = args.out.as_deref().unwrap_or(&own);
     let fits = |form: Form| matches!(form, Form::Csv) || !form.is_table() || kind == Kind::Matrix;
@@ -62,6 +67,7 @@ fn picture(args: &Figure, kind: Kind) -> Result<(), Failure> {
     let asked = Asked {
         metric: args.metric.first().cloned(),
         of: args.of.clone(),
+        lines: args.lines.clone(),
         only: args.only.clone(),
         seed: args.seed,
     };
@@ -125,6 +131,11 @@ fn table(args: &Figure, kind: TableKind) -> Result<(), Failure> {
     if args.of.is_some() || args.seed.is_some() {
         let message = "--of and --seed choose what a picture is drawn of";
         let hint = "a table has all flows and seeds; `--where` chooses cases";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    if args.lines.is_some() {
+        let message = "--lines chooses what the lines of a picture are";
+        let hint = "a table has a row for each case; `matrix` has one for each value";
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     refuse_ranges(args, "a table has no axes")?;

@@ -52,7 +52,7 @@ fn alike(a: &serde_json::Value, b: &serde_json::Value) -> bool {
 }
 
 /// The key that is meant: itself, or the only one that ends in it.
-fn full_key<'b>(all: &'b [Vec<(String, String)>], key: &str) -> Option<&'b str> {
+pub(super) fn full_key<'b>(all: &'b [Vec<(String, String)>], key: &str) -> Option<&'b str> {
     let keys = || all.first().into_iter().flatten().map(|(k, _)| k.as_str());
     let ends = |k: &&str| k.strip_suffix(key).is_some_and(|head| head.ends_with('.'));
     keys().find(|k| *k == key).or_else(|| {

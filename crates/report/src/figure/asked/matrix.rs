@@ -11,7 +11,7 @@ use crate::page::data::Axis;
 pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> {
     let Subject { metric, of, taken } =
         view.metric(asked, const { Metric::flow("goodput_mbps").name })?;
-    let (row_axis, first) = match view.pair() {
+    let (row_axis, first) = match view.pair().filter(|_| asked.lines.is_none()) {
         Some((a, b)) => (Some(a), Some(b)),
         None => (view.competitors(), None),
     };
@@ -22,7 +22,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         .filter(|a| !is(a, row_axis) && !is(a, first));
     // The outer levels first: a competitor's opponents stand together.
     let columns: Vec<&Axis> = rest.chain(first).collect();
-    let parts = view.parts(row_axis, &columns, &words);
+    // Beside `a against` every column is the other's stack.
+    let heads = |axis: &Axis, value: &str| match first {
+        Some(_) => words(axis, value),
+        None => view.words(axis, value),
+    };
+    let parts = view.parts(row_axis, &columns, &heads);
     let row_values: Vec<String> = match row_axis {
         Some(axis) => axis.values.iter().map(|v| words(axis, v)).collect(),
         None => vec![String::new()],

@@ -68,6 +68,11 @@ kinds! {
 }
 
 impl Kind {
+    /// True if a key can be chosen whose values are its lines ([`Asked::lines`]).
+    pub fn takes_lines(self) -> bool {
+        self != Kind::Response
+    }
+
     /// True if it shows a metric that can be chosen ([`Asked::metric`]).
     pub fn takes_a_metric(self) -> bool {
         matches!(self, Kind::Matrix | Kind::Bars | Kind::Distribution)
@@ -81,6 +86,9 @@ pub struct Asked {
     pub metric: Option<String>,
     /// Flow, traffic or link it is taken of.
     pub of: Option<String>,
+    /// Key of the matrix whose values are the lines, or the rows of a matrix; what competes by
+    /// default.
+    pub lines: Option<String>,
     /// Only cases with these parameters.
     pub only: Vec<(String, String)>,
     /// Seed of what is drawn over time; the first by default.

@@ -10,7 +10,7 @@ use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, Estimate, Estimates, LinkResult, Params, RunResult};
 use fullpipe_results::store::ResultDir;
 
-use super::choice::chosen;
+use super::choice::{chosen, full_key};
 use super::{Asked, AskedError, Taken};
 use crate::figure::as_it_is;
 use crate::page::File;
@@ -65,7 +65,16 @@ impl<'a> View<'a> {
         let all: Vec<&Params> = result.cases.iter().map(|c| &c.params).collect();
         let cases = chosen(&all, &asked.only)?;
         let params = label::texts(cases.iter().map(|&i| &result.cases[i].params));
-        let axes = axes(&params, &File::of(&dir.manifest().scenario_text).matrix);
+        let mut axes = axes(&params, &File::of(&dir.manifest().scenario_text).matrix);
+        if let Some(key) = &asked.lines {
+            let full = full_key(&params, key);
+            if !axes.iter().any(|axis| Some(axis.key.as_str()) == full) {
+                return Err(no_lines(key, &axes));
+            }
+            for axis in &mut axes {
+                axis.competes = Some(axis.key.as_str()) == full;
+            }
+        }
         Ok(View {
             dir,
             result,
@@ -175,7 +184,7 @@ impl<'a> View<'a> {
         let mut cases = self.cases.iter().map(|&c| self.case(c));
         let flows_compete = asked.of.is_none() && cases.any(|case| case.flows.len() > 1);
         let of_path = |a: &&Axis| {
-            let is_own = !a.key.contains('.');
+            let is_own = !a.key.contains('.') || asked.lines.is_some();
             !is_own && a.flow.is_none() && a.traffic.is_none()
         };
         self.panels_of(self.competitors().filter(|a| !flows_compete || !of_path(a)))
@@ -560,6 +569,19 @@ pub(super) fn words(axis: &Axis, value: &str) -> String {
     match axis.plain {
         true => value.to_owned(),
         false => format!("{} {value}", axis.label.replace('_', " ")),
+    }
+}
+
+/// The refusal of a key that has no values to be told apart.
+fn no_lines(key: &str, axes: &[Axis]) -> AskedError {
+    let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
+    AskedError::Nothing {
+        what: format!("--lines: `{key}` is no key that varies among the cases"),
+        hint: match keys.as_slice() {
+            [] => "there is one case only".to_owned(),
+            [only] => format!("`{only}` varies"),
+            _ => format!("these vary: `{}`", keys.join("`, `")),
+        },
     }
 }
 
