@@ -72,6 +72,112 @@ fn names(svg: &str) -> Vec<String> {
     legend(svg).into_iter().map(|(name, _)| name).collect()
 }
 
+/// A line of one look in two panels is one entry, and another's looks are its own.
+#[test]
+fn a_look_has_one_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    run(dir, RACE);
+    let svg = drawn(dir, &["goodput", "--where", "buffer=2BDP"], "g.svg");
+    let found = names(&svg);
+    assert_eq!(
+        found,
+        ["a: reno", "b against reno", "a: bbr", "b against bbr"]
+    );
+    // The panel of either flow and that of the pings show the same cases.
+    let one = ["--where", "buffer=2BDP", "--where", "b.stack=htcp"];
+    let load = drawn(dir, &[&["load"][..], &one].concat(), "l.svg");
+    assert_eq!(names(&load), ["a: reno", "a: bbr"]);
+    for axis in [
+        "a: goodput (Mbit/s)",
+        "b, htcp: goodput (Mbit/s)",
+        "p: ping (ms)",
+    ] {
+        assert!(load.contains(&format!(">{axis}<")), "{axis}: {load}");
+    }
+}
+
+#[test]
+fn a_stack_stands_once_in_the_legend_of_a_load() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = "name = \"r\"\nduration = \"3s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n\
+                [[flow]]\nstack = \"reno\"\n[[traffic]]\nname = \"p\"\nkind = \"ping\"\n\
+                [matrix]\n\"flow.main.stack\" = [\"reno\", \"bbr\"]\n";
+    run(dir, text);
+    assert_eq!(names(&drawn(dir, &["load"], "l.svg")), ["reno", "bbr"]);
+}
+
+/// A flow keeps its looks in the cases that lack another.
+#[test]
+fn a_flow_that_is_left_out_takes_no_looks_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut flows = String::new();
+    for name in ["a", "b", "c"] {
+        flows += &format!("[[flow]]\nname = \"{name}\"\nstack = \"reno\"\n");
+    }
+    let text = format!(
+        "name = \"r\"\nduration = \"3s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"20ms\"\n{flows}\
+         [matrix]\n\"flow.a.stack\" = [\"reno\", \"cubic\"]\n\"flow.b.enabled\" = [true, false]\n"
+    );
+    run(dir, &text);
+    for kind in ["goodput", "rtt", "window"] {
+        let of_both = legend(&drawn(dir, &[kind], "f.svg"));
+        let names: Vec<&str> = of_both.iter().map(|(name, _)| name.as_str()).collect();
+        let c = |name: &&&str| name.starts_with("c against cubic");
+        assert_eq!(names.iter().filter(c).count(), 1, "{kind}: {names:?}");
+        for (i, (_, look)) in of_both.iter().enumerate() {
+            assert!(
+                of_both[..i].iter().all(|(_, l)| l != look),
+                "{kind}: {of_both:?}"
+            );
+        }
+    }
+}
+
+/// What the lines are can be chosen; the other keys are panels or columns.
+#[test]
+fn any_key_gives_the_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    run(dir, RACE);
+    let lines = ["--lines", "buffer"];
+    let svg = drawn(dir, &[&["cdf"][..], &lines].concat(), "c.svg");
+    assert_eq!(names(&svg), ["buffer 0.5BDP", "buffer 2BDP"]);
+    for panel in ["a: reno, b: cubic", "a: bbr, b: htcp"] {
+        assert!(svg.contains(&format!(">{panel}<")), "{panel}: {svg}");
+    }
+    let svg = drawn(dir, &[&["goodput"][..], &lines].concat(), "g.svg");
+    assert!(names(&svg).contains(&"buffer 2BDP, b".to_owned()), "{svg}");
+    let csv = drawn(
+        dir,
+        &[&["matrix", "--of", "b"][..], &lines].concat(),
+        "m.csv",
+    );
+    let row = "buffer 2BDP,\"a: bbr, b: htcp\",";
+    assert!(csv.lines().any(|line| line.starts_with(row)), "{csv}");
+    for (args, said) in [
+        (
+            ["cdf", "--lines", "mtu"],
+            "these vary: `flow.a.stack`, `flow.b.stack`",
+        ),
+        (["cdf", "--lines", "stack"], "`stack` is no key that varies"),
+        (
+            ["response", "--lines", "buffer"],
+            "are the stacks and their laws",
+        ),
+        (["table", "--lines", "buffer"], "a row for each case"),
+    ] {
+        let ended = figure(dir, &args);
+        assert!(
+            ended.code == 2 && ended.stderr.contains(said),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
 /// CUBIC behind a standing queue has the law of the round trip that the queue makes; Reno's is one
 /// whatever the queue. The laws of kernel modules are lines, too.
 #[test]

@@ -6,7 +6,7 @@ use fullpipe_results::store::{SeriesKind, Table};
 
 use super::over_time::sender_names;
 use super::steps::{Steps, line};
-use super::view::View;
+use super::view::{Member, Part, View};
 use super::window::{resolved, warmup};
 use super::{Asked, AskedError, Drawn};
 use crate::page::curves::groups;
@@ -26,15 +26,20 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     if cases.any(|member| from(member.case) > 0.0) {
         drawn.subtitle += ", without the warm-up";
     }
-    for part in parts {
+    let of_member = |member: &Member| samples(view, asked, member.case, from(member.case));
+    let of_part = |part: &Part| part.members.iter().map(of_member).collect();
+    let of_parts: Result<Vec<Vec<Vec<Sample>>>, _> = parts.iter().map(of_part).collect();
+    let of_parts = of_parts?;
+    let all = of_parts.iter().flatten().flatten();
+    let places = view.places(all.map(|(of, _)| of.as_str()));
+    for (part, of_members) in parts.into_iter().zip(of_parts) {
         drawn.panel(part.title);
-        for member in &part.members {
-            let of_case = samples(view, asked, member.case, from(member.case))?;
+        for (member, of_case) in part.members.iter().zip(of_members) {
             let count = of_case.len();
             is_one_of_several |= sender_names(view.case(member.case)).len() > 1;
             whose.extend(of_case.iter().map(|(of, _)| of.clone()));
-            let groups = view.groups(member, of_case.iter().map(|(of, _)| of.as_str()));
-            for ((of, values), group) in of_case.into_iter().zip(groups) {
+            for (of, values) in of_case {
+                let group = places.group(member, &of);
                 let all = values.len();
                 let name = view.line_name(member, &of, count);
                 drawn.curve(line(name, group), values, all, true);

@@ -3,7 +3,7 @@
 use fullpipe_results::store::SeriesKind;
 
 use super::steps::{Steps, line};
-use super::view::{Subject, View, metric_words};
+use super::view::{Member, Part, Subject, View, metric_words};
 use super::{Asked, AskedError, Drawn};
 use crate::page::transfers::times;
 
@@ -24,16 +24,21 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
             drawn.subtitle += ", without the warm-up";
         }
     }
-    for part in parts {
+    let of_member = |member: &Member| match asked.metric {
+        None => completions(view, asked, member.case),
+        Some(_) => of_seeds(view, asked, member.case),
+    };
+    let of_part = |part: &Part| part.members.iter().map(of_member).collect();
+    let of_parts: Result<Vec<Vec<Vec<Sample>>>, _> = parts.iter().map(of_part).collect();
+    let of_parts = of_parts?;
+    let all = of_parts.iter().flatten().flatten();
+    let places = view.places(all.map(|(of, ..)| of.as_str()));
+    for (part, of_members) in parts.into_iter().zip(of_parts) {
         drawn.panel(part.title);
-        for member in &part.members {
-            let samples = match asked.metric {
-                None => completions(view, asked, member.case)?,
-                Some(_) => of_seeds(view, asked, member.case)?,
-            };
+        for (member, samples) in part.members.iter().zip(of_members) {
             let count = samples.len();
-            let groups = view.groups(member, samples.iter().map(|(of, ..)| of.as_str()));
-            for ((of, values, all), group) in samples.into_iter().zip(groups) {
+            for (of, values, all) in samples {
+                let group = places.group(member, &of);
                 let name = view.line_name(member, &of, count);
                 drawn.curve(line(name, group), values, all, false);
             }

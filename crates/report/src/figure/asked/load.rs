@@ -27,12 +27,12 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     let scenario = resolved(view);
     let cases = part.members.iter().map(|member| member.case);
     let warmup = warmup(scenario.as_ref(), cases);
-    let mut panels: Vec<Panel> = Vec::new();
+    let mut panels: Vec<(String, Panel)> = Vec::new();
     for quantity in [&GOODPUT, &PING] {
         for member in &part.members {
             let of_case = lines(view, asked, quantity, member.case)?;
-            let groups = view.groups(member, of_case.iter().map(|course| course.of.as_str()));
-            for (course, group) in of_case.into_iter().zip(groups) {
+            let places = view.places(of_case.iter().map(|course| course.of.as_str()));
+            for course in of_case {
                 let title = format!("{}: {}", course.of, quantity.label);
                 let name = view.name_in_own_panel(member, &course.of);
                 let row = |(i, (t, v)): (usize, &(f64, f64))| {
@@ -45,30 +45,41 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
                 };
                 tidy.rows.extend(course.known().map(row));
                 let line = Line {
-                    name: name.clone(),
                     // In a panel of its own a flow looks like its member, or else like itself.
+                    name: match member.name.is_empty() {
+                        true => name,
+                        false => view.name_of_member(member),
+                    },
                     group: match member.name.is_empty() {
-                        true => group,
+                        true => places.group(member, &course.of),
                         false => member.group,
                     },
                     points: course.points,
                     band: course.band,
                     ..Line::default()
                 };
-                match panels.iter_mut().find(|p| p.y.label == title) {
-                    Some(panel) => panel.lines.push(line),
+                match panels.iter_mut().find(|(known, _)| *known == title) {
+                    Some((_, panel)) => panel.lines.push(line),
                     // On a scale of its own: a slow direction would lie flat beside a fast one.
-                    None => panels.push(Panel {
-                        x: linear(String::new()),
-                        y: linear(title),
-                        lines: vec![line],
-                        warmup,
-                        ..Panel::default()
-                    }),
+                    None => {
+                        let of = match view.stack_beside(part, &course.of) {
+                            Some(stack) => format!("{}, {stack}", course.of),
+                            None => course.of,
+                        };
+                        let panel = Panel {
+                            x: linear(String::new()),
+                            y: linear(format!("{of}: {}", quantity.label)),
+                            lines: vec![line],
+                            warmup,
+                            ..Panel::default()
+                        };
+                        panels.push((title, panel));
+                    }
                 }
             }
         }
     }
+    let mut panels: Vec<Panel> = panels.into_iter().map(|(_, panel)| panel).collect();
     let Some(last) = panels.last_mut() else {
         return Err(nothing(view, asked, &[&GOODPUT, &PING])?);
     };

@@ -4,7 +4,7 @@ use fullpipe_results::result::CaseResult;
 use fullpipe_results::store::{SeriesKind, Table};
 use fullpipe_units::printed_text;
 
-use super::view::View;
+use super::view::{Member, Part, View};
 use super::window::{flow_names, no_series, resolved, warmup};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::chart::{Axis, Chart, Line, Panel, Scale};
@@ -90,8 +90,15 @@ pub(super) fn draw(
     };
     view.check_of(asked, of, &has)?;
     let scenario = resolved(view);
+    let parts = view.panels_over_time(asked)?;
+    let of_member = |member: &Member| lines(view, asked, quantity, member.case);
+    let of_part = |part: &Part| part.members.iter().map(of_member).collect();
+    let of_parts: Result<Vec<Vec<Vec<Course>>>, _> = parts.iter().map(of_part).collect();
+    let of_parts = of_parts?;
+    let all = of_parts.iter().flatten().flatten();
+    let places = view.places(all.map(|course| course.of.as_str()));
     let mut panels = Vec::new();
-    for part in view.panels_over_time(asked)? {
+    for (part, of_members) in parts.into_iter().zip(of_parts) {
         let cases = part.members.iter().map(|member| member.case);
         let mut panel = Panel {
             title: part.title.clone(),
@@ -107,11 +114,10 @@ pub(super) fn draw(
             },
             ..Panel::default()
         };
-        for member in &part.members {
-            let of_case = lines(view, asked, quantity, member.case)?;
+        for (member, of_case) in part.members.iter().zip(of_members) {
             let count = of_case.len();
-            let groups = view.groups(member, of_case.iter().map(|course| course.of.as_str()));
-            for (course, group) in of_case.into_iter().zip(groups) {
+            for course in of_case {
+                let group = places.group(member, &course.of);
                 let name = view.line_name(member, &course.of, count);
                 let head = match part.title.as_str() {
                     "" => name.clone(),

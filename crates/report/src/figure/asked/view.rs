@@ -52,6 +52,17 @@ pub(super) struct Subject {
     pub taken: Option<Taken>,
 }
 
+/// Whose lines a drawing has. One that some cases lack keeps its looks in the others.
+pub(super) struct Places(Vec<String>);
+
+impl Places {
+    /// The group of a member's line of this flow, traffic or link.
+    pub fn group(&self, member: &Member, of: &str) -> usize {
+        let place = self.0.iter().position(|name| name == of);
+        member.group + place.unwrap_or(self.0.len()) * member.groups
+    }
+}
+
 /// Cases that differ in what competes only.
 pub(super) struct Part {
     /// What tells it from the others; empty where there is one only.
@@ -277,7 +288,7 @@ impl<'a> View<'a> {
             (name, ..) if count == 1 => name.to_owned(),
             (name, Some(flow), Some(other)) => {
                 let name = name.rsplit_once(": ").map_or(name, |(_, stack)| stack);
-                match other == of {
+                match other == of || other == "*" {
                     true => format!("{of}: {name}"),
                     false => format!("{of} against {name}: {}", flow.stack),
                 }
@@ -299,23 +310,44 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The groups of a member's lines, which are of these flows, traffics or links. Those of the
-    /// sender that competes come first: a stack looks the same where it alone is drawn.
-    pub fn groups<'n>(
-        &self,
-        member: &Member,
-        names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Vec<usize> {
+    /// Name of a member's lines where panels say whose they are: of several flows that whose stack
+    /// competes is named, `a: reno`.
+    pub fn name_of_member(&self, member: &Member) -> String {
+        let case = self.case(member.case);
+        let axis = self.competitors().filter(|axis| axis.of_stacks);
+        let flow = axis.and_then(|axis| case.flow(axis.flow.as_deref()?));
+        match flow.filter(|_| case.flows.len() > 1) {
+            Some(flow) => self.line_name(member, &flow.name, 2),
+            None => member.name.clone(),
+        }
+    }
+
+    /// The stack of a flow whose own does not compete beside one whose does, if it has the same in
+    /// every case.
+    pub fn stack_beside(&self, part: &Part, of: &str) -> Option<&str> {
+        let axis = self.competitors().filter(|axis| axis.of_stacks)?;
+        let competitor = axis.flow.as_deref().filter(|flow| *flow != of)?;
+        let mut cases = part.members.iter().map(|member| self.case(member.case));
+        let stack = &cases.next()?.flow(of)?.stack;
+        let same = cases.all(|case| case.flow(of).is_some_and(|flow| flow.stack == *stack));
+        (same && competitor != "*").then_some(stack.as_str())
+    }
+
+    /// The places of the flows, traffics or links of a drawing, which are those of `names`, in
+    /// their order. The sender that competes comes first: a stack looks the same where it alone is
+    /// drawn.
+    pub fn places<'n>(&self, names: impl Iterator<Item = &'n str>) -> Places {
+        let mut known: Vec<String> = Vec::new();
+        for name in names {
+            if !known.iter().any(|k| k == name) {
+                known.push(name.to_owned());
+            }
+        }
         let competitor = self.competitors().and_then(sender);
-        let first = names.clone().position(|name| Some(name) == competitor);
-        let place = |i: usize| match first {
-            Some(first) if i == first => 0,
-            Some(first) if i < first => i + 1,
-            _ => i,
-        };
-        let places = names.enumerate().map(|(i, _)| place(i));
-        let group = |place: usize| member.group + place * member.groups;
-        places.map(group).collect()
+        if let Some(at) = known.iter().position(|k| Some(k.as_str()) == competitor) {
+            known[..=at].rotate_right(1);
+        }
+        Places(known)
     }
 
     /// The stacks of all flows, each with the group that its lines have in other figures.

@@ -5,7 +5,7 @@ use fullpipe_results::store::{SeriesKind, Table};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::printed_text;
 
-use super::view::{Part, View};
+use super::view::{Part, Places, View};
 use super::{Asked, AskedError, Drawing, Drawn, Rows};
 use crate::figure::overlay::curve;
 use crate::figure::stored::{ByFlow, drawn_until, levels, same_mss};
@@ -23,8 +23,13 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         align: "lrrrr".to_owned(),
         ..Rows::default()
     };
-    for part in view.panels_over_time(asked)? {
-        let figure = figure(view, asked, &part, scenario.as_ref())?;
+    let parts = view.panels_over_time(asked)?;
+    let members = parts.iter().flat_map(|part| &part.members);
+    let flows = members.flat_map(|member| &view.case(member.case).flows);
+    let drawn = flows.filter(|flow| asked.of.as_ref().is_none_or(|of| *of == flow.name));
+    let places = view.places(drawn.map(|flow| flow.name.as_str()));
+    for part in parts {
+        let figure = figure(view, asked, (&part, &places), scenario.as_ref())?;
         for c in &figure.curves {
             let name = match part.title.as_str() {
                 "" => c.name.clone(),
@@ -62,7 +67,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
 fn figure(
     view: &View<'_>,
     asked: &Asked,
-    part: &Part,
+    (part, places): (&Part, &Places),
     scenario: Option<&Scenario>,
 ) -> Result<Figure, AskedError> {
     let mut figure = Figure {
@@ -85,7 +90,7 @@ fn figure(
         let events: Table = events.unwrap_or_default();
         let parts = (&series, &ByFlow::new(&series), &ByFlow::new(&events));
         let resolved = scenario.and_then(|s| s.cases.get(member.case));
-        let (mut curves, mut names): (Vec<Curve>, Vec<&str>) = (Vec::new(), Vec::new());
+        let mut curves: Vec<Curve> = Vec::new();
         for flow in &case.flows {
             if asked.of.as_ref().is_some_and(|of| *of != flow.name) {
                 continue;
@@ -94,15 +99,11 @@ fn figure(
             if curve.time.is_empty() {
                 continue;
             }
-            names.push(flow.name.as_str());
             curves.push(Curve {
                 name: view.line_name(member, &flow.name, case.flows.len()),
+                group: places.group(member, &flow.name),
                 ..curve
             });
-        }
-        let groups = view.groups(member, names.into_iter());
-        for (curve, group) in curves.iter_mut().zip(groups) {
-            curve.group = group;
         }
         let until = drawn_until(&curves, case.simulated_s);
         figure.duration = figure.duration.max(until);

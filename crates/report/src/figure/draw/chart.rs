@@ -85,23 +85,39 @@ impl Chart {
         }
     }
 
+    /// The names in the legend, each with a line of its look. Lines of one look in several panels
+    /// whose names begin alike have one: `b against reno` of those whose stack a heading says.
+    fn named(&self) -> Vec<(&str, &Line)> {
+        let lines = self.panels.iter().flat_map(|p| &p.lines);
+        let lines = lines.filter(|line| !line.name.is_empty());
+        let mut named: Vec<(&str, &Line)> = Vec::new();
+        for line in lines.clone() {
+            let of_look = lines.clone().filter(|l| l.group == line.group);
+            let same = of_look.clone().all(|l| l.name == line.name);
+            let head = line.name.split(": ").next().unwrap_or_default();
+            let begin = of_look
+                .clone()
+                .all(|l| l.name.split(": ").next() == Some(head));
+            let name = if begin && !same { head } else { &line.name };
+            let known = |(known, l): &(&str, &Line)| l.group == line.group && *known == name;
+            if !named.iter().any(known) {
+                named.push((name, line));
+            }
+        }
+        named
+    }
+
     /// Names of the lines, and the lower end of the legend.
     fn names(&self, out: &mut Svg, ends: (f64, f64), y: f64) -> f64 {
         let lines = || self.panels.iter().flat_map(|p| &p.lines);
-        let mut named: Vec<&Line> = Vec::new();
-        for line in lines() {
-            let known = |l: &&Line| l.group == line.group && l.name == line.name;
-            if !line.name.is_empty() && !named.iter().any(known) {
-                named.push(line);
-            }
-        }
+        let named = self.named();
         let mut entries = Entries::new(out, ends, y);
-        for line in named {
+        for (name, line) in named {
             let look = out.look(line.group);
             // Points that a line without a name belongs to have its dashes, too: those alone tell
             // groups of one colour apart.
             let is_line = |l: &Line| l.group == line.group && !l.loose && !l.points.is_empty();
-            entries.place(out, &line.name, |out, x, y| {
+            entries.place(out, name, |out, x, y| {
                 if !line.loose || lines().any(is_line) {
                     let style = format!("stroke=\"{}\" {}", look.colour, look.line(false, 2.2));
                     out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
