@@ -95,6 +95,33 @@ def test_an_interval_is_student_s():
     assert plot.mean_and_half_width([1.0]) == (1, 0)
 
 
+def test_a_seed_without_a_value_is_not_left_out(short):
+    """Where five of six runs do not come back within two seconds the sixth is no mean."""
+    del short["expect"]
+    short = {
+        **short,
+        "traffic": [{"name": "p", "kind": "ping"}],
+        "path": {**short["path"], "loss": 0.001},
+        "matrix": {"path.rtt": ["10ms", "200ms"]},
+    }
+    result = fp.run(short, repeat=6)
+    runs = result.runs
+    own, known = runs["flow"] == "main", ~np.isnan(runs["recovery_time_s"])
+    means = [case.flows[0]["recovery_time_s"] for case in result.cases]
+    assert means[0] is not None and means[1] is None, means
+    _, y = plot.against(result, "recovery_time_s", "path.rtt").axes[0].lines[0].get_data()
+    assert y.tolist() == pytest.approx(means[:1])
+    cells = result.plot.matrix("recovery_time_s", x="path.rtt", y="stack").axes[0].images[0]
+    assert np.ma.filled(cells.get_array(), np.nan)[0].tolist() == pytest.approx(
+        [means[0], np.nan], nan_ok=True
+    )
+    (line,) = result.plot.distribution("recovery_time_s").axes[0].lines
+    lines = result.plot.distribution("rtt_ms.mean").axes[0].lines
+    assert [line.get_label() for line in lines] == ["reno", "p"]
+    part = (own & known).sum() / own.sum()
+    assert part < 1 and line.get_ydata()[-1] == pytest.approx(part)
+
+
 def test_reno_s_response_is_the_inverse_square_root():
     fig = plot.response(["reno"], points=4)
     p, w = (np.array(a) for a in fig.axes[0].lines[0].get_data())

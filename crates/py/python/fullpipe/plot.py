@@ -122,22 +122,22 @@ def against(
 ) -> Figure:
     """A metric against a matrix parameter: the mean of the seeds, with the 95 % interval of the
     mean by Student's t; a line for each value of ``by``. ``flow`` names the flow, where there are
-    several."""
+    several. Where a seed has no value there is no mean, as in :attr:`Result.cases`."""
     runs = _runs(result, flow)
     number, unit = _numeric(runs, axis)
-    x, y, series = runs[number], runs[metric], runs[by]
+    x, series = runs[number], runs[by]
     fig, axes = _figure(width, 0.6)
     for name in dict.fromkeys(series.tolist()):
         points, means, halves = [], [], []
         for point in np.unique(x[series == name]):
             of = (series == name) & (x == point)
-            _refuse_mixtures(runs, of, metric)
-            mean, half = mean_and_half_width(y[of])
+            mean, half = mean_and_half_width(_values(runs, of, metric))
             if mean == mean:
                 points.append(point)
                 means.append(mean)
                 halves.append(half)
-        axes.errorbar(points, means, yerr=halves, label=str(name), marker="o", ms=3, capsize=2)
+        label = _label(name, runs["flow"][series == name])
+        axes.errorbar(points, means, yerr=halves, label=label, marker="o", ms=3, capsize=2)
     axes.set(xlabel=f"{axis} ({unit})" if unit else axis, ylabel=metric)
     _legend(axes)
     return fig
@@ -161,8 +161,7 @@ def matrix(
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             of = (runs[y] == row) & (runs[x] == column)
-            _refuse_mixtures(runs, of, metric)
-            cells[i, j] = mean_and_half_width(runs[metric][of])[0]
+            cells[i, j] = mean_and_half_width(_values(runs, of, metric))[0]
     fig, axes = _figure(width, 0.25 + 0.6 * len(rows) / max(len(columns), 1))
     image = axes.imshow(cells, cmap="viridis", aspect="auto")
     known = cells[~np.isnan(cells)]
@@ -183,14 +182,20 @@ def matrix(
 def distribution(
     result: Result | Table, metric: str, *, by: str = "stack", width: float = COLUMN
 ) -> Figure:
-    """The distribution function of a metric over all runs; a line for each value of ``by``."""
+    """The distribution function of a metric over all runs; a line for each value of ``by``. Runs
+    without a value keep it below one."""
     runs = _runs(result)
     fig, axes = _figure(width, 0.6)
+    values = np.asarray(runs[metric], dtype=float)
+    # Traffic has no values of flows, and is no run of one.
+    having = np.isin(runs["flow"], runs["flow"][~np.isnan(values)])
     for name in dict.fromkeys(runs[by].tolist()):
-        values = np.asarray(runs[metric][runs[by] == name], dtype=float)
-        values = np.sort(values[~np.isnan(values)])
-        if len(values):
-            axes.ecdf(values, label=str(name))
+        of = having & (runs[by] == name)
+        known = np.sort(values[of & ~np.isnan(values)])
+        if len(known):
+            parts = np.arange(len(known) + 1) / of.sum()
+            places = np.concatenate((known[:1], known))
+            axes.step(places, parts, where="post", label=_label(name, runs["flow"][of]))
     axes.set(xlabel=metric, ylabel="part of the runs", ylim=(0, 1))
     _legend(axes)
     return fig
@@ -290,6 +295,22 @@ def _refuse_mixtures(runs: Table | _Rows, of: Any, metric: str) -> None:
         f"error: a mean of {metric} would be over several of {', '.join(mixed)}\n"
         "  hint: `flow` chooses a flow; of an axis choose one value, or make it `by`"
     )
+
+
+def _values(runs: Table | _Rows, of: Any, metric: str) -> Any:
+    """The values of the seeds: none where one of them has none, which a mean of the others would
+    hide."""
+    _refuse_mixtures(runs, of, metric)
+    values = np.asarray(runs[metric], dtype=float)
+    # Rows of traffic have no values of flows.
+    flows = runs["flow"][of & ~np.isnan(values)]
+    own = values[of & np.isin(runs["flow"], flows)]
+    return own[:0] if np.isnan(own).any() else own
+
+
+def _label(name: Any, flows: Any) -> str:
+    """What a line is called: pings have no stack, and a line without a name no place in a legend."""
+    return str(name) or ", ".join(dict.fromkeys(flows.tolist()))
 
 
 def _numeric(runs: Table | _Rows, axis: str) -> tuple[str, str]:
