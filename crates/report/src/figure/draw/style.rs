@@ -53,6 +53,8 @@ impl Detail {
 pub(super) struct Look {
     pub(super) colour: &'static str,
     dash: &'static str,
+    /// Line of a further round through the greys and their dashes.
+    broad: bool,
     /// Of a point, 0 to 7: four shapes, then the same hollow.
     pub(super) shape: usize,
 }
@@ -60,6 +62,7 @@ pub(super) struct Look {
 impl Look {
     /// Attributes of a curve's line; a band is broad and pale.
     pub(super) fn line(&self, band: bool, width: f64) -> String {
+        let width = if self.broad { BROAD * width } else { width };
         let (width, pale) = match band {
             true => (4.0 * width, " stroke-opacity=\".35\""),
             false => (width, ""),
@@ -81,12 +84,14 @@ pub(super) fn look(group: usize, grey: bool) -> Look {
         return Look {
             colour: GREYS[group % GREYS.len()],
             dash: DASHES[group / GREYS.len() % DASHES.len()],
+            broad: group / (GREYS.len() * DASHES.len()) % 2 == 1,
             shape: group / GREYS.len() % 8,
         };
     }
     Look {
         colour: PALETTE[group % PALETTE.len()],
         dash: DASHES[(group + group / PALETTE.len()) % DASHES.len()],
+        broad: false,
         shape: group % 8,
     }
 }
@@ -101,6 +106,9 @@ const DASHES: [&str; 7] = [
     "8 2.5 2 2.5 2 2.5",
     "4 2",
 ];
+
+/// Breadth of a line beside that of the other rounds.
+const BROAD: f64 = 2.0;
 
 /// Greys that paper keeps apart.
 const GREYS: [&str; 2] = ["#000000", "#8f8f8f"];
@@ -174,6 +182,12 @@ mod tests {
                 "grey: {grey}"
             );
         }
+        // Lines of as many values in grey, too.
+        let grey = |group| {
+            let look = look(group, true);
+            (look.colour, look.line(false, 1.8))
+        };
+        assert!((0..28).all(|a| (0..a).all(|b| grey(a) != grey(b))));
         assert_eq!(of(1).line(true, 1.0).matches("dasharray").count(), 0);
     }
 }
