@@ -85,7 +85,14 @@ impl FromStr for Network {
             Some(Ok(bits)) if bits <= most => bits,
             Some(_) => return Err(format!("after `/` stand 0 to {most} bits")),
         };
-        Ok(Self { address, bits })
+        // Flows have the IPv4 address that a mapped one stands for.
+        Ok(match address.to_canonical() {
+            v4 @ IpAddr::V4(_) if bits + 32 >= most => Self {
+                address: v4,
+                bits: bits + 32 - most,
+            },
+            _ => Self { address, bits },
+        })
     }
 }
 
@@ -104,6 +111,11 @@ mod tests {
         assert!(!holds("192.0.2.0/24", "192.0.3.0"));
         assert!(holds("192.0.2.1", "::ffff:192.0.2.1"), "a mapped address");
         assert!(!holds("192.0.2.1", "192.0.2.0"));
+        assert!(holds("::ffff:192.0.2.1", "192.0.2.1"), "a mapped network");
+        assert!(holds("::ffff:192.0.2.0/120", "::ffff:192.0.2.255"));
+        assert!(!holds("::ffff:192.0.2.0/120", "192.0.3.0"));
+        assert!(holds("::ffff:0:0/96", "203.0.113.9"));
+        assert!(!holds("::ffff:0:0/95", "2001:db8::1"));
         assert!(holds("0.0.0.0/0", "203.0.113.9"));
         assert!(!holds("0.0.0.0/0", "2001:db8::1"));
         assert!(holds("2001:db8::/32", "2001:db8:ffff::1"));
