@@ -107,7 +107,8 @@ impl Observation {
     /// What kept it from sending more since the sample before; [`None`] if nothing was sent.
     pub fn limited_by(&self) -> Option<Limit> {
         let (elapsed, before) = self.since.as_ref()?;
-        Limit::between(before, &self.socket.info, *elapsed)
+        let socket = &self.socket;
+        Limit::between(before, &socket.info, *elapsed, socket.has_room())
     }
 
     /// Rate of acknowledged data since the sample before, bit/s.

@@ -10,9 +10,9 @@
 use std::time::Duration;
 
 use crate::tcp_info::{
-    APP_LIMITED, BUSY_TIME, BYTES_ACKED, DELIVERY_RATE, LOST, MAX_PACING_RATE, NOTSENT_BYTES,
-    PACING_RATE, RETRANS, RTT, RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH,
-    SNDBUF_LIMITED, TcpInfo, UNACKED,
+    BUSY_TIME, BYTES_ACKED, DELIVERY_RATE, LOST, MAX_PACING_RATE, NOTSENT_BYTES, PACING_RATE,
+    RETRANS, RTT, RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, SNDBUF_LIMITED, TcpInfo,
+    UNACKED,
 };
 
 /// What kept a sender from sending more, for most of an interval.
@@ -52,9 +52,14 @@ impl Limit {
         }
     }
 
-    /// Between two samples, `elapsed` apart; [`None`] if nothing was sent, or if the kernel is too
-    /// old to tell.
-    pub fn between(before: &TcpInfo, now: &TcpInfo, elapsed: Duration) -> Option<Self> {
+    /// Between two samples, `elapsed` apart, of a sender whose buffer has room for more at the
+    /// second, or not; [`None`] if nothing was sent, or if the kernel is too old to tell.
+    pub fn between(
+        before: &TcpInfo,
+        now: &TcpInfo,
+        elapsed: Duration,
+        has_room: bool,
+    ) -> Option<Self> {
         let whole = elapsed.as_micros() as u64;
         let spent = |field| now.get(field)?.checked_sub(before.get(field)?);
         let busy = spent(&BUSY_TIME)?.min(whole);
@@ -73,7 +78,7 @@ impl Limit {
         ];
         // The first of equals: the application before the others.
         let (_, most) = shares.iter().rev().max_by_key(|(share, _)| *share)?;
-        let limit = most.unwrap_or_else(|| Self::while_busy(now));
+        let limit = most.unwrap_or_else(|| Self::while_busy(now, has_room));
         // What paces by the rate that arrived (BBR) seldom asks for more than the buffers let out,
         // and a full send buffer has nothing unsent between two ACKs.
         Some(match limit {
@@ -89,25 +94,26 @@ impl Limit {
         })
     }
 
-    /// Of a sender with something to send and room in both buffers.
-    fn while_busy(now: &TcpInfo) -> Self {
+    /// Of a sender that neither buffer has held for most of the time.
+    fn while_busy(now: &TcpInfo, has_room: bool) -> Self {
         let gone = now.count(&SACKED) + now.count(&LOST);
         let flight = (now.count(&UNACKED) + now.count(&RETRANS)).saturating_sub(gone);
         // As the kernel has it (`tcp_is_cwnd_limited`): a burst of TSO may not fit any more.
         let full = flight + burst(now) >= now.count(&SND_CWND);
         if !full {
-            // Less than a segment waits to become one, not for its turn.
-            let unsent = now.count(&NOTSENT_BYTES) >= now.count(&SND_MSS).max(1);
-            if now.get(&APP_LIMITED) == Some(1) && !unsent {
-                return Self::Application;
+            // Less than a segment waits to become one, not for its turn. The kernel's clock of the
+            // send buffer stands still in a round trip in which the window was full once.
+            if now.count(&NOTSENT_BYTES) < now.count(&SND_MSS).max(1) {
+                return match has_room {
+                    true => Self::Application,
+                    false => Self::SendBuffer,
+                };
             }
             let rate = now.get(&PACING_RATE);
             let ceiling = now.get(&MAX_PACING_RATE);
             return match (rate, ceiling) {
                 (Some(rate), Some(ceiling)) if rate >= ceiling => Self::Rate,
-                (Some(rate), _) if unsent && exceeds_window(rate, now) => Self::LocalQueue,
-                (Some(rate), _) if rate <= 2 * now.count(&DELIVERY_RATE) => Self::Pacing,
-                _ if !unsent => Self::Application,
+                (Some(rate), _) if exceeds_window(rate, now) => Self::LocalQueue,
                 _ => Self::Pacing,
             };
         }
@@ -174,7 +180,7 @@ mod tests {
     }
 
     fn limit(values: &[(Field, u64)]) -> Option<Limit> {
-        Limit::between(&info(&[]), &info(values), Duration::from_millis(1))
+        Limit::between(&info(&[]), &info(values), Duration::from_millis(1), true)
     }
 
     #[test]
@@ -218,8 +224,7 @@ mod tests {
             with(&[rate, delivered, (MAX_PACING_RATE, 1_000_000)]),
             Some(Limit::Rate)
         );
-        let idle = [(NOTSENT_BYTES, 0), (APP_LIMITED, 1)];
-        assert_eq!(with(&idle), Some(Limit::Application));
+        assert_eq!(with(&[(NOTSENT_BYTES, 0)]), Some(Limit::Application));
         // 29.2 MB/s are bursts of 19 segments: what is short of the window by ten is full.
         let burst = [
             (UNACKED, 1122),
@@ -299,7 +304,6 @@ mod tests {
                 (NOTSENT_BYTES, unsent),
                 (PACING_RATE, window * 12 / 10),
                 (DELIVERY_RATE, 33_000_000),
-                (APP_LIMITED, u64::from(unsent == 0)),
             ];
             limit(&cubic)
         };
@@ -312,11 +316,50 @@ mod tests {
         assert_eq!(of(150, 9000, 5430), Some(Limit::Network));
     }
 
+    /// CUBIC with `SO_SNDBUF` of 200,000 over 100 Mbit/s and 40 ms: 190 of 319 segments in flight,
+    /// and none of the time at the buffer, as the kernel counts it.
+    #[test]
+    fn a_writer_that_finds_no_room_is_held_by_the_buffer() {
+        let of = |has_room, flight, unsent| {
+            let cubic = info(&[
+                (BUSY_TIME, 1000),
+                (UNACKED, flight),
+                (SND_CWND, 319),
+                (SND_MSS, 1448),
+                (SND_SSTHRESH, 247),
+                (NOTSENT_BYTES, unsent),
+            ]);
+            Limit::between(&info(&[]), &cubic, Duration::from_millis(1), has_room)
+        };
+        assert_eq!(of(false, 190, 0), Some(Limit::SendBuffer));
+        assert_eq!(of(true, 190, 0), Some(Limit::Application));
+        assert_eq!(of(false, 319, 0), Some(Limit::Network));
+        assert_eq!(of(false, 190, 9000), Some(Limit::Pacing));
+    }
+
+    /// CUBIC without pacing, of which the application wants 160 Mbit/s over 900 Mbit/s and 3 ms.
+    #[test]
+    fn what_has_nothing_unsent_waits_for_no_pacing() {
+        let slow = [
+            (BUSY_TIME, 1000),
+            (UNACKED, 48),
+            (SND_CWND, 232),
+            (SND_MSS, 1448),
+            (SND_SSTHRESH, 231),
+            (RTT, 3408),
+            (PACING_RATE, 118_265_634),
+            (DELIVERY_RATE, 66_864_261),
+        ];
+        assert_eq!(limit(&slow), Some(Limit::Application));
+        let held = [&slow[..], &[(MAX_PACING_RATE, 118_265_634)]].concat();
+        assert_eq!(limit(&held), Some(Limit::Application));
+    }
+
     #[test]
     fn a_counter_that_went_back_tells_nothing() {
         let (before, now) = (info(&[(BUSY_TIME, 500)]), info(&[(BUSY_TIME, 100)]));
         assert_eq!(
-            Limit::between(&before, &now, Duration::from_millis(1)),
+            Limit::between(&before, &now, Duration::from_millis(1), true),
             None
         );
     }

@@ -49,6 +49,19 @@ pub struct Socket {
     pub info: TcpInfo,
     /// Bytes that the send buffer may hold (`sk_sndbuf`), where the kernel says so.
     pub send_buffer: Option<u32>,
+    /// Bytes that what is in it takes of that (`sk_wmem_queued`).
+    pub send_queued: Option<u32>,
+}
+
+impl Socket {
+    /// Whether a writer may write more: two thirds of the send buffer are not exceeded
+    /// (`sk_stream_is_writeable`), or the kernel does not say.
+    pub fn has_room(&self) -> bool {
+        let (Some(size), Some(queued)) = (self.send_buffer, self.send_queued) else {
+            return true;
+        };
+        size.saturating_sub(queued) >= queued / 2
+    }
 }
 
 impl Default for Socket {
@@ -63,6 +76,7 @@ impl Default for Socket {
             congestion: String::new(),
             info: TcpInfo::default(),
             send_buffer: None,
+            send_queued: None,
         }
     }
 }
@@ -296,8 +310,11 @@ fn connection(body: &[u8]) -> Option<Socket> {
                 let name = value.split(|b| *b == 0).next().unwrap_or_default();
                 socket.congestion = String::from_utf8_lossy(name).into_owned();
             }
-            // The fourth of `SK_MEMINFO_*`.
-            MEMORY => socket.send_buffer = u32_at(value, 12),
+            // The fourth and the sixth of `SK_MEMINFO_*`.
+            MEMORY => {
+                socket.send_buffer = u32_at(value, 12);
+                socket.send_queued = u32_at(value, 20);
+            }
             _ => {}
         }
         let next = usize::from(length).next_multiple_of(4).min(rest.len());
@@ -404,7 +421,22 @@ mod tests {
             );
             assert!(near.info.get(&SND_CWND).unwrap() >= 1);
             assert!(near.send_buffer.unwrap() > 0);
+            assert!(near.has_room());
         }
+    }
+
+    #[test]
+    fn a_send_buffer_that_nobody_empties_has_no_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_nonblocking(true).unwrap();
+        while near.write(&[7; 100_000]).is_ok() {}
+        let Ok(mut diag) = SocketDiag::open() else {
+            return eprintln!("skipped: no sock_diag");
+        };
+        let ends = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+        let found = diag.connection(ends.0, ends.1).unwrap().expect("is there");
+        assert!(!found.has_room(), "{found:?}");
     }
 
     #[test]
