@@ -10,9 +10,8 @@
 use std::time::Duration;
 
 use crate::tcp_info::{
-    BUSY_TIME, BYTES_ACKED, DELIVERY_RATE, LOST, MAX_PACING_RATE, NOTSENT_BYTES, PACING_RATE,
-    RETRANS, RTT, RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, SNDBUF_LIMITED, TcpInfo,
-    UNACKED,
+    BUSY_TIME, BYTES_ACKED, LOST, MAX_PACING_RATE, NOTSENT_BYTES, PACING_RATE, RETRANS, RTT,
+    RWND_LIMITED, SACKED, SND_CWND, SND_MSS, SND_SSTHRESH, SNDBUF_LIMITED, TcpInfo, UNACKED,
 };
 
 /// What kept a sender from sending more, for most of an interval.
@@ -162,7 +161,7 @@ const MOST_BURST: u64 = 44;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp_info::Field;
+    use crate::tcp_info::{DELIVERY_RATE, Field};
 
     /// A sender with nothing outstanding, no threshold and no pacing.
     fn info(values: &[(Field, u64)]) -> TcpInfo {
