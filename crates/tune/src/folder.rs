@@ -61,6 +61,15 @@ pub fn fit(folder: &Path) -> io::Result<()> {
 
 const STICKY: u32 = 0o1000;
 
+/// The text of a file of it. What a crash or a disk has made of it is no text everywhere: readers
+/// pass over what they cannot read, and the rest counts.
+///
+/// # Errors
+/// It cannot be read.
+pub fn text(file: &Path) -> io::Result<String> {
+    fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;

@@ -373,14 +373,14 @@ impl Note {
     /// Takes away what it says, and forgets it.
     fn clear(&mut self) -> Result<bool, InjectError> {
         let failed = |e| InjectError::Io("the note".to_owned(), e);
-        let mut text = String::new();
+        let mut text = Vec::new();
         self.file.rewind().map_err(failed)?;
-        self.file.read_to_string(&mut text).map_err(failed)?;
+        self.file.read_to_end(&mut text).map_err(failed)?;
         if text.is_empty() {
             return Ok(false);
         }
         // One that is not whole was written before anything was put anywhere.
-        if let Ok(note) = serde_json::from_str::<Value>(&text) {
+        if let Ok(note) = serde_json::from_slice::<Value>(&text) {
             take_away(&note).map_err(failed)?;
         }
         self.file.set_len(0).map_err(failed)?;

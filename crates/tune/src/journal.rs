@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 
+use crate::folder;
 use crate::kernel::Seen;
 use crate::layout::{FlowRecord, Listing, Locks};
 
@@ -113,7 +114,7 @@ impl Journal {
         };
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let mut file = append(path).map_err(failed)?;
-        let text = fs::read_to_string(path).map_err(failed)?;
+        let text = folder::text(path).map_err(failed)?;
         if !text.is_empty() && !text.ends_with('\n') {
             // Cut off by a crash.
             file.write_all(b"\n").map_err(failed)?;
@@ -138,7 +139,7 @@ impl Journal {
     /// There is one, and it cannot be read.
     pub fn look(path: &Path) -> Result<Self, JournalError> {
         let mut journal = Self::open(Path::new("/dev/null"))?;
-        match fs::read_to_string(path) {
+        match folder::text(path) {
             Ok(text) => text.lines().for_each(|line| journal.read(line)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
@@ -454,6 +455,26 @@ mod tests {
         assert_eq!(read.entry((1, 7)), Some(&entry("reno", "dctcp")));
         assert_eq!((read.entry((1, 8)), read.entries.len()), (None, 1));
         assert_eq!(read.returned, BTreeMap::from([((1, 8), "bbr".to_owned())]));
+    }
+
+    #[test]
+    fn a_line_that_is_damaged_costs_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        for cookie in 7..10 {
+            let flow = ((1, cookie), entry("reno", "fp_aimd"));
+            journal.touch([flow]).unwrap();
+        }
+        let mut bytes = fs::read(&path).unwrap();
+        let second = bytes.iter().position(|b| *b == b'\n').unwrap() + 1;
+        bytes[second + 2] = 0xff;
+        fs::write(&path, bytes).unwrap();
+        for read in [Journal::look(&path), Journal::open(&path)] {
+            let read = read.unwrap();
+            let keys: Vec<Key> = read.entries().map(|(k, _)| *k).collect();
+            assert_eq!(keys, [(1, 7), (1, 9)]);
+        }
     }
 
     #[test]

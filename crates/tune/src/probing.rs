@@ -11,6 +11,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fullpipe_policy::measured::{read, written};
 use fullpipe_policy::{Measured, Measurements, PathFacts};
 
+use crate::folder;
+
 /// Measures paths, one at a time.
 #[derive(Debug)]
 pub struct Probing {
@@ -51,7 +53,7 @@ impl Probing {
     /// # Errors
     /// It is there and cannot be read.
     pub fn open(file: PathBuf, program: Option<&Command>) -> io::Result<Self> {
-        let known = match fs::read_to_string(&file) {
+        let known = match folder::text(&file) {
             Ok(text) => read(&text),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Measurements::new(),
             Err(e) => return Err(e),
@@ -269,6 +271,15 @@ mod tests {
             until_something(&mut again, &after),
             Probed::Failed(..)
         ));
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_is_measured_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("measured");
+        fs::write(&file, b"{\"192.0.2.7\": \xff").unwrap();
+        let probing = Probing::open(file, Some(&says("false"))).unwrap();
+        assert!(probing.known().is_empty());
     }
 
     /// The path has more than what a server lets through: nothing is known of its rate.

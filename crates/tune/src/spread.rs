@@ -17,6 +17,7 @@ use fullpipe_policy::{Action, Rule, Via};
 use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 
+use crate::folder;
 use crate::layout::{CLASSES, QUEUE};
 use crate::namespaces::{Scope, within};
 
@@ -340,7 +341,7 @@ impl Record {
     /// Numbers of namespaces begin anew with each boot.
     fn open(path: &Path) -> io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let text = match fs::read_to_string(path) {
+        let text = match folder::text(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
             other => other?,
         };
