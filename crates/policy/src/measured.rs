@@ -105,6 +105,12 @@ impl Measured {
         Some(measured)
     }
 
+    /// Whether it is not older than `lasts` seconds. A clock that was ahead when it was measured, and
+    /// was put back, leaves one of the future: it is not waited for.
+    pub fn counts(&self, now: u64, lasts: u64) -> bool {
+        now.abs_diff(self.at) < lasts
+    }
+
     /// Seconds since it was measured.
     pub fn age(&self, now: u64) -> u64 {
         now.saturating_sub(self.at)
@@ -147,6 +153,10 @@ mod tests {
         assert_eq!(read(&written(&all)), all);
         assert_eq!(measured.age(1_700_000_060), 60);
         assert_eq!(measured.age(0), 0, "a clock that was put back");
+        let counts = |now| measured.counts(now, 60);
+        assert!(counts(1_700_000_059) && !counts(1_700_000_060));
+        assert!(counts(1_699_999_941), "put back by less");
+        assert!(!counts(1_699_999_940) && !counts(0));
     }
 
     #[test]

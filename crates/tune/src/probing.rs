@@ -112,7 +112,7 @@ impl Probing {
             let (host, every) = facts.probe.as_ref()?;
             let known = self.known.get(host);
             let lasts = every.as_secs_f64() as u64;
-            let fresh = known.is_some_and(|m| m.valid && m.age(now()) < lasts);
+            let fresh = known.is_some_and(|m| m.valid && m.counts(now(), lasts));
             let tried = self.failed.get(host);
             let rests = tried.is_some_and(|at| at.elapsed() < AGAIN);
             (!fresh && !rests).then(|| host.clone())
