@@ -70,6 +70,8 @@ pub struct Host {
     /// In order, each with the journal's text at that moment.
     pub deeds: Vec<(Deed, String)>,
     pub failing: Option<Failing>,
+    /// Cookie and peer of a connection that is established right behind the next listing.
+    pub opening: Option<(u64, &'static str)>,
     /// Algorithms that it has not.
     pub refused: BTreeSet<String>,
     /// The ring buffer has no room.
@@ -94,6 +96,7 @@ impl Fake {
             control: Control::default(),
             deeds: Vec::new(),
             failing: None,
+            opening: None,
             refused: BTreeSet::new(),
             is_full: false,
             counters: Counters::default(),
@@ -371,7 +374,11 @@ impl Kernel for Fake {
             seen.listing.done = done.get(&seen.listing.cookie).copied().flatten();
             seen
         });
-        Ok(all.collect())
+        let all = all.collect();
+        if let Some((cookie, to)) = host.opening.take() {
+            host.opens(cookie, to);
+        }
+        Ok(all)
     }
 
     fn records(&mut self, _: Duration) -> Result<Vec<Record>, KernelError> {

@@ -444,15 +444,28 @@ impl<K: Kernel> Tuner<K> {
     /// # Errors
     /// [`TuneError`]; flows have back what they had where it is the journal's.
     pub fn finish(&mut self) -> Result<(), TuneError> {
+        // The kernel side gives new flows their rules by itself, and nobody would give those back.
+        self.control.off = true;
+        let closed = self.beat();
+        let mut seen = self.give_all_back()?;
+        // One that was on its way then.
+        if seen.iter().any(|s| self.is_tuned(&s.listing)) {
+            seen = self.give_all_back()?;
+        }
+        let alive: BTreeSet<Key> = seen.iter().map(Seen::key).collect();
+        let (kernel, journal) = (&self.kernel, &mut self.journal);
+        journal.conclude(|key| alive.contains(key), |ns| kernel.sees(ns))?;
+        closed
+    }
+
+    /// Sockets as they are when all have back what they had.
+    fn give_all_back(&mut self) -> Result<Vec<Seen>, TuneError> {
         match self.release(|_| true) {
-            // All of it is written anew below.
+            // All of it is written anew at the end.
             Ok(_) | Err(TuneError::Journal(_)) => {}
             Err(e) => return Err(e),
         }
-        let seen = self.kernel.flows(&[])?;
-        let alive: BTreeSet<Key> = seen.iter().map(Seen::key).collect();
-        let (kernel, journal) = (&self.kernel, &mut self.journal);
-        Ok(journal.conclude(|key| alive.contains(key), |ns| kernel.sees(ns))?)
+        Ok(self.kernel.flows(&[])?)
     }
 
     /// Of the flows that have been given something, those of network namespaces that could not be

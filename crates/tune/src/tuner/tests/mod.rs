@@ -305,6 +305,19 @@ fn what_is_not_to_be_had_any_more_becomes_the_default() {
     assert!(fake.journal().has_returned(&fake.host().sockets[&7]));
 }
 
+/// Behind the end nobody gives back what a flow is given.
+#[test]
+fn a_flow_that_begins_at_the_end_is_given_nothing() {
+    for rule in [lab(), kernels("dctcp")] {
+        let (fake, mut tuner) = applied(&[(7, LAB)], [rule]);
+        fake.host().opening = Some((8, LAB));
+        tuner.finish().unwrap();
+        fake.host().opens(9, LAB);
+        let had = [7, 8, 9].map(|cookie| fake.listing(cookie).algorithm);
+        assert_eq!(had, ["reno", "reno", "reno"]);
+    }
+}
+
 #[test]
 fn off_is_one_write_and_on_another() {
     let (fake, mut tuner) = applied(&[(7, LAB)], [with(|p| p.clamp = 5)]);
