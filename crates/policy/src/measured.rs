@@ -105,8 +105,8 @@ impl Measured {
         Some(measured)
     }
 
-    /// Whether it is not older than `lasts` seconds. A clock that was ahead when it was measured, and
-    /// was put back, leaves one of the future: it is not waited for.
+    /// Whether it is not older than `lasts` seconds. A clock that was ahead when it was measured,
+    /// and was put back, leaves one of the future: it is not waited for.
     pub fn counts(&self, now: u64, lasts: u64) -> bool {
         now.abs_diff(self.at) < lasts
     }

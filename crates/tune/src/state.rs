@@ -23,6 +23,9 @@ pub enum DaemonError {
     /// Another one has the folder.
     #[error("another tuner runs: it holds {}", .0.display())]
     Second(PathBuf),
+    /// Another one has another folder, and algorithms of the same prefix: this one.
+    #[error("another tuner runs, with another folder: the kernel has its algorithm `{0}`")]
+    Elsewhere(String),
     /// The kernel, the policy's size, the journal.
     #[error(transparent)]
     Tune(#[from] TuneError),

@@ -2,14 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fullpipe_observe::SocketDiag;
 
 use super::AVAILABLE;
 use crate::bpf::{Bpf, Load};
 use crate::journal::{Journal, Key};
 use crate::kernel::{Kernel, Seen};
 use crate::names;
-use crate::namespaces::Scope;
+use crate::namespaces::{Scope, within};
 use crate::spread;
 use crate::state::{DYING, DaemonError, JOURNAL, QUEUES, lock};
 use crate::tuner::give_back;
@@ -37,24 +42,49 @@ pub fn revert(
     scope: Scope,
     reverted: &mut Reverted,
 ) -> Result<(), DaemonError> {
-    // The kernel has a name as long as a flow runs it. No daemon was here, or its folder is gone:
-    // whether flows have names of ours is looked at before one is made.
-    let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
-    if !state.exists()
-        && !there
-            .split_whitespace()
-            .any(|name| name.starts_with(prefix))
-    {
-        reverted.others = names::of_others(prefix, there.split_whitespace());
-        return Ok(());
+    // No daemon was here, or its folder is gone: whether flows have names of ours, which the kernel
+    // has no longer than their daemon, is looked at before a folder is made.
+    if !state.exists() {
+        let there = in_use(&scope).map_err(|e| DaemonError::Io("network namespaces".into(), e))?;
+        if !there.iter().any(|name| name.starts_with(prefix)) {
+            reverted.others = names::of_others(prefix, there.iter().map(String::as_str));
+            return Ok(());
+        }
     }
     let _lock = lock(state, DYING)?;
+    is_unloaded(prefix)?;
     let queues = state.join(QUEUES);
     let taken_off = spread::take_off(&queues, &scope, &mut reverted.lines);
     let taken_off = taken_off.map_err(|e| DaemonError::Io(queues.display().to_string(), e));
     let given_back = flows(state, prefix, scope, reverted);
     let faults = [taken_off, given_back].into_iter();
     DaemonError::of(faults.filter_map(Result::err).collect())
+}
+
+/// Algorithms of the flows that this user can look at.
+fn in_use(scope: &Scope) -> io::Result<BTreeSet<String>> {
+    let look = || SocketDiag::open()?.connections();
+    let mut found = BTreeSet::new();
+    for namespace in scope.open()?.values() {
+        // Without a privilege the others are not entered.
+        let sockets = within(namespace, || look().map_err(io::Error::other)).unwrap_or_default();
+        found.extend(sockets.into_iter().map(|socket| socket.congestion));
+    }
+    Ok(found)
+}
+
+/// Waits until the kernel has no algorithm with this prefix: those of a daemon that was killed go
+/// with its programs, those of one that runs, with another folder, stay.
+fn is_unloaded(prefix: &str) -> Result<(), DaemonError> {
+    let begin = Instant::now();
+    loop {
+        let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        match there.split_whitespace().find(|n| n.starts_with(prefix)) {
+            None => return Ok(()),
+            Some(_) if begin.elapsed() < DYING => thread::sleep(Duration::from_millis(100)),
+            Some(name) => return Err(DaemonError::Elsewhere(name.to_owned())),
+        }
+    }
 }
 
 fn flows(

@@ -295,6 +295,44 @@ fn a_daemon_answers_and_a_killed_one_leaves_nothing_that_revert_cannot_mend() {
     assert!(!available().contains(&prefix()) && !socket.exists());
 }
 
+/// The folder of the daemon is gone, or another was named.
+#[test]
+fn revert_needs_no_folder_and_leaves_the_flows_of_a_daemon_that_runs() {
+    let Some(mut ground) = Ground::new(&[road()]) else {
+        return;
+    };
+    let Some(mut eye) = ground.eye() else { return };
+    let (state, other) = (
+        ground.folder.path().join("state"),
+        ground.folder.path().join("other"),
+    );
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("policy.toml"), POLICY).unwrap();
+    ground.flow_outside(0);
+    let mut daemon = Running::begin(&ground, &state);
+    let ours = format!("{}aimd", prefix());
+    until(&mut eye, Duration::from_secs(5), &[&ours]);
+    let scope = Scope::Some(vec![ground.near()]);
+    let refused = daemon::revert(&other, &prefix(), scope, &mut Reverted::default());
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.starts_with("another tuner runs"), "{refused}");
+    assert_eq!(eye.algorithms(), [ours.as_str()]);
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    fs::remove_dir_all(&state).unwrap();
+    fs::remove_dir_all(&other).unwrap();
+    let lines = reverted(&ground, &state);
+    assert!(
+        lines.len() == 1 && lines[0].ends_with(": reno again"),
+        "{lines:?}"
+    );
+    assert_eq!(eye.algorithms(), ["reno"]);
+    // Nothing is left, and for that no folder is made.
+    fs::remove_dir_all(&state).unwrap();
+    assert_eq!(reverted(&ground, &state), [""; 0]);
+    assert!(!state.exists());
+}
+
 /// What a policy would change is told before it is applied, beside a daemon and without one, and
 /// comes true.
 #[test]

@@ -399,6 +399,8 @@ fn failure(error: DaemonError) -> Failure {
         DaemonError::Policy(why) => Failure::new(Exit::Usage, why.trim_start_matches("error: ")),
         DaemonError::Second(_) => Failure::new(Exit::Environment, error.to_string())
             .hint("`fullpipe tune status` asks it"),
+        DaemonError::Elsewhere(_) => Failure::new(Exit::Environment, error.to_string())
+            .hint("`--state DIR` names its folder, `--prefix` that of the one that was killed"),
         _ => Failure::new(Exit::Environment, error.to_string())
             .hint("`fullpipe tune doctor` tries what it takes and says what mends it"),
     }
