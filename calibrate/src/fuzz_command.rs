@@ -203,7 +203,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
     let (class, draft) = match logged {
         Some(r) => (r.class, Draft::parse(&r.scenario)?.with_kernel_queue()),
         None => {
-            let drawn = kernel.draw(seed, a.paths);
+            let drawn = kernel.draw(seed, a.paths, a.stack.as_deref());
             (drawn.class, drawn.draft)
         }
     };

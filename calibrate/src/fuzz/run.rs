@@ -223,13 +223,19 @@ impl Kernel {
         })
     }
 
-    /// The scenario of this seed, with the version of BBR that this kernel has.
-    pub fn draw(&self, seed: u64, paths: Paths) -> Drawn {
+    /// The scenario of this seed, with the version of BBR that this kernel has: as the kernel does
+    /// it, or as the draft does where `bbr` is asked for.
+    pub fn draw(&self, seed: u64, paths: Paths, asked: Option<&str>) -> Drawn {
         let mut drawn = draw(seed, paths);
         if self.product.bbr == Some(3) {
+            let version_3 = if asked == Some("bbr") {
+                "bbr"
+            } else {
+                "bbr3-linux"
+            };
             for flow in drawn.draft.flows() {
                 if flow.get("stack").and_then(Value::as_str) == Some("bbr-linux") {
-                    flow.insert("stack".to_owned(), "bbr".into());
+                    flow.insert("stack".to_owned(), version_3.into());
                 }
             }
         }
@@ -284,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_simulators_hosts_are_of_the_kernels_release() {
-        let text = "duration = \"2s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"20ms\"\n\
+        let text = "name = \"drawn\"\nduration = \"2s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"20ms\"\n\
                     buffer = \"30 packets\"\n[[flow]]\nstack = \"reno-linux\"\npreset = \"linux\"\n";
         let first = |text: &str, fingerprint: &str| {
             let spec = resolve(&Draft::parse(text).unwrap()).unwrap();

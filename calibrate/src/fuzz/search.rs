@@ -87,7 +87,7 @@ pub fn search(
             if known.contains(&seed) {
                 continue;
             }
-            let drawn = kernel.draw(seed, search.paths);
+            let drawn = kernel.draw(seed, search.paths, search.stack.as_deref());
             let stack = drawn.draft.stacks();
             if !search.wants(drawn.class, &stack) {
                 continue;

@@ -410,7 +410,9 @@ fn packets_have_their_length_over_either_family_and_jumbo() {
             return eprintln!("skipped: no network namespaces");
         };
         let mut spec = spec("cubic-linux", 3);
-        spec.flows[0].sender = SenderConfig::preset(Preset::Linux, mtu);
+        let flow = &mut spec.flows[0];
+        flow.sender = SenderConfig::preset(Preset::Linux, mtu);
+        flow.receiver = ReceiverConfig::preset_for(Preset::Linux, flow.sender.mss);
         let Some(outcome) = run_on(&ground, &spec) else {
             return;
         };

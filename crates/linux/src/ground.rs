@@ -218,7 +218,9 @@ mod tests {
             let spec = spec(stack);
             plan::plan(&spec, &Traffic::of(&spec), newer).map(|plan| plan.apps)
         };
-        assert!(planned("bbr").unwrap().contains(" bbr "));
+        for stack in ["bbr", "bbr3-linux"] {
+            assert!(planned(stack).unwrap().contains(" bbr "), "{stack}");
+        }
         let refused = planned("bbr-linux").unwrap_err().to_string();
         assert!(refused.contains("this kernel has version 3"), "{refused}");
         assert!(planned("cubic-linux").is_ok());

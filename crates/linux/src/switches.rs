@@ -274,8 +274,8 @@ fn module_of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<String, LinuxError> {
     let stack = f.stack.to_string();
     let name = stack.strip_suffix("-linux").unwrap_or(&stack);
     match (stack.as_str(), kernel.bbr) {
-        ("bbr", Some(1)) => {
-            let what = "`bbr` is version 3, the kernel has version 1";
+        ("bbr" | "bbr3-linux", Some(1)) => {
+            let what = format!("`{stack}` is version 3, the kernel has version 1");
             let hint = instead(f, &stack, "bbr-linux");
             let how = "build one that has it, from a tree of its authors: `fullpipe linux build \
                        --source TREE --name bbr3`";
@@ -283,9 +283,10 @@ fn module_of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<String, LinuxError> {
         }
         ("bbr-linux", Some(3)) => {
             let what = "`bbr-linux` is version 1, this kernel has version 3";
-            let hint = instead(f, &stack, "bbr");
+            let hint = instead(f, &stack, "bbr3-linux");
             return Err(LinuxError::unable(f, "stack", what, hint));
         }
+        ("bbr3-linux", Some(3)) => return Ok("bbr".to_owned()),
         _ => {}
     }
     if MODULES.contains(&name) {

@@ -7,7 +7,8 @@
 //! [`Controller::pacing_rate`] and [`Controller::window`] answer, in recovery too where
 //! [`Controller::owns_window`] says so.
 //!
-//! Linux's own BBR is a kernel module: [`crate::linux::bbr`].
+//! Linux's own BBR, version 1, is a kernel module: [`crate::linux::bbr`]. What its authors keep of
+//! version 3 is the draft's model with other [rules](bbr::BBR3_LINUX).
 
 pub mod bbr;
 pub mod udt;
@@ -35,7 +36,7 @@ mod list {
         /// Every model-based controller of the registry.
         Model: Controller {
             /// BBR version 3.
-            Bbr(bbr::Bbr): bbr::BBR;
+            Bbr(bbr::Bbr): bbr::BBR, bbr::BBR3_LINUX;
             /// UDT.
             Udt(udt::Udt): udt::UDT;
         }

@@ -38,7 +38,7 @@ impl Bbr {
     #[inline]
     pub(super) fn bdp(&self, bw: f64, gain: f64) -> f64 {
         match self.min_rtt.get() {
-            Some(min_rtt) => gain * bw * min_rtt.as_secs_f64(),
+            Some(min_rtt) => self.rules.up(gain * bw * min_rtt.as_secs_f64()),
             None => self.setup.initial_cwnd,
         }
     }
@@ -47,7 +47,7 @@ impl Bbr {
     #[inline]
     fn quantized(&self, inflight_cap: f64) -> f64 {
         let cap = inflight_cap
-            .max(OFFLOAD_QUANTA * self.send_quantum)
+            .max(OFFLOAD_QUANTA * self.burst())
             .max(self.set.min_pipe_cwnd);
         if self.state == State::Up {
             cap + 2.0
@@ -68,13 +68,45 @@ impl Bbr {
         if self.inflight_longterm == f64::INFINITY {
             return f64::INFINITY;
         }
-        let headroom = (self.set.headroom * self.inflight_longterm).max(1.0);
-        (self.inflight_longterm - headroom).max(self.set.min_pipe_cwnd)
+        let longterm = self.rules.down(self.inflight_longterm);
+        let headroom = self.rules.down(self.set.headroom * longterm).max(1.0);
+        (longterm - headroom).max(self.set.min_pipe_cwnd)
     }
 
     /// TargetInflight() (section 5.3.3.8).
     pub(super) fn target_inflight(&self) -> f64 {
-        self.bdp(self.bw, 1.0).min(self.cwnd)
+        let target = match self.rules.target_has_budget {
+            true => self.inflight(self.bw, 1.0),
+            false => self.bdp(self.bw, 1.0),
+        };
+        target.min(self.cwnd)
+    }
+
+    /// What of `inflight` will be in flight when the next segment may leave, that one included
+    /// where the state raises it.
+    pub(super) fn at_departure(&self, rs: &Sample, inflight: f64) -> f64 {
+        let next = if self.pacing_gain() > 1.0 {
+            self.burst()
+        } else {
+            0.0
+        };
+        let delivered = libm::floor(self.bw * rs.wait.as_secs_f64());
+        (inflight + next - delivered).max(0.0)
+    }
+
+    /// What leaves in one go, segments: C.send_quantum, or by the kernel's rule.
+    fn burst(&self) -> f64 {
+        if !self.rules.bursts_by_rtt {
+            return self.send_quantum;
+        }
+        // Half of 64 KiB for every 512 us of RTT, beside a 1024th of a second of the rate.
+        let halvings = self
+            .min_rtt
+            .get()
+            .map_or(u64::MAX, |rtt| rtt.as_nanos() / 512_000);
+        let near = LARGEST_QUANTUM / (1u64 << halvings.min(32)) as f64;
+        let bytes = self.pacing_rate * self.setup.smss / 1024.0 + libm::floor(near);
+        libm::floor(bytes.min(LARGEST_BURST) / self.setup.smss).max(2.0)
     }
 
     // Pacing rate and quantum.
@@ -109,11 +141,19 @@ impl Bbr {
     #[inline]
     pub(super) fn set_cwnd(&mut self, rs: &Sample) {
         let bdp = self.bdp(self.bw, self.cwnd_gain());
-        let max_inflight = self.quantized(bdp + self.extra_acked.get());
+        let most = self.rules.most_aggregation;
+        let most = most.map_or(f64::INFINITY, |most| self.bw * most.as_secs_f64());
+        let max_inflight = self.quantized(bdp + self.rules.down(self.extra_acked.get().min(most)));
         if self.full.reached {
             self.cwnd = (self.cwnd + rs.newly_acked).min(max_inflight);
-        } else if self.cwnd < max_inflight || (rs.c_delivered as f64) < self.setup.initial_cwnd {
-            self.cwnd += rs.newly_acked;
+        } else {
+            let grows_anyway = match self.rules.least_startup {
+                Some(windows) => self.cwnd < windows * self.setup.initial_cwnd,
+                None => (rs.c_delivered as f64) < self.setup.initial_cwnd,
+            };
+            if self.cwnd < max_inflight || grows_anyway {
+                self.cwnd += rs.newly_acked;
+            }
         }
         self.cwnd = self.cwnd.max(self.set.min_pipe_cwnd);
         if self.state == State::ProbeRtt {
@@ -154,5 +194,7 @@ impl Bbr {
 const NOMINAL_RTT: Span = Span::from_millis(1);
 /// Largest quantum, bytes (section 5.6.3).
 const LARGEST_QUANTUM: f64 = 65_536.0;
+/// Largest burst of the kernel, bytes: `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`.
+const LARGEST_BURST: f64 = 65_536.0 - 1.0 - 320.0;
 /// Quanta of TCP's offload budget (section 5.5.8.1).
 const OFFLOAD_QUANTA: f64 = 3.0;

@@ -45,7 +45,7 @@ impl Bbr {
         }
         let (lost, tx_in_flight) = (ev.lost as f64, ev.tx_in_flight as f64);
         if self.is_inflight_too_high(lost, tx_in_flight) {
-            let at_loss = inflight_at_loss(lost, tx_in_flight, self.set.loss_thresh);
+            let at_loss = self.inflight_at_loss(lost, tx_in_flight);
             self.too_high(ev.now, ev.delivered, at_loss, ev.app_limited);
         }
     }
@@ -53,7 +53,29 @@ impl Bbr {
     /// IsInflightTooHigh() of `lost` segments since one left as the last of `tx_in_flight`.
     #[inline]
     pub(super) fn is_inflight_too_high(&self, lost: f64, tx_in_flight: f64) -> bool {
-        lost > tx_in_flight * self.set.loss_thresh || (lost > 0.0 && !self.setup.selective_acks)
+        lost > self.rules.down(tx_in_flight * self.set.loss_thresh)
+            || (lost > 0.0 && self.is_blind())
+    }
+
+    /// No SACK says how much of what was in flight is lost.
+    pub(super) fn is_blind(&self) -> bool {
+        self.rules.distrusts_without_sack && !self.setup.selective_acks
+    }
+
+    /// InflightAtLoss() of one segment (section 5.5.10.2): how much was in flight when losses
+    /// crossed the threshold.
+    fn inflight_at_loss(&self, lost: f64, tx_in_flight: f64) -> f64 {
+        let thresh = self.set.loss_thresh;
+        let (inflight_prev, lost_prev) = (tx_in_flight - 1.0, lost - 1.0);
+        let budget = self.rules.up(thresh * inflight_prev);
+        let lost_prefix = self.rules.down((budget - lost_prev) / (1.0 - thresh));
+        // What the draft takes back the kernel leaves.
+        let least = if self.rules.whole {
+            0.0
+        } else {
+            f64::NEG_INFINITY
+        };
+        (inflight_prev + lost_prefix.max(least)).max(0.0)
     }
 
     /// HandleInflightTooHigh().
@@ -72,7 +94,8 @@ impl Bbr {
 
     /// NoteLoss().
     fn note_loss(&mut self, c_delivered: u64) {
-        if !self.latest.loss_in_round && self.repair == Repair::None {
+        let begins = !self.latest.loss_in_round && self.repair == Repair::None;
+        if begins && self.rules.saves_at_first_loss {
             self.save_state_upon_loss();
             self.repair = Repair::Noted;
         }
@@ -116,7 +139,8 @@ impl Bbr {
         self.full.reset(0.0);
         self.short.raise_to(&self.undo.short);
         self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);
-        match self.undo.state.take() {
+        let state = self.undo.state.take();
+        match state.filter(|_| self.rules.saves_at_first_loss) {
             Some(State::Startup) if self.state != State::Startup => {
                 self.full.reached = false;
                 if self.state != State::ProbeRtt {
@@ -129,13 +153,4 @@ impl Bbr {
             _ => {}
         }
     }
-}
-
-/// InflightAtLoss() of one segment (section 5.5.10.2): how much was in flight when losses crossed
-/// `thresh`.
-fn inflight_at_loss(lost: f64, tx_in_flight: f64, thresh: f64) -> f64 {
-    let inflight_prev = tx_in_flight - 1.0;
-    let lost_prev = lost - 1.0;
-    let lost_prefix = (thresh * inflight_prev - lost_prev) / (1.0 - thresh);
-    (inflight_prev + lost_prefix).max(0.0)
 }

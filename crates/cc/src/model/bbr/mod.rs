@@ -36,6 +36,7 @@ mod loss;
 mod path;
 mod probe_bw;
 mod probe_rtt;
+mod rules;
 mod sample;
 mod settings;
 mod signals;
@@ -56,6 +57,7 @@ use loss::{Repair, Undo};
 use path::{Expected, ExtraAcked, MaxBw, MinRtt, Rounds};
 use probe_bw::Probe;
 use probe_rtt::ProbeRtt;
+use rules::Rules;
 use sample::Sample;
 use settings::{PARAMS, Settings};
 use signals::{FullPipe, Latest, ShortTerm};
@@ -76,6 +78,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     set: Settings,
+    rules: Rules,
     setup: Endpoint,
     draws: Draws,
     state: State,
@@ -131,10 +134,11 @@ impl Endpoint {
 }
 
 impl Bbr {
-    fn new(set: Settings) -> Self {
+    fn new(set: Settings, rules: Rules) -> Self {
         let setup = Setup::default();
         Self {
             set,
+            rules,
             setup: Endpoint::new(&setup),
             draws: Draws::new(setup.seed),
             state: State::Startup,
@@ -189,6 +193,7 @@ impl Controller for Bbr {
             self.init_pacing_rate(ev.srtt);
         }
         self.latest.update(rs);
+        self.latest.count_lossy(ev.lost);
         self.rounds.update(rs);
         if self.rounds.start {
             self.probe.rounds_since_up += 1;
@@ -210,7 +215,8 @@ impl Controller for Bbr {
                 },
             },
         );
-        self.full.check(rs, self.rounds.start);
+        self.full
+            .check(rs, self.rounds.start, self.rules.growth_at_every_ack);
         self.check_startup_done(rs);
         self.check_drain_done(rs);
         self.update_probe_bw(rs);
@@ -236,8 +242,8 @@ impl Controller for Bbr {
                 }
                 self.repair = Repair::FastRecovery;
             }
-            CongestionKind::Ecn => self.on_mark(ev),
-            CongestionKind::LocalDrop => {}
+            CongestionKind::Ecn if self.rules.heeds_marks => self.on_mark(ev),
+            CongestionKind::Ecn | CongestionKind::LocalDrop => {}
         }
     }
 
@@ -249,11 +255,22 @@ impl Controller for Bbr {
             Repair::FastRecovery | Repair::Timeout => self.save_cwnd(),
         }
         self.repair = Repair::Timeout;
+        if self.rules.timeout_bounds {
+            self.full.reset(0.0);
+            if !self.is_probing_bw() && self.short.inflight == f64::INFINITY {
+                self.short.inflight = self.cwnd.max(self.prior_cwnd);
+            }
+        }
         self.cwnd = ev.pipe as f64 + 1.0;
     }
 
     fn on_recovery_exit(&mut self, _now: Time) {
-        if matches!(self.repair, Repair::FastRecovery | Repair::Timeout) {
+        let restores = match self.repair {
+            Repair::FastRecovery => self.rules.restores_after_fast_recovery,
+            Repair::Timeout => true,
+            Repair::None | Repair::Noted => false,
+        };
+        if restores {
             self.restore_cwnd();
         }
         self.repair = Repair::None;
@@ -386,5 +403,16 @@ pub const BBR: Entry<Bbr> = Entry {
         losses showed",
     source: "draft-ietf-ccwg-bbr of 2026-08-03",
     params: PARAMS,
-    build: |p| Ok(Bbr::new(Settings::new(p))),
+    build: |p| Ok(Bbr::new(Settings::new(p), Rules::DRAFT)),
+};
+
+/// `bbr3-linux`.
+pub const BBR3_LINUX: Entry<Bbr> = Entry {
+    name: "bbr3-linux",
+    aliases: &["bbrv3-linux"],
+    about: "BBR version 3 as its authors' kernel has it, which is older than the draft: other \
+        constants and rules, whole segments",
+    source: "github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c",
+    params: &[],
+    build: |_| Ok(Bbr::new(Settings::LINUX, Rules::LINUX)),
 };

@@ -137,14 +137,21 @@ impl Bbr {
     }
 
     pub(super) fn is_time_to_cruise(&self, rs: &Sample) -> bool {
-        rs.inflight <= self.inflight_with_headroom()
-            && rs.inflight <= self.inflight(self.max_bw.get(), 1.0)
+        let inflight = match self.rules.inflight_at_departure {
+            true => self.at_departure(rs, rs.prior_inflight),
+            false => rs.inflight,
+        };
+        inflight <= self.inflight_with_headroom()
+            && inflight <= self.inflight(self.max_bw.get(), 1.0)
     }
 
     pub(super) fn is_time_to_go_down(&mut self, rs: &Sample) -> bool {
         // Whole segments are in flight; a window that this bounds lets so many leave.
         let risky = libm::floor(self.inflight_longterm);
-        let reached = rs.prior_inflight + self.send_quantum;
+        let reached = match self.rules.inflight_at_departure {
+            true => self.at_departure(rs, rs.prior_inflight),
+            false => rs.prior_inflight + self.send_quantum,
+        };
         if self.probe.too_high && reached >= risky {
             self.probe.precautionary = true;
             return true;

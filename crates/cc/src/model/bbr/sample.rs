@@ -13,6 +13,8 @@ pub(super) struct Sample {
     pub(super) c_delivered: u64,
     /// C.inflight after this ACK.
     pub(super) inflight: f64,
+    /// Until pacing lets the next segment leave.
+    pub(super) wait: Span,
     /// C.inflight before it: what it has reached.
     pub(super) prior_inflight: f64,
     /// C.is_cwnd_limited.
@@ -42,6 +44,7 @@ impl Sample {
         Self {
             now: ev.now,
             c_delivered: ev.delivered,
+            wait: ev.next_send.saturating_since(ev.now),
             inflight: ev.flight as f64,
             prior_inflight: ev.prior_flight as f64,
             cwnd_limited: ev.cwnd_limited,

@@ -4,6 +4,29 @@ use fullpipe_units::Span;
 
 use crate::params::{ParamSpec, Params};
 
+impl Settings {
+    /// Those of the authors' kernel, most in parts of 256.
+    pub(super) const LINUX: Self = Self {
+        startup_pacing_gain: 710.0 / 256.0,
+        drain_pacing_gain: 88.0 / 256.0,
+        probe_down_pacing_gain: 232.0 / 256.0,
+        probe_up_pacing_gain: 1.25,
+        default_cwnd_gain: 2.0,
+        probe_up_cwnd_gain: 2.25,
+        pacing_margin_percent: 1.0,
+        loss_thresh: 5.0 / 256.0,
+        beta: 180.0 / 256.0,
+        headroom: 38.0 / 256.0,
+        min_pipe_cwnd: 4.0,
+        startup_full_loss_cnt: 6.0,
+        extra_acked_filter_len: 10.0,
+        min_rtt_filter_len: Span::from_secs(10),
+        probe_rtt_cwnd_gain: 0.5,
+        probe_rtt_duration: Span::from_millis(200),
+        probe_rtt_interval: Span::from_secs(5),
+    };
+}
+
 /// The constants of one flow, and what a user may set them to, from one table.
 macro_rules! settings {
     (@type number) => { f64 };

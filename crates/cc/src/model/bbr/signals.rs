@@ -25,14 +25,14 @@ impl FullPipe {
     }
 
     /// CheckFullBWReached().
-    pub(super) fn check(&mut self, rs: &Sample, round_start: bool) {
-        if self.now || !round_start || rs.app_limited {
+    pub(super) fn check(&mut self, rs: &Sample, round_start: bool, at_every_ack: bool) {
+        if self.now || !(round_start || at_every_ack) || rs.app_limited {
             return;
         }
         if rs.delivery_rate >= self.bw * GROWTH {
             return self.reset(rs.delivery_rate);
         }
-        self.count += 1;
+        self.count += u32::from(round_start);
         self.now = self.count >= ROUNDS;
         self.reached |= self.now;
     }
@@ -57,6 +57,8 @@ pub(super) struct Latest {
     /// Discontiguous ranges lost in this round, and the number after the last lost segment.
     ranges: u32,
     range_end: u64,
+    /// ACKs in this round that found losses.
+    lossy_acks: u32,
     /// C.delivered.
     pub(super) c_delivered: u64,
 }
@@ -82,6 +84,7 @@ impl Latest {
             self.bw = rs.delivery_rate;
             self.inflight = rs.delivered;
             self.ranges = 0;
+            self.lossy_acks = 0;
         }
     }
 
@@ -104,6 +107,16 @@ impl Latest {
     pub(super) fn count_range(&mut self, seq: u64) {
         self.ranges += u32::from(seq != self.range_end);
         self.range_end = seq + 1;
+    }
+
+    /// An ACK has found so many losses.
+    pub(super) fn count_lossy(&mut self, lost: u64) {
+        self.lossy_acks += u32::from(lost > 0);
+    }
+
+    /// ACKs in this round that found losses.
+    pub(super) fn lossy_acks(&self) -> u32 {
+        self.lossy_acks
     }
 
     /// Discontiguous ranges lost in this round.

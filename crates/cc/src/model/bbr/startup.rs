@@ -30,12 +30,15 @@ impl Bbr {
         if self.repair != Repair::FastRecovery {
             return false;
         }
-        if !self.setup.selective_acks {
+        if self.is_blind() {
             return true;
         }
-        let ranges = f64::from(self.latest.ranges());
+        let signs = match self.rules.counts_lossy_acks {
+            true => self.latest.lossy_acks(),
+            false => self.latest.ranges(),
+        };
         self.latest.round_start
-            && ranges >= self.set.startup_full_loss_cnt
+            && f64::from(signs) >= self.set.startup_full_loss_cnt
             && self.is_inflight_too_high(rs.lost, rs.tx_in_flight)
     }
 
@@ -45,10 +48,16 @@ impl Bbr {
     }
 
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {
-        if self.state == State::Drain
-            && (rs.inflight <= self.inflight(self.bw, 1.0)
-                || self.rounds.count > self.drain_start_round + DRAIN_ROUNDS)
-        {
+        if self.state != State::Drain {
+            return;
+        }
+        let is_done = if self.rules.drains_to_max_bw {
+            self.at_departure(rs, rs.inflight) <= self.inflight(self.max_bw.get(), 1.0)
+        } else {
+            rs.inflight <= self.inflight(self.bw, 1.0)
+                || self.rounds.count > self.drain_start_round + DRAIN_ROUNDS
+        };
+        if is_done {
             self.start_down(rs.now, rs.c_delivered);
         }
     }
