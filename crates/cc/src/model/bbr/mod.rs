@@ -237,10 +237,14 @@ impl Controller for Bbr {
     fn on_congestion(&mut self, ev: &CongestionEvent) {
         match ev.kind {
             CongestionKind::Loss => {
-                if self.repair == Repair::None {
+                let follows = self.repair == Repair::Timeout && !self.rules.restores_at_the_end;
+                if self.repair == Repair::None || follows {
                     self.save_state_upon_loss();
                 }
                 self.repair = Repair::FastRecovery;
+                if follows {
+                    self.restore_cwnd();
+                }
             }
             CongestionKind::Ecn if self.rules.heeds_marks => self.on_mark(ev),
             CongestionKind::Ecn | CongestionKind::LocalDrop => {}
@@ -266,7 +270,7 @@ impl Controller for Bbr {
 
     fn on_recovery_exit(&mut self, _now: Time) {
         let restores = match self.repair {
-            Repair::FastRecovery => self.rules.restores_after_fast_recovery,
+            Repair::FastRecovery => self.rules.restores_at_the_end,
             Repair::Timeout => true,
             Repair::None | Repair::Noted => false,
         };

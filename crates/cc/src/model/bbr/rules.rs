@@ -31,9 +31,9 @@ pub(super) struct Rules {
     /// A timeout makes the window before it the short-term bound, and looks for growth anew
     /// (`bbr_set_state`).
     pub(super) timeout_bounds: bool,
-    /// The window before a fast recovery comes back at its end, not only that before a timeout
-    /// (`bbr_set_state`).
-    pub(super) restores_after_fast_recovery: bool,
+    /// The window of before comes back at the end of a recovery; otherwise that of before a timeout
+    /// alone, and as soon as another recovery follows on it (`bbr_set_state`).
+    pub(super) restores_at_the_end: bool,
     /// What an undo restores is saved at the first loss, and the state is part of it; otherwise when
     /// the recovery begins, after its losses have had their effect (`bbr_ssthresh`,
     /// `bbr_undo_cwnd`).
@@ -60,7 +60,7 @@ impl Rules {
         bursts_by_rtt: false,
         most_aggregation: None,
         timeout_bounds: false,
-        restores_after_fast_recovery: true,
+        restores_at_the_end: true,
         saves_at_first_loss: true,
         distrusts_without_sack: true,
         heeds_marks: true,
@@ -78,7 +78,7 @@ impl Rules {
         bursts_by_rtt: true,
         most_aggregation: Some(Span::from_millis(100)),
         timeout_bounds: true,
-        restores_after_fast_recovery: false,
+        restores_at_the_end: false,
         saves_at_first_loss: false,
         distrusts_without_sack: false,
         heeds_marks: false,
