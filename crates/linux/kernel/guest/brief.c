@@ -64,6 +64,7 @@ void brief_receivers(int port, int rcvbuf, int clamp)
 			c = (int)(long)events[i].data.ptr;
 			while (recv(c, chunk, CHUNK, MSG_TRUNC | MSG_DONTWAIT) > 0) {
 			}
+			keep_window(c, clamp);
 		}
 	}
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 
 struct sockaddr_in address(const char *host, int port)
 {
@@ -29,6 +30,25 @@ int listening(int port, int rcvbuf, int clamp)
 	if (bind(s, (void *)&a, sizeof a) || listen(s, 4096))
 		die("listen");
 	return s;
+}
+
+/*
+ * Since 6.6 a kernel that sees the memory of its first packets forgets the window that was set, and
+ * offers what the buffer holds (tcp_measure_rcv_mss). To be called after what was read.
+ */
+void keep_window(int s, int clamp)
+{
+	static int forgets = -1;
+	struct utsname name;
+	int major, minor, now;
+	socklen_t size = sizeof now;
+
+	if (forgets < 0)
+		forgets = !uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+			  (major > 6 || (major == 6 && minor >= 6));
+	if (clamp && forgets && !getsockopt(s, IPPROTO_TCP, TCP_WINDOW_CLAMP, &now, &size) &&
+	    now > clamp && setsockopt(s, IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof clamp))
+		die("TCP_WINDOW_CLAMP");
 }
 
 /* A socket of a sender, from this address. */
@@ -64,6 +84,8 @@ void sink(int port, int rcvbuf, int clamp)
 	if (fork())
 		return;
 	c = accept(s, 0, 0);
+	if (clamp && recv(c, chunk, 1, MSG_PEEK) > 0)
+		keep_window(c, clamp);
 	/* The kernel's own loop takes data off the socket as it arrives: no switch to this process
 	   per packet. */
 	while (recv(c, chunk, CHUNK, MSG_TRUNC | MSG_WAITALL) > 0) {

@@ -25,6 +25,7 @@ char *text_of(const char *name);
 
 struct sockaddr_in address(const char *host, int port);
 int listening(int port, int rcvbuf, int clamp);
+void keep_window(int s, int clamp);
 int sending(const char *from, const char *cc, long long pace, int flags);
 void sink(int port, int rcvbuf, int clamp);
 void sender(long long start, const char *from, const char *to, int port, const char *cc,
