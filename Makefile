@@ -48,7 +48,7 @@ verify-histories: ## Run a million histories, networks and frames, and 20 times 
 	FRAME_CASES=1000000 $(CARGO) test --locked --package fullpipe-emulate --test it frames
 
 verify-search: ## Judge the frozen searches again; search 30 minutes more where a kernel is built
-	for log in search search-long-fat; do \
+	for log in search search-long-fat search-bbr3; do \
 	  mkdir -p fullpipe-out/frozen-$$log && \
 	  gzip -dc calibrate/reference/$$log.jsonl.gz > fullpipe-out/frozen-$$log/fuzz.jsonl && \
 	  $(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --again --strict --out fullpipe-out/frozen-$$log || exit 1; \

@@ -63,8 +63,8 @@ pub(super) fn row(b: &mut Body<'_>, flow: usize) -> Option<TraceRow> {
 }
 
 /// The model of the path behind the latest row, laid out as `struct fp_model`: the variables that
-/// `bbr-linux`, or of version 3 `bbr` and `bbr3-linux`, reports and the kernel does too, in the units of the former
-/// (segments per second, seconds).
+/// `bbr-linux`, or of version 3 `bbr` and `bbr3-linux`, reports and the kernel does too, in the
+/// units of the former (segments per second, seconds).
 pub(super) fn model(b: &mut Body<'_>, series: &mut Series) -> Option<()> {
     let rate = b.u64()? as f64;
     let mss = f64::from(b.u32()?);

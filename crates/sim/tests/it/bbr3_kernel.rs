@@ -98,8 +98,8 @@ fn measures(flow: &FlowOutcome) -> BTreeMap<&'static str, f64> {
     found
 }
 
-/// Paths on which Startup of `bbr` lasts two round trips longer: the draft compares the delivery rate with
-/// its baseline at the first ACK of a round, the kernel at every ACK.
+/// Paths on which Startup of `bbr` lasts two round trips longer: the draft compares the delivery
+/// rate with its baseline at the first ACK of a round, the kernel at every ACK.
 const TWO_ROUNDS_LATER: [usize; 4] = [2, 6, 10, 11];
 /// A BDP of four segments, of which the kernel counts those that an ACK is for as in flight when it
 /// asks whether to cruise, and `bbr` does not.

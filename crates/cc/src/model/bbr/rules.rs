@@ -3,7 +3,7 @@
 use fullpipe_units::Span;
 
 /// What differs beside the constants. Functions are those of `net/ipv4/tcp_bbr.c` in branch `v3` of
-/// github.com/google/bbr; what each is worth in a search is in docs/bbr.md.
+/// github.com/google/bbr; docs/bbr.md has what a search shows of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Growth of the bandwidth is looked for at every ACK, not at the first of a round
@@ -34,8 +34,8 @@ pub(super) struct Rules {
     /// The window of before comes back at the end of a recovery; otherwise that of before a timeout
     /// alone, and as soon as another recovery follows on it (`bbr_set_state`).
     pub(super) restores_at_the_end: bool,
-    /// What an undo restores is saved at the first loss, and the state is part of it; otherwise when
-    /// the recovery begins, after its losses have had their effect (`bbr_ssthresh`,
+    /// What an undo restores is saved at the first loss, and the state is part of it; otherwise
+    /// when the recovery begins, after its losses have had their effect (`bbr_ssthresh`,
     /// `bbr_undo_cwnd`).
     pub(super) saves_at_first_loss: bool,
     /// Without SACK any loss is too much (section 5.5.10.2).

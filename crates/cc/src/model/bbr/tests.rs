@@ -34,7 +34,11 @@ const USUAL: Shows = Shows {
 
 impl Bench {
     fn new() -> Self {
-        let mut bbr = BBR.make(&[]).unwrap();
+        Self::of(&BBR)
+    }
+
+    fn of(edition: &Entry<Bbr>) -> Self {
+        let mut bbr = edition.make(&[]).unwrap();
         bbr.set_up(&Setup::default());
         let mut open = RestartEvent::new(Time::ZERO);
         open.srtt = Span::from_millis(100);
@@ -555,4 +559,84 @@ fn the_ack_that_ends_probe_rtt_still_marks_what_is_in_flight() {
     assert!(bench.bbr.limits_itself());
     bench.round(USUAL);
     assert!(!bench.bbr.limits_itself());
+}
+
+/// What the two editions say of the same: the draft's, then the kernel's.
+fn both<T>(tell: impl Fn(Bench) -> T) -> [T; 2] {
+    [&BBR, &BBR3_LINUX].map(|edition| tell(Bench::of(edition)))
+}
+
+/// 2 % of 50 are a segment, and of 51, by the kernel's 5 of 256, less than one.
+#[test]
+fn the_kernel_counts_whole_segments() {
+    let one_is_too_much = |in_flight| both(|bench| bench.bbr.is_inflight_too_high(1.0, in_flight));
+    assert_eq!(one_is_too_much(49.0), [true, true]);
+    assert_eq!(one_is_too_much(51.0), [false, true]);
+    assert_eq!(one_is_too_much(52.0), [false, false]);
+    let bdp = both(|mut bench| {
+        bench.round(USUAL);
+        bench.bbr.bdp(1004.0, 1.0)
+    });
+    assert_eq!(bdp, [100.4, 101.0]);
+}
+
+/// Twice 25 % in the middle of a round, which its first ACK does not show.
+#[test]
+fn the_kernel_sees_growth_at_any_ack() {
+    let bandwidth = both(|mut bench| {
+        bench.round(USUAL);
+        let mut ev = AckEvent::new(bench.now);
+        ev.acked = 1;
+        ev.delivered = bench.delivered;
+        let mut rate = RateSample::new(200, Span::from_millis(100));
+        rate.prior_delivered = 0;
+        ev.rate = Some(rate);
+        bench.bbr.on_ack(&ev);
+        bench.bbr.full.bw
+    });
+    assert_eq!(bandwidth, [1000.0, 2000.0]);
+}
+
+#[test]
+fn the_kernel_does_not_heed_marks() {
+    let ended = both(|mut bench| {
+        bench.round(USUAL);
+        let ev = CongestionEvent::new(bench.now, CongestionKind::Ecn, 100);
+        bench.bbr.on_congestion(&ev);
+        bench.bbr.state != State::Startup
+    });
+    assert_eq!(ended, [true, false]);
+}
+
+/// A recovery that follows on a timeout has the window of before it.
+#[test]
+fn the_kernel_restores_the_window_as_a_timeout_ends() {
+    let windows = both(|mut bench| {
+        bench.rounds(3);
+        let before = bench.bbr.window();
+        let mut timeout = RtoEvent::new(bench.now, 100);
+        timeout.pipe = 0;
+        bench.bbr.on_rto(&timeout);
+        assert_eq!(bench.bbr.window(), 1.0);
+        bench.recover();
+        bench.bbr.window() / before
+    });
+    assert!(windows[0] < 0.1, "{windows:?}");
+    assert_eq!(windows[1], 1.0);
+}
+
+/// A path of one segment: Reno's share of it is six rounds of probing apart, not one.
+#[test]
+fn the_kernels_target_has_room_for_bursts() {
+    let targets = both(|mut bench| {
+        let slow = Shows {
+            rate: 10.0,
+            flight: 1,
+            ..USUAL
+        };
+        bench.round(slow);
+        bench.bbr.bw = 10.0;
+        bench.bbr.target_inflight()
+    });
+    assert_eq!(targets, [1.0, 6.0]);
 }
