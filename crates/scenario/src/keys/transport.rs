@@ -262,7 +262,9 @@ keys! {
             "SYNs and ACKs are as long as their options make them: a SYN and its answer 60 bytes, \
              an ACK with SACK blocks 4 more than others and 8 for each block; otherwise all have \
              the headers of a data segment";
-        mtu: whole(68, 65535, "bytes") [or "`path.mtu`", at "sender.mss"], 576,
+        mtu: whole(68, 65535, "bytes") [
+            or "`path.mtu`", at "sender.mss" "receiver.window.first"
+        ], 576,
             "bytes of a full packet of this flow, at most those of the path";
         host: name [or "of its own"], "server",
             "flows with the same host share its interface: one `nic_rate`, one `txqueuelen`";
