@@ -640,3 +640,42 @@ fn the_kernels_target_has_room_for_bursts() {
     });
     assert_eq!(targets, [1.0, 6.0]);
 }
+
+/// As `tcp_bbr.c` writes them, in parts of 256.
+#[test]
+fn the_constants_are_the_kernels() {
+    let set = Bench::of(&BBR3_LINUX).bbr.set;
+    const UNIT: u32 = 256;
+    for (name, value, kernels) in [
+        (
+            "startup_pacing_gain",
+            set.startup_pacing_gain,
+            UNIT * 277 / 100 + 1,
+        ),
+        ("drain_gain", set.drain_pacing_gain, UNIT * 1000 / 2885),
+        (
+            "pacing_gain, DOWN",
+            set.probe_down_pacing_gain,
+            UNIT * 91 / 100,
+        ),
+        ("pacing_gain, UP", set.probe_up_pacing_gain, UNIT * 5 / 4),
+        ("cwnd_gain", set.default_cwnd_gain, UNIT * 2),
+        (
+            "bw_probe_cwnd_gain",
+            set.probe_up_cwnd_gain,
+            UNIT * 2 + UNIT / 4,
+        ),
+        ("loss_thresh", set.loss_thresh, UNIT * 2 / 100),
+        ("beta", set.beta, UNIT - UNIT * 30 / 100),
+        ("inflight_headroom", set.headroom, UNIT * 15 / 100),
+        ("probe_rtt_cwnd_gain", set.probe_rtt_cwnd_gain, UNIT / 2),
+    ] {
+        assert_eq!(value * f64::from(UNIT), f64::from(kernels), "{name}");
+    }
+    assert_eq!(set.pacing_margin_percent, 1.0);
+    assert_eq!(set.min_pipe_cwnd, 4.0);
+    assert_eq!(set.startup_full_loss_cnt, 6.0);
+    assert_eq!(set.min_rtt_filter_len, Span::from_secs(10));
+    assert_eq!(set.probe_rtt_duration, Span::from_millis(200));
+    assert_eq!(set.probe_rtt_interval, Span::from_secs(5));
+}
