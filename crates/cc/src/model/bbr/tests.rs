@@ -597,6 +597,30 @@ fn the_kernel_sees_growth_at_any_ack() {
     assert_eq!(bandwidth, [1000.0, 2000.0]);
 }
 
+/// Whether to cruise at a BDP of 100: the kernel asks what was in flight before the ACK, less what
+/// arrives until pacing lets the next segment leave.
+#[test]
+fn the_kernel_looks_at_the_next_departure() {
+    let cruises = |wait_ms, before, after| {
+        both(|mut bench| {
+            bench.rounds(2);
+            bench.bbr.state = State::Down;
+            let mut ev = AckEvent::new(bench.now);
+            (ev.prior_flight, ev.flight) = (before, after);
+            ev.next_send = bench.now + Span::from_millis(wait_ms);
+            bench.bbr.is_time_to_cruise(&Sample::of(&ev))
+        })
+    };
+    assert_eq!(cruises(0, 100, 99), [true, true]);
+    assert_eq!(cruises(0, 101, 100), [true, false]);
+    assert_eq!(
+        cruises(1, 101, 100),
+        [true, true],
+        "a segment a millisecond"
+    );
+    assert_eq!(cruises(2, 102, 101), [false, true]);
+}
+
 #[test]
 fn the_kernel_does_not_heed_marks() {
     let ended = both(|mut bench| {
