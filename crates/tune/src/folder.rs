@@ -61,11 +61,11 @@ pub fn fit(folder: &Path) -> io::Result<()> {
 
 const STICKY: u32 = 0o1000;
 
-/// The text of a file of it. What a crash or a disk has made of it is no text everywhere: readers
-/// pass over what they cannot read, and the rest counts.
+/// The text of a file in the folder. A crash or a disk may have left bytes that are no UTF-8: they
+/// become U+FFFD, readers pass over lines that they do not understand, and the rest counts.
 ///
 /// # Errors
-/// It cannot be read.
+/// The system's, as for a file that is not there.
 pub fn text(file: &Path) -> io::Result<String> {
     fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -99,7 +99,7 @@ impl Bbr {
         if !self.rules.bursts_by_rtt {
             return self.send_quantum;
         }
-        // Half of 64 KiB for every 512 us of RTT, beside a 1024th of a second of the rate.
+        // 64 KiB, halved for every 512 us of RTT, beside what leaves in 2^-10 s at the rate.
         let halvings = self
             .min_rtt
             .get()
