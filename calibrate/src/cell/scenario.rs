@@ -30,7 +30,7 @@ pub struct ScenarioError {
 
 /// What a guest of the ground linux is, beside its path.
 pub mod guest {
-    use fullpipe_flow::{Preset, ReceiverConfig};
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
     use fullpipe_run::FlowSpec;
     use fullpipe_units::Span;
 
@@ -51,29 +51,15 @@ pub mod guest {
     /// as this one.
     pub const STAMP_OFFSET_MS: u32 = 1 << 31;
 
-    /// Linux 6.12: with which window a receiver with a buffer of 64 MB begins, and where it ends to
-    /// grow, in segments. It begins with half of the buffer, not with 64 KB
-    /// (`tcp_select_initial_window`), and grows to what the buffer holds at the measured payload of
-    /// a packet's memory, 162 of 256 (`tcp_measure_rcv_mss`), so that 3,078 segments are
-    /// acknowledged at once, not 11,564.
-    const WINDOW_6_12: (u64, u64) = (23_172, 29_328);
-
-    /// Linux 6.12: memory of a segment beyond its payload, bytes. Heads of buffers have a cache of
-    /// their own (`SKB_SMALL_HEAD_SIZE`, since 6.3): 576 bytes of head and 256 of `sk_buff`, where
-    /// the slab of 6.1 gives 512.
-    const OVERHEAD_6_12: u32 = 832;
-
     /// The flow between hosts of 6.12, whose windows and send buffers those of 6.1 are not; a
     /// window that a scenario sets is the same on both.
     pub fn on_6_12(flow: &mut FlowSpec) {
         let window = &mut flow.receiver.window;
         if *window == ReceiverConfig::preset(Preset::Linux).window {
-            window.first = Some(WINDOW_6_12.0);
-            window.max = Some(WINDOW_6_12.1);
-            // More than the widest window that an ACK can say.
-            window.buffer = Some(WINDOW_6_12.1);
+            *window = ReceiverConfig::preset(Preset::Linux66).window;
         }
-        flow.sender.host.segment_overhead = OVERHEAD_6_12;
+        let newer = SenderConfig::preset(Preset::Linux66, flow.sender.packet());
+        flow.sender.host.segment_overhead = newer.host.segment_overhead;
     }
 }
 

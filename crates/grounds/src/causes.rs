@@ -107,6 +107,14 @@ pub const CAUSES: &[Cause] = &[
         make: Make::Now(|_| Some(Ok(switched_sim("host", linux_host)))),
     },
     Cause {
+        name: "release",
+        about: "the simulator's Linux hosts are those of the other release: preset `linux-6.6` in \
+                the place of `linux`, or the other way round",
+        ground: Some(SIM),
+        concerns: |flow| flow.preset.is_some_and(Preset::is_linux),
+        make: Make::Now(|_| Some(Ok(switched_sim("release", on_other_release)))),
+    },
+    Cause {
         name: "hystart",
         about: "the simulator's CUBIC without HyStart: the other side did not leave slow start by it",
         ground: Some(SIM),
@@ -315,16 +323,35 @@ fn linux_host(spec: &RunSpec) -> RunSpec {
 
 /// True of a flow whose preset is a host other than Linux.
 fn another_host(flow: &FlowSpec) -> bool {
-    flow.preset.is_some_and(|preset| preset != Preset::Linux)
+    flow.preset.is_some_and(|preset| !preset.is_linux())
 }
 
 /// The same flows on Linux's hosts, as the grounds `linux` and `kernel` run them.
 fn on_linux(spec: &RunSpec) -> RunSpec {
+    on_hosts(spec, |preset| match preset {
+        Preset::Y2003 | Preset::Y2026 => Preset::Linux,
+        Preset::Linux | Preset::Linux66 => preset,
+    })
+}
+
+/// The same flows on Linux's hosts of the other release.
+fn on_other_release(spec: &RunSpec) -> RunSpec {
+    on_hosts(spec, |preset| match preset {
+        Preset::Linux => Preset::Linux66,
+        Preset::Linux66 => Preset::Linux,
+        Preset::Y2003 | Preset::Y2026 => preset,
+    })
+}
+
+/// The same flows on the hosts of another preset, but for the keys that the scenario sets.
+fn on_hosts(spec: &RunSpec, other: fn(Preset) -> Preset) -> RunSpec {
     let mut spec = spec.clone();
     for flow in all_flows(&mut spec) {
-        let Some(preset) = flow.preset.replace(Preset::Linux) else {
+        let Some(preset) = flow.preset else {
             continue;
         };
+        let other = other(preset);
+        flow.preset = Some(other);
         let packet = flow.sender.packet();
         let of = |preset| SenderConfig::preset(preset, packet);
         // At its preset's value, too.
@@ -334,10 +361,10 @@ fn on_linux(spec: &RunSpec) -> RunSpec {
             keys.any(|key| key.fields.contains(&&*field))
         };
         let keeps = |name: &str| written("sender", name);
-        flow.sender.follow(&of(preset), &of(Preset::Linux), keeps);
+        flow.sender.follow(&of(preset), &of(other), keeps);
         let of = |preset| ReceiverConfig::preset_for(preset, of(preset).mss);
         let keeps = |name: &str| written("receiver", name);
-        flow.receiver.follow(&of(preset), &of(Preset::Linux), keeps);
+        flow.receiver.follow(&of(preset), &of(other), keeps);
     }
     spec
 }
@@ -488,6 +515,32 @@ mod tests {
             found.sender.recovery.reduction,
             linux.sender.recovery.reduction
         );
+    }
+
+    #[test]
+    fn the_other_release_is_the_other_way_too() {
+        let other = |preset| {
+            let spec = RunSpec {
+                flows: vec![flow(preset)],
+                ..RunSpec::default()
+            };
+            let mut spec = on_other_release(&spec);
+            // A flow on Linux's hosts stays there.
+            let same = on_linux(&spec).flows[0].preset;
+            let found = spec.flows.remove(0);
+            let is_kept = !preset.is_linux() || same == found.preset;
+            (found.preset, found.sender, found.receiver, is_kept)
+        };
+        let pairs = [
+            (Preset::Linux, Preset::Linux66),
+            (Preset::Linux66, Preset::Linux),
+            (Preset::Y2026, Preset::Y2026),
+        ];
+        for (preset, wanted) in pairs {
+            let hosts = flow(wanted);
+            let wanted = (Some(wanted), hosts.sender, hosts.receiver, true);
+            assert_eq!(other(preset), wanted, "{preset:?}");
+        }
     }
 
     /// What a file writes is the file's, at the preset's value too.

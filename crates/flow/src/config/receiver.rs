@@ -99,15 +99,18 @@ fn yes() -> bool {
 pub struct ReceiveWindowConfig {
     /// Largest advertised window, segments, at least 1; `None`: never limiting.
     ///
-    /// Linux: half of `tcp_rmem`'s maximum, here 32 MB of 64 MB as on hosts set up for long paths.
-    /// Default: none; `linux`: 23172.
+    /// Linux: half of `tcp_rmem`'s maximum, here 32 MB of 64 MB as on hosts set up for long paths;
+    /// from 6.6 on what the buffer holds at the payload measured of a packet's memory, 162 of 256
+    /// at an mtu of 1500 (`tcp_measure_rcv_mss`).
+    /// Default: none; `linux`: 23172; `linux-6.6`: 29328.
     pub max: Option<u64>,
     /// The advertised window begins at this many segments and grows by two for each that arrives
     /// until it is [`ReceiveWindowConfig::max`]; meanwhile every segment is acknowledged at once
     /// (Linux `tcp_grow_window`). At least 1; `None`: open from the start.
     ///
-    /// Linux: [`ReceiveWindowConfig::begins_with`], here for segments of 1448 bytes.
-    /// Default: none; `linux`: 45.
+    /// Linux: [`ReceiveWindowConfig::begins_with`], here for segments of 1448 bytes; from 6.6 on
+    /// half of the buffer (`tcp_select_initial_window`).
+    /// Default: none; `linux`: 45; `linux-6.6`: 23172.
     pub first: Option<u64>,
     /// Largest window that an ACK can say, segments, at least 1: 65,535 in the unit of the scale,
     /// which the SYN settles by the window that the buffer promises then. What the receiver grants
@@ -124,8 +127,9 @@ pub struct ReceiveWindowConfig {
     /// advertises less than the ones before and after it, which a sender's header prediction
     /// notices. `None`: it is never short.
     ///
-    /// Linux: `tcp_init_buffer_space`, `__tcp_select_window`.
-    /// Default: none; `linux`: 23172.
+    /// Linux: `tcp_init_buffer_space`, `__tcp_select_window`; from 6.6 on more than the widest
+    /// window that an ACK can say.
+    /// Default: none; `linux`: 23172; `linux-6.6`: 29328.
     #[serde(default)]
     pub buffer: Option<u64>,
 }
@@ -188,8 +192,9 @@ impl ReceiverConfig {
     /// A preset for segments of `mss` bytes.
     pub fn preset_for(preset: Preset, mss: u32) -> Self {
         let mut receiver = Self::preset(preset);
-        let first = &mut receiver.window.first;
-        *first = first.map(|_| ReceiveWindowConfig::begins_with(mss));
+        if preset == Preset::Linux {
+            receiver.window.first = Some(ReceiveWindowConfig::begins_with(mss));
+        }
         receiver
     }
 
@@ -219,6 +224,11 @@ impl ReceiverConfig {
         };
         match preset {
             Preset::Y2026 => modern,
+            Preset::Linux66 => Self::preset(Preset::Linux).with(|c| {
+                c.window.first = Some(23_172);
+                c.window.max = Some(29_328);
+                c.window.buffer = Some(29_328);
+            }),
             Preset::Y2003 => Self {
                 acks: AckConfig {
                     delay: Span::from_millis(100),

@@ -336,7 +336,7 @@ pub struct HostConfig {
     /// writes end. Linux up to 6.2: 768, `SKB_TRUESIZE` of `MAX_TCP_HEADER` in the slab's next
     /// size; since: 832, as its heads have a cache of their own (`SKB_SMALL_HEAD_SIZE`).
     ///
-    /// Default: 768.
+    /// Default: 768; `linux-6.6`: 832.
     #[serde(default = "slab_overhead")]
     pub segment_overhead: u32,
     /// Reaction to a segment that the interface queue refuses ("sendstall").
@@ -455,6 +455,10 @@ impl SenderConfig {
         };
         match preset {
             Preset::Y2026 => modern,
+            Preset::Linux66 => {
+                let older = Self::preset(Preset::Linux, mtu);
+                older.with(|c| c.host.segment_overhead = 832)
+            }
             Preset::Y2003 => Self {
                 handshake: false,
                 window: WindowConfig {

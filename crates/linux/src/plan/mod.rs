@@ -147,7 +147,7 @@ pub fn notes(spec: &RunSpec) -> Vec<String> {
     let others = all.filter_map(|f| match f.preset {
         Some(Preset::Y2003) => Some((&f.name, "2003")),
         Some(Preset::Y2026) => Some((&f.name, "2026")),
-        None | Some(Preset::Linux) => None,
+        None | Some(Preset::Linux | Preset::Linux66) => None,
     });
     let notes = others.map(|(name, preset)| {
         format!(

@@ -143,7 +143,7 @@ mod tests {
             Some(fields)
         };
         let mut moved = BTreeSet::new();
-        for preset in ["2003", "2026", "linux"] {
+        for preset in ["2003", "2026", "linux", "linux-6.6"] {
             let before = ends(preset, "").unwrap();
             for key in Transport::KEYS.iter().filter(|key| key.name != "preset") {
                 let values = match key.kind {

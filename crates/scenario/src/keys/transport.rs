@@ -286,6 +286,8 @@ words! {
                          10, RFC 7661";
         Linux = "linux", "Linux 6.1 with its default settings; its modules are the stacks \
                           `reno-linux`, `cubic-linux`, ...";
+        Linux66 = "linux-6.6", "the same from Linux 6.6 on: the receive window begins with half \
+                                of the buffer, so that soon every second segment is acknowledged";
     }
 }
 

@@ -354,6 +354,7 @@ fn a_preset_resolves_to_its_own_hosts() {
         ("2003", Preset::Y2003),
         ("2026", Preset::Y2026),
         ("linux", Preset::Linux),
+        ("linux-6.6", Preset::Linux66),
     ];
     for (word, preset) in presets {
         let text = format!(

@@ -79,12 +79,18 @@ impl Bbr {
     }
 
     /// HandleInflightTooHigh().
-    fn too_high(&mut self, now: Time, c_delivered: u64, tx_in_flight: f64, app_limited: bool) {
+    pub(super) fn too_high(
+        &mut self,
+        now: Time,
+        c_delivered: u64,
+        tx_in_flight: f64,
+        app_limited: bool,
+    ) {
         self.probe.too_high = true;
         self.probe.is_sample = false;
         if !app_limited {
             let floor = self.target_inflight() * self.set.beta;
-            self.inflight_longterm = tx_in_flight.max(floor);
+            self.inflight_longterm = self.rules.down(tx_in_flight.max(floor));
         }
         if self.state == State::Up {
             self.undo.state = Some(State::Up);
@@ -116,6 +122,7 @@ impl Bbr {
         if self.latest.loss_in_round && !self.is_probing_bw() {
             self.short
                 .adapt(&self.latest, self.max_bw.get(), self.cwnd, self.set.beta);
+            self.short.inflight = self.rules.down(self.short.inflight);
         }
     }
 

@@ -166,6 +166,13 @@ impl Bbr {
     }
 }
 
+impl Bbr {
+    /// BoundBWForModel() (section 5.5.3).
+    fn bound_bw(&mut self) {
+        self.bw = self.max_bw.get().min(self.short.bw);
+    }
+}
+
 impl Controller for Bbr {
     fn set_up(&mut self, setup: &Setup) {
         setup.assert_valid();
@@ -203,6 +210,9 @@ impl Controller for Bbr {
             self.adapt_lower_bounds();
             self.latest.loss_in_round = false;
         }
+        if self.rules.bw_at_once {
+            self.bound_bw();
+        }
         self.extra_acked.update(
             rs,
             Expected {
@@ -214,6 +224,7 @@ impl Controller for Bbr {
                     false => 1,
                 },
             },
+            &self.rules,
         );
         self.full
             .check(rs, self.rounds.start, self.rules.growth_at_every_ack);
@@ -223,7 +234,7 @@ impl Controller for Bbr {
         self.min_rtt.update(rs, &self.set);
         self.check_probe_rtt(rs);
         self.latest.advance(rs);
-        self.bw = self.max_bw.get().min(self.short.bw);
+        self.bound_bw();
         self.set_pacing_rate(self.pacing_gain());
         self.set_send_quantum();
         self.set_cwnd(rs);

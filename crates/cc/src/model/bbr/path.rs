@@ -3,6 +3,7 @@
 
 use fullpipe_units::{Span, Time};
 
+use super::rules::Rules;
 use super::sample::Sample;
 use super::settings::Settings;
 use crate::max_filter::MaxFilter;
@@ -167,9 +168,9 @@ impl ExtraAcked {
     }
 
     /// UpdateACKAggregation().
-    pub(super) fn update(&mut self, rs: &Sample, at: Expected) {
+    pub(super) fn update(&mut self, rs: &Sample, at: Expected, rules: &Rules) {
         let interval = rs.now.saturating_since(self.interval_start).as_secs_f64();
-        let mut expected = at.bw * interval;
+        let mut expected = rules.down(at.bw * interval);
         if self.delivered <= expected {
             self.delivered = 0.0;
             self.interval_start = rs.now;

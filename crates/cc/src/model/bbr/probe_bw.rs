@@ -182,8 +182,11 @@ impl Bbr {
                 }
             }
         }
-        let safe = !self.is_inflight_too_high(rs.lost, rs.tx_in_flight);
-        if safe && self.inflight_longterm < f64::INFINITY {
+        if self.is_inflight_too_high(rs.lost, rs.tx_in_flight) {
+            if self.rules.heeds_samples && self.probe.is_sample {
+                self.too_high(rs.now, rs.c_delivered, rs.tx_in_flight, rs.app_limited);
+            }
+        } else if self.inflight_longterm < f64::INFINITY {
             self.inflight_longterm = self.inflight_longterm.max(rs.tx_in_flight);
             if self.state == State::Up {
                 self.probe_longterm_upward(rs);
@@ -196,7 +199,7 @@ impl Bbr {
     pub(super) fn raise_longterm_slope(&mut self) {
         let growth = f64::from(1_u32 << self.probe.up_rounds);
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(LARGEST_SLOPE);
-        self.probe.acked_per_inc = (self.cwnd / growth).max(1.0);
+        self.probe.acked_per_inc = self.rules.down(self.cwnd / growth).max(1.0);
     }
 
     /// ProbeInflightLongtermUpward().

@@ -18,6 +18,11 @@ pub(super) struct Rules {
     /// Drain ends at the BDP of the largest bandwidth and no earlier; otherwise at that of the
     /// present one, or after three rounds (`bbr_check_drain`).
     pub(super) drains_to_max_bw: bool,
+    /// Drain begins without the signals of Startup (`bbr_check_drain`).
+    pub(super) drain_forgets: bool,
+    /// Volumes follow from the bandwidth that this ACK showed; otherwise from that of the ACK
+    /// before (`bbr_bw`).
+    pub(super) bw_at_once: bool,
     /// In flight is what will be when the next segment may leave, and probes and cruising ask what
     /// was before the ACK (`bbr_packets_in_net_at_edt`).
     pub(super) inflight_at_departure: bool,
@@ -38,13 +43,16 @@ pub(super) struct Rules {
     /// when the recovery begins, after its losses have had their effect (`bbr_ssthresh`,
     /// `bbr_undo_cwnd`).
     pub(super) saves_at_first_loss: bool,
+    /// An ACK's sample, too, can show an inflight that was too high, not only a segment found lost:
+    /// losses before the probe end it (`bbr_adapt_upper_bounds`).
+    pub(super) heeds_samples: bool,
     /// Without SACK any loss is too much (section 5.5.10.2).
     pub(super) distrusts_without_sack: bool,
     /// A mark counts as congestion; otherwise it does not on routes without `ecn_low`, which are
     /// all here (`bbr_can_use_ecn`).
     pub(super) heeds_marks: bool,
-    /// Volumes are whole: a BDP is rounded up, what losses are held against down
-    /// (`bbr_bdp`, `bbr_is_inflight_too_high`).
+    /// Volumes are whole: a BDP is rounded up, all else down, as what losses are held against and
+    /// what bounds are cut to (`bbr_bdp`, `bbr_is_inflight_too_high`, `bbr_loss_lower_bounds`).
     pub(super) whole: bool,
 }
 
@@ -55,6 +63,8 @@ impl Rules {
         least_startup: None,
         counts_lossy_acks: false,
         drains_to_max_bw: false,
+        drain_forgets: false,
+        bw_at_once: false,
         inflight_at_departure: false,
         target_has_budget: false,
         bursts_by_rtt: false,
@@ -62,6 +72,7 @@ impl Rules {
         timeout_bounds: false,
         restores_at_the_end: true,
         saves_at_first_loss: true,
+        heeds_samples: false,
         distrusts_without_sack: true,
         heeds_marks: true,
         whole: false,
@@ -73,6 +84,8 @@ impl Rules {
         least_startup: Some(2.0),
         counts_lossy_acks: true,
         drains_to_max_bw: true,
+        drain_forgets: true,
+        bw_at_once: true,
         inflight_at_departure: true,
         target_has_budget: true,
         bursts_by_rtt: true,
@@ -80,6 +93,7 @@ impl Rules {
         timeout_bounds: true,
         restores_at_the_end: false,
         saves_at_first_loss: false,
+        heeds_samples: true,
         distrusts_without_sack: false,
         heeds_marks: false,
         whole: true,

@@ -45,6 +45,9 @@ impl Bbr {
     pub(super) fn enter_drain(&mut self) {
         self.state = State::Drain;
         self.drain_start_round = self.rounds.count;
+        if self.rules.drain_forgets {
+            self.latest.reset();
+        }
     }
 
     pub(super) fn check_drain_done(&mut self, rs: &Sample) {

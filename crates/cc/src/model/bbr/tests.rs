@@ -205,6 +205,7 @@ fn ack_aggregation_is_forgotten_after_its_filter() {
                 round: bench.bbr.rounds.count + rounds,
                 filter_len: bench.bbr.set.extra_acked_filter_len as u32,
             },
+            &bench.bbr.rules,
         );
         rounds += 1;
     }
@@ -578,6 +579,93 @@ fn the_kernel_counts_whole_segments() {
         bench.bbr.bdp(1004.0, 1.0)
     });
     assert_eq!(bdp, [100.4, 101.0]);
+    // 0.7 or 180/256 of 101 and, in flight, of 99.
+    let cut = both(|mut bench| {
+        bench.rounds(2);
+        bench.bbr.state = State::Cruise;
+        bench.bbr.cwnd = 101.0;
+        bench.bbr.latest.loss_in_round = true;
+        bench.bbr.latest.inflight = 0.0;
+        bench.bbr.adapt_lower_bounds();
+        bench.bbr.short.inflight
+    });
+    assert_eq!(cut, [0.7 * 101.0, 71.0]);
+    let slope = both(|mut bench| {
+        (bench.bbr.cwnd, bench.bbr.probe.up_rounds) = (101.0, 1);
+        bench.bbr.raise_longterm_slope();
+        bench.bbr.probe.acked_per_inc
+    });
+    assert_eq!(slope, [50.5, 50.0]);
+    // 1.9 segments were due, two came.
+    let extra = both(|mut bench| {
+        bench.rounds(2);
+        bench.bbr.extra_acked = ExtraAcked::new(bench.now);
+        for (ms, n) in [(1, 1), (190, 1)] {
+            let mut ev = AckEvent::new(bench.now + Span::from_millis(ms));
+            ev.acked = n;
+            let at = Expected {
+                bw: 10.0,
+                cwnd: 200.0,
+                round: 0,
+                filter_len: 10,
+            };
+            let rules = bench.bbr.rules;
+            bench.bbr.extra_acked.update(&Sample::of(&ev), at, &rules);
+        }
+        bench.bbr.extra_acked.get()
+    });
+    assert!((extra[0] - 1.0).abs() < 1e-9, "{extra:?}");
+    assert_eq!(extra[1], 1.0);
+}
+
+/// Three of 100 were lost before the probe, and the ACKs of what left beside them end it.
+#[test]
+fn the_kernel_ends_a_probe_by_the_losses_before_it() {
+    let ended = both(|mut bench| {
+        bench.rounds(3);
+        bench.bbr.full.reached = true;
+        (bench.bbr.state, bench.bbr.probe.is_sample) = (State::Up, true);
+        bench.round(Shows {
+            tx_in_flight: 90,
+            lost: 3,
+            ..USUAL
+        });
+        let bbr = &bench.bbr;
+        (bbr.probe.too_high, bbr.inflight_longterm.min(1000.0))
+    });
+    assert_eq!(ended, [(false, 1000.0), (true, 90.0)]);
+}
+
+/// Drain begins where the round of Startup that ended it is forgotten.
+#[test]
+fn the_kernel_forgets_startups_signals() {
+    let latest = both(|mut bench| {
+        bench.rounds(2);
+        bench.bbr.latest.loss_in_round = true;
+        bench.bbr.enter_drain();
+        (bench.bbr.latest.loss_in_round, bench.bbr.latest.inflight)
+    });
+    assert_eq!(latest, [(true, 100.0), (false, 0.0)]);
+}
+
+/// A round with losses cuts 40 segments of BDP to 28, by the kernel at once: 31 rounds without a
+/// probe are more than that.
+#[test]
+fn the_kernel_reckons_with_the_bandwidth_of_this_ack() {
+    let probes = both(|mut bench| {
+        let slow = |rate| Shows { rate, ..USUAL };
+        (0..3).for_each(|_| bench.round(slow(400.0)));
+        bench.bbr.full.reached = true;
+        bench.bbr.state = State::Cruise;
+        bench.bbr.probe.rounds_since_up = 30;
+        bench.bbr.probe.wait = Span::from_secs(100);
+        bench.lose(100, 1);
+        bench.bbr.latest.bw = 0.0;
+        bench.round(slow(40.0));
+        assert!((bench.bbr.max_bw.get() - 400.0).abs() < 1e-9);
+        bench.bbr.state == State::Refill
+    });
+    assert_eq!(probes, [false, true]);
 }
 
 /// Twice 25 % in the middle of a round, which its first ACK does not show.

@@ -364,7 +364,7 @@ fn a_receiver_stands_for_how_it_acknowledges() {
         ("linux-2.4", 2, 16, "40ms"),
         ("solaris", 2, 0, "100ms"),
     ] {
-        for preset in ["2003", "2026", "linux"] {
+        for preset in ["2003", "2026", "linux", "linux-6.6"] {
             let preset = format!("preset = \"{preset}\"");
             let keys = format!(
                 "ack_every = {every}\nquick_acks = {quick}\nack_delay = \"{delay}\"\nmerge_acks = false"
