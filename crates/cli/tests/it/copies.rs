@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::pair::{Pair, bytes, unfinished};
@@ -513,4 +515,45 @@ fn a_copy_outlives_its_server() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stderr.contains("trying again"), "{}", ended.stderr);
     assert_eq!(fs::read(pair.there.path().join("a")).unwrap(), data);
+}
+
+/// A server that is told to stop ends its copies at once and says so; the next one goes on with
+/// them, in either direction.
+#[test]
+fn a_copy_outlives_a_server_that_is_told_to_stop() {
+    let mut pair = Pair::new(&["--max-rate", "4Mbit/s", "--grace", "0s"]);
+    let data = bytes(1_000_000);
+    fs::write(pair.here.path().join("x"), &data).unwrap();
+    fs::write(pair.there.path().join("y"), &data).unwrap();
+    let (to, from) = (pair.at("a"), pair.at("y"));
+    let clients = [["x", &to], [&from, "b"]].map(|[from, to]| {
+        let mut client = command(pair.here.path(), &["send", from, to]);
+        let client = client.stdout(Stdio::piped()).stderr(Stdio::piped());
+        client.spawn().unwrap()
+    });
+    let parts = [
+        pair.there.path().join("a.part"),
+        pair.here.path().join("b.part"),
+    ];
+    for part in parts {
+        let begun = Instant::now();
+        while !part.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{part:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let server = Pid::from_raw(pair.server.child.id() as i32);
+    kill(server, Signal::SIGTERM).unwrap();
+    pair.server.child.wait().unwrap();
+    let files = pair.there.path().display().to_string();
+    let address = &pair.server.address;
+    pair.server = Server::start_at(pair.here.path(), address, &["--files", &files]);
+    for client in clients {
+        let ended = finished(client.wait_with_output().unwrap());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stderr.contains("trying again"), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read(pair.there.path().join("a")).unwrap(), data);
+    assert_eq!(fs::read(pair.here.path().join("b")).unwrap(), data);
 }

@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use fullpipe_units::Span;
 use rustix::io::Errno;
 
-use super::ServerId;
+use super::control::EndReason;
 use super::handshake::HandshakeError;
 use super::known::KnownError;
 use super::pull::PullError;
 use super::request::RequestError;
+use super::{Reason, ServerId};
 use crate::endpoint::EndpointError;
 
 /// A session that came to no result, by its cause.
@@ -55,6 +56,9 @@ pub enum SessionError {
     /// The server is there, and its flows stand still.
     #[error("the server answers, but the flows have stood still for 2 minutes")]
     Stalled,
+    /// The server ended the run before its time, and said why.
+    #[error("{}", .0.text())]
+    Ended(EndReason),
     /// The result of the far side.
     #[error(transparent)]
     Result(#[from] PullError),
@@ -96,12 +100,18 @@ impl SessionError {
         )
     }
 
-    /// The server does not answer, or there is no way to it at the moment: later there may be.
+    /// The server does not answer, is about to stop, or there is no way to it at the moment: later
+    /// there may be.
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Vanished | Self::Stuck(..) | Self::NoWay { .. } | Self::Io(_) => true,
+            Self::Ended(why) => matches!(why, EndReason::ShuttingDown | EndReason::Vanished),
             Self::Handshake { error, .. } => {
-                error.is_busy() || matches!(error, HandshakeError::NoAnswer)
+                error.is_busy()
+                    || matches!(
+                        error,
+                        HandshakeError::NoAnswer | HandshakeError::Refused(Reason::Stopping)
+                    )
             }
             _ => false,
         }
@@ -118,7 +128,6 @@ impl SessionError {
     }
 
     fn fixed_hint(&self) -> Option<&'static str> {
-        use super::Reason;
         match self {
             Self::Here(_) => None,
             Self::Handshake { error, .. } => match error {
@@ -188,7 +197,6 @@ const AGAIN: &str = "look at what `fullpipe serve` says there, and try again";
 mod tests {
     use fullpipe_run::GroundError;
 
-    use super::super::Reason;
     use super::*;
 
     #[test]

@@ -483,6 +483,9 @@ fn broken(ran: &Done) -> Option<Broken> {
         (Some(Cut::Vanished | Cut::Unfetched), _) => Some(SessionError::Vanished.into()),
         (Some(Cut::Stalled), _) => Some(SessionError::Stalled.into()),
         (_, EndReason::Stopped | EndReason::Over) => None,
+        (_, why @ (EndReason::ShuttingDown | EndReason::Vanished)) => {
+            Some(SessionError::Ended(why).into())
+        }
         (_, why) => Some(Broken::Ended(why)),
     }
 }

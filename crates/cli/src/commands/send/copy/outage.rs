@@ -58,6 +58,8 @@ impl Outage {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_net::session::control::EndReason;
+
     use super::*;
 
     #[test]
@@ -81,6 +83,12 @@ mod tests {
         assert_eq!(outage.goes_on(&SessionError::Interrupted, begin), None);
         let refused = SessionError::Refused("no".to_owned());
         assert_eq!(outage.goes_on(&refused, begin), None);
+        // A server that ends may be followed by another, one that missed this side hears it again.
+        for why in [EndReason::ShuttingDown, EndReason::Vanished] {
+            assert!(outage.goes_on(&SessionError::Ended(why), begin).is_some());
+        }
+        let limit = SessionError::Ended(EndReason::Bytes);
+        assert_eq!(outage.goes_on(&limit, begin), None);
     }
 
     #[test]
