@@ -15,6 +15,7 @@ mod foreign;
 mod ground;
 mod hangup;
 mod live;
+mod log;
 mod one_path;
 mod output;
 mod peer;

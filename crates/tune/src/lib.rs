@@ -42,7 +42,6 @@ pub mod journal;
 pub mod kernel;
 pub mod laws;
 pub mod layout;
-pub mod log;
 pub mod metrics;
 pub mod names;
 pub mod namespaces;

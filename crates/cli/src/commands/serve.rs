@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fullpipe_net::content::Allowed;
@@ -20,6 +20,7 @@ use crate::args::{LogForm, Serve};
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus::server::{self, Tally};
 use crate::live::{dashboard, prometheus};
+use crate::log::Log;
 use crate::{output, state};
 
 /// Runs the command.
@@ -56,7 +57,8 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         dashboard::check()?;
     }
     let (tally, board) = (Arc::new(Tally::default()), Board::default());
-    let server = bind(config, args, &tally)?
+    let log = Arc::new(Mutex::new(Log::new(output::say)));
+    let server = bind(config, args, &tally, &log)?
         .with_board(board.clone())
         .with_identity(identity)
         .with_files(allowed)
@@ -78,8 +80,10 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         let served = server.run(&stop);
         done.store(true, Ordering::Release);
         dashboard::closed(dashboard).map(|()| served)
-    })?;
-    match served {
+    });
+    // Of a log that nobody reads the end is lost.
+    log.lock().unwrap_or_else(PoisonError::into_inner).end();
+    match served? {
         Ok(_) => Ok(Exit::Ok),
         Err(e) => Err(Failure::io("cannot go on listening", &e)),
     }
@@ -187,11 +191,18 @@ fn key_failure(error: &KeyError) -> Failure {
     }
 }
 
-fn bind(config: Config, args: &Serve, tally: &Arc<Tally>) -> Result<Server, Failure> {
-    let (form, tally) = (args.log, Arc::clone(tally));
+/// Sessions wait for nobody who reads the log.
+fn bind(
+    config: Config,
+    args: &Serve,
+    tally: &Arc<Tally>,
+    log: &Arc<Mutex<Log>>,
+) -> Result<Server, Failure> {
+    let (form, tally, log) = (args.log, Arc::clone(tally), Arc::clone(log));
     let log = Arc::new(move |event: &Event| {
         tally.note(event);
-        output::say(&line(form, event));
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.say(&line(form, event));
     });
     let listen = config.listen;
     let mut bound = Server::bind(config.clone(), log.clone());

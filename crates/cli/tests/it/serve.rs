@@ -16,6 +16,7 @@ use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Identity, Key};
 use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
+use nix::fcntl::{FcntlArg, fcntl};
 
 use crate::process::{command, fullpipe};
 use crate::schema::holds;
@@ -109,6 +110,24 @@ fn nobody_is_served_by_accident() {
         .output()
         .unwrap();
     assert_eq!(both.status.code(), Some(2));
+}
+
+/// A terminal that was stopped, a pipe whose reader hangs: tests do not wait for it, nor does the
+/// end.
+#[test]
+fn a_log_that_nobody_reads_holds_up_no_test() {
+    let line = ["serve", "--listen", "127.0.0.1:0", "--log", "json"];
+    let (mut server, first, log) = started(command(Path::new("."), &line));
+    let page = fcntl(log.get_ref(), FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
+    assert_eq!(page, 4096);
+    let listening: serde_json::Value = serde_json::from_str(&first).unwrap();
+    let address = listening["address"].as_str().unwrap().parse().unwrap();
+    for _ in 0..16 {
+        run_against(address, Key::open());
+    }
+    assert_eq!(terminate(&mut server), Some(0));
+    let written: usize = log.lines().map(|line| line.unwrap().len() + 1).sum();
+    assert!(written < 2 * 4096, "it was all read: {written} bytes");
 }
 
 #[test]

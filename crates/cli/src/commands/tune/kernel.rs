@@ -22,7 +22,6 @@ use fullpipe_tune::groups;
 use fullpipe_tune::guard;
 use fullpipe_tune::journal::Journal;
 use fullpipe_tune::laws::Programs;
-use fullpipe_tune::log::Log;
 use fullpipe_tune::namespaces::{self, Scope};
 use fullpipe_tune::plan;
 use fullpipe_tune::trial;
@@ -38,6 +37,7 @@ use crate::args::{
 use crate::commands::serve;
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus;
+use crate::log::Log;
 use crate::output;
 use crate::state;
 use crate::table::{Align, Table, number};

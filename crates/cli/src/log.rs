@@ -58,10 +58,10 @@ impl Log {
         }
     }
 
-    /// The end: waits a moment for the reader. Whether all is written.
-    pub fn end(mut self) -> bool {
+    /// The end: waits a moment for the reader. Whether all is written. Nothing is taken behind it.
+    pub fn end(&mut self) -> bool {
         self.tell_left_out();
-        drop(self.lines);
+        self.lines = sync_channel(0).0;
         self.written.recv_timeout(MOMENT) == Err(RecvTimeoutError::Disconnected)
     }
 }
