@@ -41,6 +41,7 @@ pub struct Peer<'a> {
     pub trace: Option<PathBuf>,
     proofs: Mutex<Vec<Proof>>,
     notes: Mutex<Vec<String>>,
+    untraced: Mutex<Option<SessionError>>,
     last: Mutex<Option<Last>>,
 }
 
@@ -82,6 +83,7 @@ impl<'a> Peer<'a> {
             trace: None,
             proofs: Mutex::default(),
             notes: Mutex::default(),
+            untraced: Mutex::default(),
             last: Mutex::default(),
         }
     }
@@ -131,19 +133,23 @@ impl<'a> Peer<'a> {
         }
     }
 
-    fn note_trace(
-        &self,
-        path: &Path,
-        written: Result<Summary, TraceError>,
-    ) -> Result<(), SessionError> {
-        let written = written.map_err(|e| trace::cannot(path, &e))?;
-        if written.missed > 0 {
-            let (missed, rows) = (written.missed, written.rows);
-            self.note(format!(
+    /// Why the trace of a run could not be written, which is no reason to forget the run; taken.
+    pub fn untraced(&self) -> Option<SessionError> {
+        let mut untraced = self.untraced.lock().unwrap_or_else(PoisonError::into_inner);
+        untraced.take()
+    }
+
+    fn note_trace(&self, path: &Path, written: Result<Summary, TraceError>) {
+        match written {
+            Ok(Summary { missed: 0, .. }) => {}
+            Ok(Summary { missed, rows, .. }) => self.note(format!(
                 "{missed} rows of the trace came too fast, {rows} are in it"
-            ));
+            )),
+            Err(error) => {
+                let mut untraced = self.untraced.lock().unwrap_or_else(PoisonError::into_inner);
+                untraced.get_or_insert(trace::cannot(path, &error));
+            }
         }
-        Ok(())
     }
 
     /// Makes one run.
@@ -204,7 +210,7 @@ impl<'a> Peer<'a> {
             self.note(note.clone());
         }
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
-            self.note_trace(path, recording.finish(stacks(&spec, &done)))?;
+            self.note_trace(path, recording.finish(stacks(&spec, &done)));
         }
         for (narrowed, word) in [
             (client.narrowed(), "left"),

@@ -172,16 +172,21 @@ fn what_a_full_disk_does_not_keep_is_printed() {
     };
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(dir.path(), &[]);
-    let history = small.path() + "/h";
-    let line = ["send", &server.address, "-t", "1s", "--history", &history];
-    for format in ["json", "table"] {
+    let (history, trace) = (small.path() + "/h", small.path() + "/t.parquet");
+    let kept = [
+        "--history",
+        &history,
+        "this run was printed, and is not kept",
+    ];
+    let traced = ["--trace", &trace, "this run was printed; its trace is lost"];
+    for ([flag, path, hint], format) in [(kept, "json"), (kept, "table"), (traced, "json")] {
+        let line = ["send", &server.address, "-t", "1s", flag, path];
         let ended = fullpipe(dir.path(), &[&line[..], &["--format", format]].concat());
         assert_eq!(ended.code, 3, "{}", ended.stderr);
         assert!(ended.stdout.contains("goodput"), "{}", ended.stderr);
         assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
-        let (kept, hint) = ("kept: ", "this run was printed, and is not kept");
         assert!(ended.stderr.contains(hint), "{}", ended.stderr);
-        assert!(!ended.stderr.contains(kept), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("kept: "), "{}", ended.stderr);
         if format == "json" {
             holds("result", &serde_json::from_str(&ended.stdout).unwrap());
         }

@@ -138,6 +138,9 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     if let (Some(run), false) = (&kept, args.quiet) {
         output::say(&format!("kept: {}", run.display()));
     }
+    if let Some(error) = ground.untraced() {
+        return Err(Failure::from(error).hint(NOT_TRACED));
+    }
     ended
 }
 
@@ -293,6 +296,7 @@ fn watched(
 }
 
 const NOT_KEPT: &str = "this run was printed, and is not kept";
+const NOT_TRACED: &str = "this run was printed; its trace is lost";
 
 fn listen(path: &Path) -> Result<Orders, Failure> {
     Orders::listen(path).map_err(|error| {
