@@ -7,34 +7,50 @@ pub mod tcp;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::exit::Failure;
 use crate::output;
 
-/// Answers whoever asks, one after the other, until the program ends. `page` is made for each
-/// question.
+/// Answers whoever asks until the program ends, each in a thread: nobody waits for somebody who
+/// connects and asks nothing. `page` is made for each question.
 ///
 /// # Errors
 /// The address cannot be had.
 pub fn serve(
     address: SocketAddr,
-    page: impl Fn() -> String + Send + 'static,
+    page: impl Fn() -> String + Send + Sync + 'static,
 ) -> Result<(), Failure> {
     let failed = |e: io::Error| no_listener(address, &e);
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     output::say(&format!("for Prometheus: http://{bound}/metrics"));
-    let serve = move || {
-        for stream in listener.incoming().flatten() {
-            // Whoever is slow, or asks for something else, is left.
-            let _ = answer(stream, &page);
-        }
-    };
-    let thread = thread::Builder::new().name("prometheus".to_owned());
-    thread.spawn(serve).map_err(failed)?;
+    let serve = move || answer_all(&listener, &Arc::new(page));
+    named().spawn(serve).map_err(failed)?;
     Ok(())
+}
+
+fn answer_all(listener: &TcpListener, page: &Arc<impl Fn() -> String + Send + Sync + 'static>) {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            // This process has no descriptor left: the connection waits.
+            thread::sleep(SCRAPE_TIMEOUT);
+            continue;
+        };
+        // Beyond these, and where no thread is to be had, a connection is closed.
+        if Arc::strong_count(page) > MOST_AT_A_TIME {
+            continue;
+        }
+        let page = Arc::clone(page);
+        // Whoever is slow, or asks for something else, is left.
+        let _ = named().spawn(move || answer(stream, &*page));
+    }
+}
+
+fn named() -> thread::Builder {
+    thread::Builder::new().name("prometheus".to_owned())
 }
 
 fn no_listener(address: SocketAddr, error: &io::Error) -> Failure {
@@ -52,13 +68,15 @@ fn no_listener(address: SocketAddr, error: &io::Error) -> Failure {
 }
 
 fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
-    stream.set_read_timeout(Some(SCRAPE_TIMEOUT))?;
     stream.set_write_timeout(Some(SCRAPE_TIMEOUT))?;
+    let until = Instant::now() + SCRAPE_TIMEOUT;
     let mut request = [0; 4096];
-    let (mut n, mut reads) = (0, 0);
+    let mut n = 0;
     // A request ends with an empty line; one that is longer, or comes byte by byte, is left.
-    while n < request.len() && reads < 64 && !request[..n].windows(4).any(|w| w == b"\r\n\r\n") {
-        reads += 1;
+    while n < request.len() && !request[..n].windows(4).any(|w| w == b"\r\n\r\n") {
+        let left = until.saturating_duration_since(Instant::now());
+        // An error if none is left.
+        stream.set_read_timeout(Some(left))?;
         match stream.read(&mut request[n..])? {
             0 => break,
             more => n += more,
@@ -77,8 +95,10 @@ fn answer(mut stream: TcpStream, page: &impl Fn() -> String) -> io::Result<()> {
     stream.write_all(body.as_bytes())
 }
 
-/// Of a scrape, for its request and for each write of the answer.
+/// Of a scrape, for its whole request and for each write of the answer.
 const SCRAPE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Connections at a time.
+const MOST_AT_A_TIME: usize = 64;
 
 /// A page in the text format of Prometheus.
 #[derive(Debug, Default)]
@@ -148,6 +168,25 @@ mod tests {
         assert!(hint("127.0.0.1:9111", away).contains("`ip link set lo up`"));
         assert!(hint("192.0.2.1:9111", away).contains("`ip address`"));
         assert!(hint("127.0.0.1:9111", io::ErrorKind::AddrInUse).contains("another port"));
+    }
+
+    #[test]
+    fn nobody_waits_for_connections_that_ask_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || answer_all(&listener, &Arc::new(|| "a page\n".to_owned())));
+        let begun = Instant::now();
+        let idle: Vec<_> = (0..30)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
+        let mut asking = TcpStream::connect(address).unwrap();
+        asking.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        asking.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with("a page\n"), "{answer}");
+        // One after the other they would have had a second each.
+        assert!(begun.elapsed() < Duration::from_secs(15));
+        drop(idle);
     }
 
     /// Every line of a page is a comment or a sample.
