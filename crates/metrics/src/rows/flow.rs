@@ -240,12 +240,14 @@ pub const FLOW: &[Metric] = &[
     )
     .streams("the longest, each from its own start"),
     flow("completion_time_s", "s", Lower, |f| {
-        f.group.transfer?;
-        f.latest(|m| Some(f.since_start(m.completed?)))
+        let all = f.group.transfer?;
+        // Cut short by its stop, a flow is done when what it had sent is acknowledged.
+        let whole = |m: &FlowOutcome| f.group.stop.is_none() || m.totals.delivered >= all;
+        f.latest(|m| whole(m).then_some(f.since_start(m.completed?)))
     })
     .means(
         "Time from the flow's start until the last segment of a finite transfer is \
-             acknowledged; `null` without a `size`",
+             acknowledged; `null` without a `size`, and where its `stop` cuts it short",
         "`completed - start`",
         "RFC 5166 section 2.1.1",
     )

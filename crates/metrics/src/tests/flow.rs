@@ -54,6 +54,23 @@ fn a_late_start_and_an_early_completion_shorten_the_measured_part() {
     assert_eq!(value(&flow_values(&g, &o), "completion_time_s"), Some(4.0));
 }
 
+/// Stopped, a flow is done with what it had sent, be that its whole transfer or not.
+#[test]
+fn a_transfer_that_its_stop_cuts_short_does_not_complete() {
+    let mut f = flow("a");
+    f.completed = Some(Time::from_secs_f64(5.2));
+    f.totals.delivered = 999;
+    let mut g = group("a", 0..1);
+    (g.transfer, g.stop) = (Some(1000), Some(Time::from_secs_f64(5.0)));
+    let completion = |f: &FlowOutcome| {
+        let o = outcome(vec![f.clone()], 12, 0, 1);
+        value(&flow_values(&g, &o), "completion_time_s")
+    };
+    assert_eq!(completion(&f), None);
+    f.totals.delivered = 1000;
+    assert_eq!(completion(&f), Some(5.2));
+}
+
 /// The last stream completes 5 s after the first has started, and after 3 s of its own; the first
 /// event is that of the earliest stream.
 #[test]
