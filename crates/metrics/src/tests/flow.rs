@@ -110,6 +110,25 @@ fn what_arrives_after_the_stop_takes_its_time() {
     assert_eq!(v["stability"], None, "one sample until the stop");
 }
 
+/// Nothing of a stream whose handshake had no answer until the stop can arrive after it.
+#[test]
+fn a_stream_that_never_opened_takes_no_time_after_the_stop() {
+    let [mut a, mut b] = [flow("a.1"), flow("a.2")];
+    a.mss = 1250;
+    a.totals.sent = 4000;
+    a.totals.delivered_measured = 4000;
+    a.completed = Some(Time::from_secs_f64(6.0));
+    let mut g = group("a", 0..2);
+    g.stop = Some(Time::from_secs_f64(3.0));
+    let goodput = |b: &FlowOutcome| {
+        let o = outcome(vec![a.clone(), b.clone()], 12, 2, 1);
+        value(&flow_values(&g, &o), "goodput_mbps").unwrap()
+    };
+    assert!((goodput(&b) - 10.0).abs() < 1e-12, "{}", goodput(&b));
+    b.totals.sent = 1; // on the way until the end of the run
+    assert!((goodput(&b) - 4.0).abs() < 1e-12, "{}", goodput(&b));
+}
+
 #[test]
 fn nothing_measured_is_undefined_not_zero() {
     let mut f = flow("a");

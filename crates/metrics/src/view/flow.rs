@@ -124,7 +124,7 @@ pub fn goodput(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outcome) ->
 
 fn measured_seconds(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outcome) -> f64 {
     let (from, _) = measured_part(group, members, outcome);
-    let until = delivered_until(members, outcome);
+    let until = delivered_until(group, members, outcome);
     until.saturating_since(from).as_secs_f64()
 }
 
@@ -135,7 +135,7 @@ pub fn measured_part(
     outcome: &Outcome,
 ) -> (Time, Time) {
     let started = started(members);
-    let to = delivered_until(members, outcome);
+    let to = delivered_until(group, members, outcome);
     let to = to.min(group.stop.unwrap_or(to));
     (started.max(outcome.measure_from), to)
 }
@@ -147,12 +147,11 @@ fn started(members: &[FlowOutcome]) -> Time {
 
 /// Completion of the last member, or the end of the run. What a flow had sent before its stop
 /// arrives after it, from a long queue much later: a rate counts it, so its time counts too.
-fn delivered_until(members: &[FlowOutcome], outcome: &Outcome) -> Time {
+/// Nothing comes of a member that has sent nothing by then.
+fn delivered_until(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outcome) -> Time {
     let end = Time::ZERO + outcome.duration;
-    let completed = members
-        .iter()
-        .map(|f| f.completed)
-        .collect::<Option<Vec<Time>>>();
+    let over = |f: &FlowOutcome| f.completed.or(group.stop.filter(|_| f.totals.sent == 0));
+    let completed = members.iter().map(over).collect::<Option<Vec<Time>>>();
     let completed = completed.and_then(|all| all.into_iter().max());
     end.min(completed.unwrap_or(end))
 }
