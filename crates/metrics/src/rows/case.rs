@@ -88,7 +88,7 @@ pub const CASE: &[Metric] = &[
              congestion epoch, `1/n` to 1; `null` with one stream or without an event",
         "an epoch begins with a congestion event and takes in those of the next longest base \
              RTT; part: streams with an event in it / streams present; mean over the epochs that \
-             begin in the measured part",
+             begin in the measured part with two streams or more present",
         WUSTL,
     ),
     case("half_ratio", "1", Neither, |c| {

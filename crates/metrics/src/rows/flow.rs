@@ -40,7 +40,7 @@ macro_rules! delivered {
                 "Time from the flow's start until ",
                 stringify!($bytes),
                 " bytes of its payload have been acknowledged: how fast those that are there make \
-                 room; `null` if the run ends before"
+                 room; `null` if the run ends before, or within the round trip in which it is"
             ),
             "first time `acknowledged >= ceil(bytes / mss)`, linear within a round trip",
             "draft-irtf-iccrg-tcpeval-01 section 5.2.3, which counts from the receiver's side: \
