@@ -23,6 +23,8 @@ pub struct HyStartPp {
     samples: u32,
     /// Conservative Slow Start: its baseline and the rounds finished in it.
     css: Option<Css>,
+    /// This ACK grows as in Conservative Slow Start: it was on when the ACK came.
+    slow: bool,
     /// Initial slow start is over.
     done: bool,
 }
@@ -43,6 +45,7 @@ impl HyStartPp {
             current_min: Span::MAX,
             samples: 0,
             css: None,
+            slow: false,
             done: false,
         }
     }
@@ -89,6 +92,8 @@ impl StartUp for HyStartPp {
         if ev.round_start {
             self.end_of_round(win);
         }
+        // The window grows first, then the sample tells how it goes on.
+        self.slow = self.css.is_some() && !self.done;
         if let Some(rtt) = ev.rtt
             && !self.done
         {
@@ -97,12 +102,12 @@ impl StartUp for HyStartPp {
     }
 
     fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
-        let slow = self.css.is_some() && !self.done;
-        win.climb(n, if slow { 1.0 / self.css_divisor } else { 1.0 })
+        let divisor = if self.slow { self.css_divisor } else { 1.0 };
+        win.climb(n, 1.0 / divisor)
     }
 
     fn on_congestion(&mut self) {
-        self.done = true;
+        (self.done, self.slow) = (true, false);
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -163,8 +168,9 @@ mod tests {
         let mut win = start_up(10.0);
         round(&mut start, &mut win, 10, 80.0);
         assert_eq!(win.w, 20.0);
-        round(&mut start, &mut win, 20, 90.0); // the eighth sample already enters CSS
-        near(win.w, 20.0 + 7.0 + 13.0 / 4.0, 1e-12);
+        // The eighth sample enters CSS, its ACK counts in full.
+        round(&mut start, &mut win, 20, 90.0);
+        near(win.w, 20.0 + 8.0 + 12.0 / 4.0, 1e-12);
         let w = win.w;
         round(&mut start, &mut win, 40, 90.0);
         near(win.w, w + 10.0, 1e-12);

@@ -106,8 +106,10 @@ fn hystart_pp_grows_by_a_quarter_for_five_rounds() {
     flow.round();
     assert_eq!(flow.w(), 40.0);
     flow.rtt = ms(95.0);
-    flow.round(); // seven segments count in full, the eighth sample enters conservative slow start
-    near(flow.w(), 40.0 + 7.0 + 33.0 / 4.0, 1e-9);
+    // RFC 9406 section 4.2 updates the window before it looks at the sample: the eighth ACK, which
+    // enters conservative slow start, counts in full.
+    flow.round();
+    near(flow.w(), 40.0 + 8.0 + 32.0 / 4.0, 1e-9);
     for _ in 0..4 {
         let w = flow.w();
         flow.round();
