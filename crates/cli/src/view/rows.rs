@@ -226,7 +226,8 @@ impl Columns {
         if self.peer {
             head.insert(2, "peer".to_owned());
         }
-        head.extend(self.keys.iter().cloned());
+        let keys = self.keys.iter();
+        head.extend(keys.map(|key| store::column_of_key(key).into_owned()));
         head.extend(match self.kept {
             Some(Kept::Links) => ["seeds", "link"].map(str::to_owned).to_vec(),
             _ => ["seeds", "flow", "kind", "stack"]
@@ -343,7 +344,9 @@ fn csv_line(cells: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::two_cases;
+    use serde_json::json;
+
+    use super::super::testing::{case, result, two_cases};
     use super::*;
 
     /// Whose path it was stands in a row that labels call after the scenario's own.
@@ -381,5 +384,17 @@ mod tests {
         let counts: Vec<usize> = text.lines().map(cells).collect();
         assert_eq!(counts.len(), 5);
         assert!(counts.iter().all(|n| *n == counts[0]), "{counts:?}");
+    }
+    /// As in `runs.parquet`; a reader that goes by names would take one for the other.
+    #[test]
+    fn an_axis_that_is_called_like_a_column_has_another_name_there() {
+        let axes = ["case", "seeds", "goodput_mbps"].map(|key| (key, json!("a")));
+        let text = csv(&[result(vec![case(&axes, 1, &[("main", "reno", 1.0)])])]);
+        assert!(
+            text.starts_with(
+                "scenario,ground,case,param.case,param.seeds,param.goodput_mbps,seeds,flow,"
+            ),
+            "{text}"
+        );
     }
 }

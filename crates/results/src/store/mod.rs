@@ -66,6 +66,7 @@ pub use manifest::{FileHash, Manifest, ManifestRun};
 pub use plan::{Keys, Planned, Unit};
 pub use quantity::{quantity, unit_of_all};
 pub use reader::ResultDir;
+pub use tables::column_of_key;
 pub(crate) use tables::{AllRuns, Variables, runs_table};
 pub(crate) use writer::captures_with;
 pub use writer::{Finished, Store, StoredFiles, Timing};

@@ -1,5 +1,6 @@
 //! The tidy tables of a result: `runs.parquet` and `links.parquet`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::mem;
@@ -95,6 +96,20 @@ struct Row<'a> {
     case_values: &'a Values,
 }
 
+/// Name of the column that holds a key of `[matrix]`, in Parquet and in CSV: a key that is called
+/// like another column of one of them has `param.` before it.
+#[must_use]
+pub fn column_of_key(key: &str) -> Cow<'_, str> {
+    const OURS: [&str; 11] = [
+        "scenario", "ground", "peer", "case", "seed", "seeds", "flow", "kind", "stack", "link",
+        "partial",
+    ];
+    match OURS.contains(&key) || metrics::scope_of(key).is_some() {
+        true => format!("param.{key}").into(),
+        false => key.into(),
+    }
+}
+
 /// Names of the variables that the controllers of a result report: a column for each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
@@ -138,13 +153,7 @@ impl<'a> Rows<'a> {
             }
         }
         for key in keys {
-            // A parameter may bear the name of a column of ours.
-            let ours = ["case", "seed", "flow", "kind", "stack", "link"].contains(&key)
-                || metrics::scope_of(key).is_some();
-            let name = match ours {
-                true => format!("param.{key}"),
-                false => key.to_owned(),
-            };
+            let name = column_of_key(key);
             rows.column(&name, Of::Param(key));
             let texts = result
                 .cases
