@@ -1,6 +1,6 @@
 // Throughput, stability, fairness, asymmetry: the matrix of the scenario as coloured tables.
 
-import { coloursOf, drawing, rows, table, type Matrix, type MatrixCell } from "../charts/matrix.ts";
+import { coloursOf, drawing, rows, table, type CellStyle, type Matrix, type MatrixCell } from "../charts/matrix.ts";
 import type { Axis, FigureAsk, Metric } from "../generated/data.ts";
 import { el, prose, select } from "../dom.ts";
 import { figure } from "../figure.ts";
@@ -56,6 +56,32 @@ interface Column {
   head: string;
 }
 
+/** The flows of the only case, one row each, with these metrics. */
+function flowByFlow(model: Model, flows: readonly string[], asked: readonly string[]): Matrix {
+  const kind = (of: string): string => model.values("flow")?.kind(0, of) ?? "";
+  const values = (metric: string): number[] => flows.flatMap((of) => model.estimate(0, metric, of)?.mean ?? []);
+  const metrics = asked.filter((m) => values(m).length > 0);
+  return {
+    title: "Flows",
+    rowHead: "flow",
+    rows: flows.map((of) => (kind(of) === "" ? of : `${of}: ${kind(of)}`)),
+    columnHeads: [{ title: "", heads: metrics.map((m) => ({ label: model.heading(m, flows[0]), span: 1 })) }],
+    cells: flows.map((of) =>
+      metrics.map((m) => {
+        const estimate = model.estimate(0, m, of);
+        return estimate && { estimate, case: 0 };
+      }),
+    ),
+    style: metrics.map((metric) => styleOf(model, { metric, of: flows[0], head: "" }, values(metric))),
+  };
+}
+
+/** How a column of one metric is drawn: with a scale of its own. */
+function styleOf(model: Model, { metric, of }: Column, values: readonly number[]): CellStyle {
+  const m = model.metric(metric, of);
+  return { colours: coloursOf(values, m?.signed ?? false), count: m?.count ?? false, digits: 4, unit: unit(m?.unit ?? "") };
+}
+
 /** Metrics side by side, one row per case, named by its value on `row` or by all that tells it apart. */
 function sideBySide(model: Model, row: Axis | undefined, columns: readonly Column[]): Matrix {
   const values = ({ metric, of }: Column): number[] => model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
@@ -71,10 +97,7 @@ function sideBySide(model: Model, row: Axis | undefined, columns: readonly Colum
         return estimate && { estimate, case: c };
       }),
     ),
-    style: shown.map((c) => {
-      const m = model.metric(c.metric, c.of);
-      return { colours: coloursOf(values(c), m?.signed ?? false), count: m?.count ?? false, digits: 4, unit: unit(m?.unit ?? "") };
-    }),
+    style: shown.map((c) => styleOf(model, c, values(c))),
   };
 }
 
@@ -96,10 +119,17 @@ export function allCases(model: Model, row: Axis | undefined): { name: string; t
     );
     return [{ name: "cases", title: "All cases", made: sideBySide(model, row, columns) }];
   }
-  const tables = flows.map((of) => {
-    const columns = asked.filter((metric) => !isOfClasses(metric, of) && !isOfLinks(metric)).map((metric) => own(metric, of));
-    return { name: `cases-${of}`, title: `All cases, flow ${of}`, made: sideBySide(model, row, columns) };
-  });
+  const columnsOf = (of: string): Column[] => asked.filter((metric) => !isOfClasses(metric, of) && !isOfLinks(metric)).map((metric) => own(metric, of));
+  // A table of each flow would have one row; what they do together is one number for all of them.
+  const isOfOne = (metric: string): boolean => model.scopeOf(metric, flows[0]) === "flow";
+  const together = columnsOf(flows[0]!).filter((c) => !isOfOne(c.metric));
+  const tables =
+    model.cases.length === 1
+      ? [
+          { name: "flows", title: "All flows", made: flowByFlow(model, flows, asked.filter(isOfOne)) },
+          ...(together.length === 0 ? [] : [{ name: "together", title: "All flows together", made: sideBySide(model, row, together) }]),
+        ]
+      : flows.map((of) => ({ name: `cases-${of}`, title: `All cases, flow ${of}`, made: sideBySide(model, row, columnsOf(of)) }));
   const more = (name: string, title: string, columns: Column[]): typeof tables =>
     columns.length === 0 ? [] : [{ name, title, made: sideBySide(model, row, columns) }];
   const ofClasses = asked.filter((metric) => isOfClasses(metric, undefined)).flatMap(classes);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { cdf, fraction, rows as cdfRows } from "../../src/charts/cdf.ts";
 import { lines, positions } from "../../src/charts/lines.ts";
 import { losses } from "../../src/charts/losses.ts";
-import { cellText, colour, coloursOf, drawing, rows } from "../../src/charts/matrix.ts";
+import { cellText, colour, coloursOf, drawing, rows, type Matrix } from "../../src/charts/matrix.ts";
 import { range, rangeDomain } from "../../src/charts/range.ts";
 import { commonTop, highest, saw } from "../../src/charts/sawtooth.ts";
 import { drawing as panels, rows as seriesRows } from "../../src/charts/series.ts";
@@ -39,14 +39,30 @@ function beside(flows: readonly string[]): Model {
   return new Model(p, s, "beside");
 }
 
+/** Titles of the tables, and of every column its head and what is in it. */
+function shownOf(model: Model): string[][] {
+  const column = (made: Matrix, i: number): string => made.cells.map((row) => row[i]?.estimate.mean ?? "-").join(" ");
+  return allCases(model, undefined).map(({ title, made }) => [title, ...made.columnHeads[0]!.heads.map((h, i) => `${h.label}: ${column(made, i)}`)]);
+}
+
+test("several flows of one case have a row each, of several cases a table each", () => {
+  const flows = Array.from({ length: 60 }, (_, i) => `flow-${i}`);
+  const [only, ...more] = allCases(over(flows, ["bottleneck"]), undefined);
+  assert.deepEqual([only!.title, only!.made.rowHead, only!.made.rows, more.length], ["All flows", "flow", flows, 1]);
+  const p = page();
+  const s = p.scenarios[0]!;
+  const flow = s.tables[0]!;
+  flow.name = flow.name.map((_, i) => (i % 2 === 0 ? "a" : "b"));
+  const of = allCases(new Model(p, s, "cases"), undefined);
+  assert.deepEqual(of.map(({ title, made }) => [title, made.rows.length]), [["All cases, flow a", s.cases.length], ["All cases, flow b", s.cases.length]]);
+});
+
 test("every class of short flows has its own column, and none in the table of a flow", () => {
-  const shown = (flows: readonly string[]) =>
-    allCases(beside(flows), undefined).map(({ title, made }) => [title, ...made.columnHeads[0]!.heads.map((h, i) => `${h.label}: ${made.cells[0]![i]!.estimate.mean}`)]);
+  const shown = (flows: readonly string[]) => shownOf(beside(flows));
   const classes = ["web: Completion time, s: 7", "video: Completion time, s: 8"];
   assert.deepEqual(shown(["a"]), [["All cases", "Goodput, Mbit/s: 1", ...classes]]);
   assert.deepEqual(shown(["a", "b"]), [
-    ["All cases, flow a", "Goodput, Mbit/s: 1"],
-    ["All cases, flow b", "Goodput, Mbit/s: 2"],
+    ["All flows", "Goodput, Mbit/s: 1 2"],
     ["All cases, short flows", ...classes],
   ]);
 });
@@ -65,17 +81,18 @@ function over(flows: readonly string[], links: readonly string[]): Model {
 }
 
 test("every one of several links has its own column, and none in the table of a flow", () => {
-  const shown = (flows: readonly string[], links: readonly string[]) =>
-    allCases(over(flows, links), undefined).map(({ title, made }) => [title, ...made.columnHeads[0]!.heads.map((h, i) => `${h.label}: ${made.cells[0]![i]!.estimate.mean}`)]);
+  const shown = (flows: readonly string[], links: readonly string[]) => shownOf(over(flows, links));
   const of = ["access: Utilization: 7", "core: Utilization: 8"];
   assert.deepEqual(shown(["a"], ["access", "core"]), [["All cases", "Goodput, Mbit/s: 1", ...of]]);
   assert.deepEqual(shown(["a", "b"], ["access", "core"]), [
-    ["All cases, flow a", "Goodput, Mbit/s: 1"],
-    ["All cases, flow b", "Goodput, Mbit/s: 2"],
+    ["All flows", "Goodput, Mbit/s: 1 2"],
     ["All cases, links", ...of],
   ]);
   // The only one needs no name, and is what every flow crosses.
-  assert.deepEqual(shown(["a", "b"], ["bottleneck"])[1], ["All cases, flow b", "Goodput, Mbit/s: 2", "Utilization: 7"]);
+  assert.deepEqual(shown(["a", "b"], ["bottleneck"]), [
+    ["All flows", "Goodput, Mbit/s: 1 2"],
+    ["All flows together", "Utilization: 7"],
+  ]);
 });
 
 test("pings have a table, with a row for every case", () => {
