@@ -142,3 +142,30 @@ fn traffic_is_drawn_over_time_where_it_has_a_rate() {
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
 }
+
+/// What did not end is there all the same.
+#[test]
+fn short_flows_of_which_none_ended_are_told_from_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mice = r#"
+[[traffic]]
+name = "mice"
+kind = "short-flows"
+size = "100MB"
+every = "1s"
+stack = "reno"
+"#;
+    write(dir, "sometimes.toml", &format!("{SOMETIMES}{mice}"));
+    let run = fullpipe(dir, &["run", "sometimes.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for args in [&[][..], &["--of", "mice"], &["--where", "enabled=true"]] {
+        let ended = figure(dir, &[&["distribution"], args].concat());
+        assert_eq!(ended.code, 2);
+        let words = "short flows none was completed";
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    let ended = figure(dir, &["distribution", "--of", "ping"]);
+    let words = "no short flows `ping`\n  hint: there is `mice`\n";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+}

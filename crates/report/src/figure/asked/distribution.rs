@@ -1,5 +1,6 @@
 //! Distributions: completion times of short flows, or a metric over the seeds.
 
+use fullpipe_results::result::CaseResult;
 use fullpipe_results::store::SeriesKind;
 
 use super::steps::{Steps, line};
@@ -16,6 +17,9 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         }
     };
     let mut drawn = Steps::of("value");
+    if asked.metric.is_none() {
+        view.check_of(asked, "short flows", &short_flows)?;
+    }
     let parts = view.panels()?;
     if asked.metric.is_none() {
         drawn.subtitle = view.seeds(&Asked::default());
@@ -32,6 +36,7 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
     let of_parts: Result<Vec<Vec<Vec<Sample>>>, _> = parts.iter().map(of_part).collect();
     let of_parts = of_parts?;
     let all = of_parts.iter().flatten().flatten();
+    let begun: usize = all.clone().map(|(.., count)| count).sum();
     let places = view.places(all.map(|(of, ..)| of.as_str()));
     for (part, of_members) in parts.into_iter().zip(of_parts) {
         drawn.panel(part.title);
@@ -48,13 +53,26 @@ pub(super) fn draw(view: &View<'_>, asked: &Asked) -> Result<Drawn, AskedError> 
         None => "part of the flows",
         Some(_) => "part of the seeds",
     };
-    let nothing = || AskedError::Nothing {
-        what: "the result holds no short flows".to_owned(),
-        hint:
-            "`--metric NAME` draws a metric over the seeds, kind `cdf` round-trip times and pings"
+    let nothing = || match begun {
+        0 => AskedError::Nothing {
+            what: "the result holds no short flows".to_owned(),
+            hint: "`--metric NAME` draws a metric over the seeds, kind `cdf` round-trip times and \
+                   pings"
                 .to_owned(),
+        },
+        _ => AskedError::Nothing {
+            what: format!("of {begun} short flows none was completed, so that none has a time"),
+            hint: "kind `traffic` has their losses and rates; a longer `duration`, or a smaller \
+                   `size`, lets them end"
+                .to_owned(),
+        },
     };
     drawn.drawn(view, &label, parts, taken).ok_or_else(nothing)
+}
+
+fn short_flows(case: &CaseResult) -> Vec<String> {
+    let traffic = case.traffic.iter().filter(|t| t.kind == "short-flows");
+    traffic.map(|t| t.name.clone()).collect()
 }
 
 /// Name, values, and of how many they are: what did not finish has none.
