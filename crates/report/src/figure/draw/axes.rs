@@ -55,6 +55,12 @@ pub(super) fn room_left(beside: f64) -> f64 {
     beside + 15.0
 }
 
+/// Middle of the label of a vertical axis that begins at `top`. One longer than its axis hangs
+/// down beside the numbers below it, not up into the legend.
+pub(super) fn middle_of_label((top, height): (f64, f64), label: &str, size: f64) -> f64 {
+    (top + height / 2.0).max(top + text_width(label, size) / 2.0)
+}
+
 /// How far the numbers below a horizontal axis reach beyond its right end: each is in the middle
 /// below its part of the width.
 pub(super) fn overhang(numbers: impl Iterator<Item = (f64, String)>, width: f64) -> f64 {
@@ -131,7 +137,7 @@ pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
         };
         out.rotated(
             frame.left - axes.beside,
-            frame.top + frame.height / 2.0,
+            middle_of_label((frame.top, frame.height), &label, out.size(13.0)),
             13.0,
             INK,
             &label,

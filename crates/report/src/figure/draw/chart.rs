@@ -245,6 +245,34 @@ mod tests {
         assert_eq!(seen, 5 + 6 + 1, "{svg}");
     }
 
+    /// One that is longer than its axis hangs down from the upper end.
+    #[test]
+    fn no_label_reaches_up_into_the_legend() {
+        let mut low = chart(vec![(10.0, 1e6), (100_000.0, 20.0)]);
+        low.panels.truncate(1);
+        low.panels[0].title.clear();
+        low.panels[0].y.label = "mean window (segments)".to_owned();
+        for height in [30.0, 40.0, 60.0] {
+            let svg = low.svg(&Style {
+                width_mm: Some(84.0),
+                height_mm: Some(height),
+                title: false,
+                ..Style::default()
+            });
+            let after = |line: &str, before: &str| -> Option<f64> {
+                let (_, rest) = line.split_once(before)?;
+                rest.split(['"', ' ', ')']).next()?.parse().ok()
+            };
+            let label = svg.lines().find(|l| l.contains("rotate(-90)")).unwrap();
+            let (_, place) = label.split_once("translate(").unwrap();
+            let middle = after(place, " ").unwrap();
+            let size = after(label, "font-size=\"").unwrap();
+            let top = middle - text_width("mean window (segments)", size) / 2.0;
+            let name = svg.lines().find(|l| l.contains(">reno<")).unwrap();
+            assert!(top > after(name, " y=\"").unwrap(), "{height}: {svg}");
+        }
+    }
+
     /// Names that do not fit side by side are written aslant and whole.
     #[test]
     fn no_name_is_cut_where_there_is_room_below() {

@@ -1,6 +1,6 @@
 //! A panel of a chart: its axes, and the lines and dots between them.
 
-use super::axes::{beside, overhang};
+use super::axes::{beside, middle_of_label, overhang};
 use super::layout::{Layout, TICK};
 use super::style::{AXIS_STROKE, GREY, INK, WARMUP};
 use super::svg::{PathText, Svg};
@@ -164,7 +164,8 @@ impl Panel {
         });
         let (size, label) = shrunk(&self.y.label, height + 40.0, out.size(13.0), 9.0);
         out.whole(&self.y.label, std::slice::from_ref(&label), |out| {
-            out.rotated(left - beside, top + height / 2.0, size, INK, &label);
+            let middle = middle_of_label((top, height), &label, size);
+            out.rotated(left - beside, middle, size, INK, &label);
         });
         // Below every line, so that none is hidden by another's band.
         for line in self.lines.iter().filter(|l| l.has_band()) {
