@@ -298,6 +298,13 @@ fn results_compare() {
     assert!(page.contains("<td>goodput_mbps (Mbit/s)</td>"), "{page}");
     // The same words as on the terminal and in the pictures, and which directory is which.
     let told = fullpipe(dir.path(), &["compare", "a", "c"]).stdout;
+    // Every number is in one of the counts.
+    let (_, counts) = told.split_once("AGREE: ").unwrap();
+    let parts = counts.trim().split(", ");
+    let first = |part: &str| part.split(' ').next().unwrap().parse::<usize>().unwrap();
+    let all = counts.split(' ').nth(2).unwrap().parse::<usize>().unwrap();
+    assert!(counts.ends_with(" are the same\n"), "{told}");
+    assert_eq!(parts.map(first).sum::<usize>(), all, "{told}");
     let row = told
         .lines()
         .find(|line| line.contains(" goodput_mbps "))
@@ -398,7 +405,7 @@ fn flagged_cases_are_compared_only_if_they_are_asked_for() {
     let left_out = "left out, because a run was not what the scenario says (`--with-flagged` counts \
                     them):\n  path.mtu=9000\n";
     assert!(counted.stdout.contains(left_out), "{}", counted.stdout);
-    let summary = "\nagree: no difference in 1 numbers\n";
+    let summary = "\nagree: no difference in 1 number\n";
     assert!(counted.stdout.contains(summary), "{}", counted.stdout);
     let all = fullpipe(dir.path(), &[&only[..], &["--with-flagged"]].concat());
     assert_eq!(all.code, 1, "{}", all.stdout);

@@ -18,6 +18,7 @@ use fullpipe_results::store::{Manifest, ResultDir};
 use fullpipe_scenario::differing_keys;
 
 use crate::args::{Compare, ShortFormat};
+use crate::commands::check::counted;
 use crate::commands::list::unknown_metric;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -449,12 +450,16 @@ fn summary(comparison: &Comparison) -> String {
     if apart > 0 {
         parts.push(format!("{apart} of {all} numbers are not distinguishable"));
     }
+    let same = count(Verdict::Same);
+    if same > 0 && same < all {
+        parts.push(format!("{same} are the same"));
+    }
     let missing = judged_missing(comparison);
     if missing > 0 {
         parts.push(format!("{missing} on one side only"));
     }
     if parts.is_empty() {
-        parts.push(format!("no difference in {all} numbers"));
+        parts.push(format!("no difference in {}", counted(all, "number")));
     }
     let word = if comparison.agree {
         "agree"
