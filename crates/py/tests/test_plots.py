@@ -10,7 +10,16 @@ import fullpipe as fp
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
+from matplotlib import pyplot  # noqa: E402
+
 from fullpipe import plot  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Twenty open figures draw a warning."""
+    yield
+    pyplot.close("all")
 
 
 def test_a_window_is_drawn_at_the_width_asked_for(result, tmp_path):
@@ -31,6 +40,29 @@ def test_letters_have_the_size_asked_for_in_every_place(result):
     (axes,) = fig.axes
     texts = [axes.xaxis.label, axes.yaxis.label, *axes.get_xticklabels(), *axes.get_legend().texts]
     assert {t.get_fontsize() for t in texts} == {8.0}
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_word_is_cut_and_no_line_behind_a_name(short):
+    del short["expect"]
+    stacks = ["reno", "cubic", "htcp", "scalable", "aimd(increase=2.5,decrease=0.25)"]
+    axes = {"flow.main.stack": stacks, "path.rtt": ["10ms", "20ms"]}
+    result = fp.run(fp.Scenario(short).matrix(axes))
+    for figure in [
+        lambda: result.plot.against("goodput_mbps", "path.rtt"),
+        lambda: result.plot.distribution("goodput_mbps"),
+        lambda: result.plot.matrix("aggregate_goodput_mbps", x="flow.main.stack", y="path.rtt"),
+        lambda: result.plot.matrix("aggregate_goodput_mbps", x="path.rtt", y="flow.main.stack"),
+        lambda: plot.response(stacks),
+    ]:
+        fig = figure()
+        fig.draw_without_rendering()
+        drawn = fig.get_tightbbox(fig.canvas.get_renderer())
+        assert (drawn.min > -0.01).all() and (drawn.max < fig.get_size_inches() + 0.01).all()
+        for axes in fig.axes:
+            names = axes.get_legend()
+            assert names is None or not names.get_window_extent().overlaps(axes.bbox)
+            assert axes.bbox.height > 30
 
 
 def test_throughput_is_that_of_the_samples(result):

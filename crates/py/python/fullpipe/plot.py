@@ -45,6 +45,10 @@ STYLE: dict[str, Any] = {
 }
 
 
+#: Width of a letter, about, inches.
+LETTER: float = 0.55 * STYLE["font.size"] / 72
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """Whatever is drawn or saved within looks as the figures here do: ``with fp.plot.style():``."""
@@ -162,7 +166,11 @@ def matrix(
         for j, column in enumerate(columns):
             of = (runs[y] == row) & (runs[x] == column)
             cells[i, j] = mean_and_half_width(_values(runs, of, metric))[0]
-    fig, axes = _figure(width, 0.25 + 0.6 * len(rows) / max(len(columns), 1))
+    names = [str(c) for c in columns]
+    # The names of the columns rise to them, and a row has room for a number.
+    high = LETTER * (5 * len(rows) + 9) + 0.5 * _long(names)
+    ratio = 0.1 + 0.6 * len(rows) / max(len(columns), 1)
+    fig, axes = _figure(width, max(ratio, high / (width * MM)))
     image = axes.imshow(cells, cmap="viridis", aspect="auto")
     known = cells[~np.isnan(cells)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
@@ -171,10 +179,12 @@ def matrix(
         text = "" if value != value else f"{value:.4g}"
         axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
     axes.set(xlabel=x, ylabel=y)
-    axes.set_xticks(range(len(columns)), [str(c) for c in columns], rotation=30, ha="right")
+    axes.set_xticks(range(len(columns)), names, rotation=30, ha="right")
     axes.set_yticks(range(len(rows)), [str(r) for r in rows])
     axes.spines[:].set_visible(False)
-    fig.colorbar(image, label=metric)
+    # Beside the bar it would be longer than a matrix of few rows is high.
+    fig.suptitle(metric, fontsize=STYLE["font.size"])
+    fig.colorbar(image)
     return fig
 
 
@@ -331,5 +341,21 @@ def _figure(width: float, ratio: float) -> tuple[Figure, Axes]:
 
 
 def _legend(axes: Axes) -> None:
-    if len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend()
+    """Above the axes, where it hides no line, with as many names side by side as the width has room
+    for; the figure is higher by it."""
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) < 2:
+        return
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width, height = figure.get_size_inches()
+    wanted = int(0.8 * width // (_long(names) + 7 * LETTER))
+    columns = min(max(wanted, 1), len(names))
+    rows = -(-len(names) // columns)
+    figure.set_size_inches(width, height + rows * 3 * LETTER)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), borderaxespad=0, ncols=columns)
+
+
+def _long(texts: Sequence[str]) -> float:
+    """About the length of the longest, inches."""
+    return LETTER * max(map(len, texts), default=0)
