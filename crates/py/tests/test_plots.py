@@ -97,15 +97,17 @@ def test_means_stand_at_the_numbers_of_the_axis(result):
     assert x.tolist() == [0.01, 0.02]
     means = [case.flows[0]["goodput_mbps"] for case in result.cases]
     assert y.tolist() == pytest.approx(means)
-    with pytest.raises(fp.FullpipeError, match="`flow` has no numbers"):
+    with pytest.raises(fp.FullpipeError, match="`flow` has no numbers\n.*: path.rtt_s$"):
         plot.against(result, "goodput_mbps", "flow")
+    with pytest.raises(KeyError, match="no column 'path.rt'; did you mean 'path.rtt'"):
+        plot.against(result, "goodput_mbps", "path.rt", flow="main")
 
 
 def test_a_mean_is_of_one_flow_and_one_case(short):
     del short["expect"]
     short = {**short, "flow": [*short["flow"], {"name": "other", "stack": "cubic"}]}
     two = fp.run(short)
-    with pytest.raises(fp.FullpipeError, match="several of flow"):
+    with pytest.raises(fp.FullpipeError, match="several of flow.*\n.*`flow='main'` chooses"):
         plot.against(two, "goodput_mbps", "path.rtt", by="path.rtt")
     fig = plot.against(two, "goodput_mbps", "path.rtt", flow="other")
     means = [case.flows[1]["goodput_mbps"] for case in two.cases]
@@ -116,8 +118,9 @@ def test_a_mean_is_of_one_flow_and_one_case(short):
     both = fp.run(
         fp.Scenario(short).matrix({"path.rtt": ["10ms", "20ms"], "path.buffer": ["1BDP", "2BDP"]})
     )
-    with pytest.raises(fp.FullpipeError, match="path.buffer"):
+    with pytest.raises(fp.FullpipeError, match="hint: draw it over `path.buffer`"):
         plot.against(both, "goodput_mbps", "path.rtt", flow="other")
+    plot.against(both, "goodput_mbps", "path.rtt", by="path.buffer", flow="other")
 
 
 def test_an_interval_is_student_s():

@@ -21,7 +21,7 @@ from . import _native
 from .laws import law
 from .results import Result
 from .scenarios import listed
-from .tables import Table
+from .tables import Table, unknown_column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -276,6 +276,9 @@ T975 = (
 class _Rows(dict[str, Any]):
     """Some rows of a table."""
 
+    def __missing__(self, name: str) -> Any:
+        raise unknown_column(name, self.columns)
+
     @property
     def columns(self) -> list[str]:
         return list(self)
@@ -301,9 +304,17 @@ def _refuse_mixtures(runs: Table | _Rows, of: Any, metric: str) -> None:
         return
     names = [n for n in runs.columns if n in {"flow", "case", "point"} or runs[n].dtype.kind in "OU"]
     mixed = [name for name in names if len(dict.fromkeys(runs[name][known].tolist())) > 1]
+    keys = [name for name in mixed if name not in {"flow", "case", "point", "stack", "kind"}]
+    key = (keys or mixed)[0]
+    hint = (
+        f"`flow={runs['flow'][known][0]!r}` chooses a flow"
+        if "flow" in mixed
+        else f"draw it over `{key}` (`by` of `against`, `x` and `y` of `matrix`), or run the scenario "
+        f"with one value, as by `set={{{key!r}: ...}}`"
+    )
     raise _native.FullpipeError(
         f"error: a mean of {metric} would be over several of {', '.join(mixed)}\n"
-        "  hint: `flow` chooses a flow; of an axis choose one value, or make it `by`"
+        f"  hint: {hint}"
     )
 
 
@@ -328,7 +339,11 @@ def _numeric(runs: Table | _Rows, axis: str) -> tuple[str, str]:
     for name in (c for c in runs.columns if c == axis or c.startswith(f"{axis}_")):
         if runs[name].dtype.kind in "fi":
             return name, name.removeprefix(axis).strip("_").replace("number", "")
-    raise _native.FullpipeError(f"`{axis}` has no numbers\n  hint: {', '.join(runs.columns)}")
+    _ = runs[axis]  # says what is meant, where there is no such column
+    keys = runs.columns[: runs.columns.index("seed")]
+    having = [n for n in keys if n not in {"case", "point"} and runs[n].dtype.kind in "fi"]
+    hint = f"axes with numbers: {', '.join(having)}" if having else "no axis has any"
+    raise _native.FullpipeError(f"error: `{axis}` has no numbers\n  hint: {hint}")
 
 
 def _figure(width: float, ratio: float) -> tuple[Figure, Axes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -56,7 +57,7 @@ class Table:
         try:
             kind, values = self._native.raw(name)
         except KeyError:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}") from None
+            raise unknown_column(name, self.columns) from None
         if isinstance(values, bytes):
             # Of a copy, which may be written to.
             return np.frombuffer(bytearray(values), dtype=f"<{kind}")
@@ -95,6 +96,13 @@ class Table:
         )
         more = f"<p>{len(self)} rows, {SHOWN} of them shown</p>" if len(self) > SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def unknown_column(name: str, columns: Sequence[str]) -> KeyError:
+    """What is raised where a table has no such column."""
+    near = get_close_matches(name, columns, 3, 0.6)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return KeyError(f"no column {name!r}; {hint}there are {', '.join(columns)}")
 
 
 def _unpacked(parquet: bytes) -> Table:
