@@ -158,10 +158,13 @@ fn overrule(axis: &mut Axis, address: &Address, new: &AxisValue) -> bool {
         Relation::Same => field.value.canonical() != new.value.canonical(),
         Relation::Inside | Relation::Around | Relation::Crossing => true,
     };
+    let mut any = false;
     for value in &mut axis.values {
-        value.overruled |= value.sets.iter().any(differs);
+        let is_overruled = value.sets.iter().any(differs);
+        value.overruled |= is_overruled;
+        any |= is_overruled;
     }
-    axis.values.iter().any(|value| value.overruled)
+    any
 }
 
 /// The value of this name.

@@ -229,6 +229,9 @@ fn named_cases_set_several_keys() {
     assert_eq!(scenario.expectations, []);
     let said = scenario.warnings[0].to_string();
     assert!(said.contains("`case` set this too"), "{said}");
+    // A key that no case sets is no part of it, beside one that some do.
+    let both = [("path.rtt", "20ms"), ("path.rate", "2Gbit/s")];
+    assert_eq!(parse(CASES, &both).warnings.len(), 1);
     let scenario = parse(CASES, &[("flow.main.stack", "cubic")]);
     assert_eq!(
         (scenario.expectations.len(), scenario.warnings.len()),
