@@ -66,6 +66,12 @@ impl Scenario {
         self.read.seeds.clone()
     }
 
+    /// What is strange in it, and no fault.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.read.warnings.iter().map(ToString::to_string).collect()
+    }
+
     /// The matrix parameters of every case, as written.
     fn cases(&self) -> Vec<Vec<(String, String)>> {
         self.read.cases.iter().map(|c| c.params()).collect()

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,27 @@ def test_the_command_sweeps(plain, tmp_path, capsys):
     assert "an axis has that key" in capsys.readouterr().err
     assert main(["one-dro", "--out", str(tmp_path / "u")]) == 2
     assert "did you mean" in capsys.readouterr().err
+    assert main([str(file), "--axis", "path.rte=20ms,40ms", "--out", str(tmp_path / "u")]) == 2
+    assert "error: --axis: `path.rte`: unknown key" in capsys.readouterr().err
+
+
+def test_a_sweep_over_what_named_cases_set_is_told(plain, tmp_path, capsys):
+    from fullpipe.__main__ import main
+
+    plain["matrix"] = {"case": [{"name": "slow", "path.rtt": "80ms"}]}
+    file = tmp_path / "plain.toml"
+    file.write_text(tomli_w.dumps(plain).replace('"path.rtt"', "path.rtt"))
+    args = [str(file), "--axis", "path.rtt=20ms,40ms", "--out", str(tmp_path / "s")]
+    assert main(args) == 0
+    told = capsys.readouterr().err
+    assert "warning: --set: `path.rtt = 20ms`: values of `case` set this too" in told
+    assert told.count("warning") == 1
+    base = fp.Scenario(file)
+    with pytest.warns(fp.ScenarioWarning, match="values of `case` set this too"):
+        changed = base.set({"path.rtt": "20ms"})
+    with warnings.catch_warnings(action="error"):
+        changed.set({"path.rate": "20Mbit/s"})
+        fp.run(changed, repeat=2)
 
 
 def test_the_command_and_the_package_have_the_same_options():
@@ -586,7 +608,7 @@ def test_a_place_that_cannot_be_written_is_named(plain, tmp_path, capsys):
     from fullpipe.__main__ import main
 
     (tmp_path / "file").touch()
-    args = ["one-drop", "--axis", "path.rtt=20ms", "--out", str(tmp_path / "file/x")]
+    args = ["first-run", "--axis", "path.rtt=20ms", "--out", str(tmp_path / "file/x")]
     assert main(args) == 3
     told = capsys.readouterr().err
     assert told.startswith(f"error: {tmp_path}/file/x") and told.endswith(": Not a directory\n")

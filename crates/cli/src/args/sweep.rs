@@ -90,7 +90,7 @@ It needs the Python package of fullpipe on this host and on the workers (`pip in
 
 const EXAMPLES: &str = "\
 Examples:
-  fullpipe sweep one-drop --axis path.rtt=20ms,80ms --axis flow.main.stack=reno,cubic --out sweep
+  fullpipe sweep first-run --axis path.rtt=20ms,80ms --axis flow.main.stack=reno,cubic --out sweep
   fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 \\
       --dask tcp://10.0.0.1:8786 --out sweep
   fullpipe sweep my.toml --axis path.loss=1e-5,1e-4 --precision 2% --processes 8 --out sweep

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,7 +13,7 @@ from . import FullpipeError, Scenario, ScenarioError, sweep
 from .sweeping import Submits
 
 EXAMPLES = """examples:
-  fullpipe sweep one-drop --axis path.rtt=20ms,80ms --axis flow.main.stack=reno,cubic --out sweep
+  fullpipe sweep first-run --axis path.rtt=20ms,80ms --axis flow.main.stack=reno,cubic --out sweep
   fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 --dask tcp://10.0.0.1:8786
 
 The files in --out are one table: polars.scan_parquet("sweep/*.parquet"). A sweep that is started
@@ -61,9 +62,15 @@ def options() -> argparse.ArgumentParser:
 def main(args: list[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     given = options().parse_args(args)
+    with warnings.catch_warnings():
+        warnings.showwarning = _warned  # type: ignore[assignment]
+        return _swept(given)
+
+
+def _swept(given: argparse.Namespace) -> int:
+    axes: dict[str, list[str]] = {}
     try:
         scenario = Scenario(given.scenario, set=dict(map(_pair, given.set)), quick=given.quick)
-        axes: dict[str, list[str]] = {}
         for key, value in map(_pair, given.axis):
             if key in axes:
                 raise ScenarioError(
@@ -94,7 +101,10 @@ def main(args: list[str] | None = None) -> int:
                 progress=False if given.quiet else _told,
             )
     except ScenarioError as error:
-        print(error, file=sys.stderr)
+        said = str(error)
+        for key in axes:
+            said = said.replace(f"--set: `{key}", f"--axis: `{key}")
+        print(said, file=sys.stderr)
         return 2
     except FullpipeError as error:
         print(error, file=sys.stderr)
@@ -127,6 +137,10 @@ def _values(text: str) -> list[str]:
             values.append(text[begin:i].strip())
             begin = i + 1
     return [*values, text[begin:].strip()]
+
+
+def _warned(message: Warning | str, *_: object) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _told(done: int, total: int) -> None:

@@ -17,7 +17,7 @@ from .controllers import Controller, known, renewed, used_in
 
 
 class ScenarioWarning(UserWarning):
-    """Something of a scenario is left out."""
+    """Something of a scenario is left out, or is not what it looks like."""
 
 
 def scenarios() -> list[str]:
@@ -57,6 +57,13 @@ class Scenario:
                 origin = os.path.abspath(origin)
         self._state = (origin, text, _keys(set or {}), *_seeded(seed, repeat), bool(quick))
         self._native = self._read()
+        self._warn()
+
+    def _warn(self, known: Sequence[str] = ()) -> None:
+        """What is strange in it, as :class:`ScenarioWarning`, but for what is ``known``."""
+        for what in self._native.warnings:
+            if what not in known:
+                warnings.warn(what, ScenarioWarning, stacklevel=3)
 
     def _read(self) -> _native.Scenario:
         origin, text, set, seed, repeat, quick = self._state
@@ -98,7 +105,9 @@ class Scenario:
     def set(self, keys: Mapping[str, Any]) -> Scenario:
         """This scenario with other values: ``s.set({"path.rtt": "80ms"})``."""
         origin, text, set, *rest = self._state
-        return self._of((origin, text, {**set, **_keys(keys)}, *rest))
+        changed = self._of((origin, text, {**set, **_keys(keys)}, *rest))
+        changed._warn(self._native.warnings)
+        return changed
 
     def matrix(self, axes: Mapping[str, Iterable[Any]]) -> Scenario:
         """This scenario over the product of these lists, in the place of its own matrix.

@@ -112,6 +112,9 @@ def sweep(
     partition = listed(partition)
     points = Points.of(matrix, partition)
     _refuse_twins(base, points)
+    # What is wrong with a point its task tells; what is strange is told here, once.
+    with suppress(_native.ScenarioError):
+        base.set(dict(zip(points.keys, next(iter(points), ()), strict=False)))
     plan = Plan(base, points, batch, ground, tuple(partition), Path(out))
     with TemporaryDirectory(prefix="fullpipe-", ignore_cleanup_errors=True) as spool:
         workers = _workers(executor, spool)
