@@ -6,13 +6,14 @@ use serde_json::{Map, Value};
 use crate::result::{Params, scalar_text};
 
 /// Parameters of cases as text. A value that is a table, `{kind = "codel", ecn = true}`, is its
-/// kind and what tells it from the others of its key: `codel with ecn`. Numbers of a key have one
-/// notation, `1e-4` and `3e-3`.
+/// kind and what tells it from the others of its key: `codel with ecn`; a list of tables, as a
+/// schedule has, is what they say: `rate 20Mbit/s at 5s; outage 2s at 8s`. Numbers of a key have
+/// one notation, `1e-4` and `3e-3`.
 pub fn texts<'a>(cases: impl IntoIterator<Item = &'a Params>) -> Vec<Vec<(String, String)>> {
     let cases: Vec<&Params> = cases.into_iter().collect();
     let mut texts: Vec<_> = cases.iter().map(|params| params.texts()).collect();
     let all = cases.iter().flat_map(|params| params.iter());
-    let by_others = all.filter(|(_, v)| v.is_object() || is_small(v));
+    let by_others = all.filter(|(_, v)| v.is_object() || is_small(v) || list(v).is_some());
     let mut keys: Vec<&str> = by_others.map(|(key, _)| key).collect();
     keys.sort_unstable();
     keys.dedup();
@@ -56,7 +57,7 @@ fn short(values: &[&Value]) -> Vec<String> {
             return format!("{x:e}");
         }
         let Some(table) = table.as_ref().filter(|_| value.is_object()) else {
-            return scalar_text(value);
+            return list(value).unwrap_or_else(|| scalar_text(value));
         };
         let others = || table.iter().filter(|(key, _)| *key != KIND);
         let mut words: Vec<String> = others().filter(|(k, v)| !same(k, v)).map(entry).collect();
@@ -80,12 +81,38 @@ fn short(values: &[&Value]) -> Vec<String> {
     }
 }
 
-/// `ecn`, `no ecn`, `target 5ms`.
+/// Tables of a list, each with its time at the end; `None` of any other value.
+fn list(value: &Value) -> Option<String> {
+    let tables = value.as_array()?.iter().map(|item| {
+        let table = item.as_object()?;
+        let words = table.iter().filter(|(key, _)| *key != AT).map(entry);
+        let words = words.collect::<Vec<_>>().join(" and ");
+        Some(match table.get(AT) {
+            Some(at) => format!("{words} at {}", scalar_text(at)),
+            None => words,
+        })
+    });
+    let words = tables.collect::<Option<Vec<_>>>()?.join("; ");
+    Some(if words.is_empty() {
+        "none".to_owned()
+    } else {
+        words
+    })
+}
+
+/// The key of a table that names its time.
+const AT: &str = "at";
+
+/// `ecn`, `no ecn`, `target 5ms`, `set a 6 and b 0.3`.
 fn entry((key, value): (&String, &Value)) -> String {
     let key = key.replace('_', " ");
     match value {
         Value::Bool(true) => key,
         Value::Bool(false) => format!("no {key}"),
+        Value::Object(table) => {
+            let words: Vec<String> = table.iter().map(entry).collect();
+            format!("{key} {}", words.join(" and "))
+        }
         value => format!("{key} {}", scalar_text(value)),
     }
 }
@@ -181,6 +208,34 @@ mod tests {
             case(&[("case", "without")]),
         ];
         assert_eq!(labels(&named), ["with a loss", "without"]);
+    }
+
+    #[test]
+    fn a_list_of_tables_is_what_they_say() {
+        let of = |values: &[&str]| {
+            let params = |value: &&str| {
+                let value: Value = serde_json::from_str(value).unwrap();
+                Params::new(vec![("path.schedule".to_owned(), value)])
+            };
+            let all: Vec<Params> = values.iter().map(params).collect();
+            let texts = texts(&all).into_iter().flatten();
+            texts.map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        let found = of(&[
+            "[]",
+            r#"[{"at":"5s","rate":"20Mbit/s"}]"#,
+            r#"[{"at":"5s","outage":"2s"},{"at":"8s","rtt":"120ms","loss":{"model":"bernoulli"}}]"#,
+            r#"[{"at":"20s","set":{"a":6,"b":0.3}}]"#,
+            "[40,41]",
+        ]);
+        let short = [
+            "none",
+            "rate 20Mbit/s at 5s",
+            "outage 2s at 5s; loss model bernoulli and rtt 120ms at 8s",
+            "set a 6 and b 0.3 at 20s",
+            "[40,41]",
+        ];
+        assert_eq!(found, short);
     }
 
     /// The order of keys does not matter, and no two values look alike.
