@@ -143,6 +143,36 @@ fn traffic_is_drawn_over_time_where_it_has_a_rate() {
     }
 }
 
+/// A rate is of an interval, and stands once, at its end.
+#[test]
+fn a_table_of_rates_has_a_row_for_each_interval() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    result(dir);
+    for (kind, at) in [("goodput", 1), ("load", 2)] {
+        let ended = figure(
+            dir,
+            &[
+                kind,
+                "--of",
+                "main",
+                "--where",
+                "enabled=false",
+                "--out",
+                "f.csv",
+            ],
+        );
+        assert_eq!(ended.code, 0, "{kind}: {}", ended.stderr);
+        let csv = fs::read_to_string(dir.join("f.csv")).unwrap();
+        let time = |line: &str| line.split(',').nth(at).unwrap().parse::<f64>().unwrap();
+        let times: Vec<f64> = csv.lines().skip(1).map(time).collect();
+        // Of 3 s in twentieths.
+        assert_eq!(times.len(), 20, "{kind}: {csv}");
+        let is_end = |(i, t): (usize, &f64)| (t - 0.15 * (i + 1) as f64).abs() < 1e-9;
+        assert!(times.iter().enumerate().all(is_end), "{kind}: {csv}");
+    }
+}
+
 /// What did not end is there all the same.
 #[test]
 fn short_flows_of_which_none_ended_are_told_from_none() {

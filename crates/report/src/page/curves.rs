@@ -101,7 +101,7 @@ impl Grid {
     }
 
     /// Means over intervals that end at the given times, each drawn over its whole interval.
-    fn steps(&self, ends: &[(f64, f64)]) -> Vec<f64> {
+    pub fn steps(&self, ends: &[(f64, f64)]) -> Vec<f64> {
         let mut at = 0;
         let middle = |row: usize| (row as f64 + 0.5) * self.step;
         (0..self.rows)
@@ -263,6 +263,14 @@ fn band(what: &'static str, of: String, grid: Grid, samples: &[Sample]) -> [Draw
 /// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of
 /// it.
 pub(crate) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let rates = rates(series).into_iter();
+    rates
+        .map(|(head, ends)| (head, grid.steps(&ends)))
+        .collect()
+}
+
+/// The same as ends of the intervals and the rates in them.
+pub(crate) fn rates(series: &Table) -> Vec<(Curve, Vec<(f64, f64)>)> {
     let kinds = series.text("kind").unwrap_or_default();
     let mut out = Vec::new();
     for (of, members) in groups(series, "name") {
@@ -281,7 +289,7 @@ pub(crate) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
                 stat: "mean",
                 streams: 1,
             },
-            grid.steps(&ends),
+            ends,
         ));
     }
     out

@@ -205,12 +205,15 @@ pub(super) struct Course {
     pub points: Vec<(f64, f64)>,
     /// Smallest and largest value of the parts of which the points are medians; else none.
     pub band: Vec<[f64; 2]>,
+    /// What a table has in the place of the points, which draw each of these as a step.
+    told: Option<Vec<(f64, f64)>>,
 }
 
 impl Course {
-    /// Places and points, without the gaps between them, which are NaN.
+    /// Places and values, without the gaps between them, which are NaN.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, &(f64, f64))> {
-        let all = self.points.iter().enumerate();
+        let all = self.told.as_ref().unwrap_or(&self.points);
+        let all = all.iter().enumerate();
         all.filter(|(_, p)| !p.1.is_nan())
     }
 }
@@ -266,25 +269,34 @@ fn every_line(
             of,
             points: spans.iter().map(|s| (s.time, s.median)).collect(),
             band: spans.iter().map(|s| s.range).collect(),
+            told: None,
         };
         (quantity.what, course)
     });
     Ok(medians.collect())
 }
 
-/// Rates, each the mean of its interval.
+/// Rates, each over all of its interval, with the time of its end; of more than a picture has
+/// columns those in their middles.
 fn means(quantity: &Quantity, grid: Grid, series: &Table) -> Vec<(&'static str, Course)> {
     let wanted = |what: &str| what == quantity.what || Some(what) == quantity.of_traffic;
-    let rates = curves::samples(grid, series).into_iter();
+    let rates = curves::rates(series).into_iter();
     rates
         .filter(|(head, _)| wanted(head.what))
-        .map(|(head, values)| {
-            let points = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
-            let points = points.map(|(row, v)| ((row as f64 + 0.5) * grid.step, *v));
+        .map(|(head, ends)| {
+            let few = ends.len() <= COLUMNS;
+            let begins = std::iter::once(0.0).chain(ends.iter().map(|(end, _)| *end));
+            let step = |(from, (to, v)): (f64, &(f64, f64))| [(from, *v), (*to, *v)];
+            let middle = |(row, v): (usize, &f64)| ((row as f64 + 0.5) * grid.step, *v);
+            let points = match few {
+                true => begins.zip(&ends).flat_map(step).collect(),
+                false => grid.steps(&ends).iter().enumerate().map(middle).collect(),
+            };
             let course = Course {
                 of: head.of,
-                points: points.collect(),
+                points,
                 band: Vec::new(),
+                told: few.then_some(ends),
             };
             (head.what, course)
         })
