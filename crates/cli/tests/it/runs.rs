@@ -321,6 +321,9 @@ fn results_compare() {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("<td>timeouts"), "{page}");
+    // How they are judged, too.
+    let judged = told.lines().find(|l| l.starts_with("judged by: ")).unwrap();
+    assert!(page.contains(&format!("<p>{judged}</p>")), "{page}");
     // A table that is wider than a window scrolls alone.
     let scrolls = page.matches("<div class=wide><table>").count();
     assert!(

@@ -5,12 +5,12 @@ mod agreement;
 use std::path::Path;
 
 use fullpipe_metrics::Expression;
-use fullpipe_report::agreement::{percent, signed_percent, verdict};
+use fullpipe_report::agreement::{method, percent, signed_percent, verdict};
 use fullpipe_report::digits::with_interval;
 use fullpipe_report::{agreement as agreement_page, figure};
 use fullpipe_results::agreement::MEASURES;
 use fullpipe_results::compare::{
-    Compared, Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_all,
+    Compared, Comparison, Missing, Number, Options, Row, Verdict, View, compare_all,
 };
 use fullpipe_results::label;
 use fullpipe_results::result::{Params, printed};
@@ -467,55 +467,4 @@ fn summary(comparison: &Comparison) -> String {
         "DISAGREE"
     };
     format!("{}{word}: {}\n", method(comparison), parts.join(", "))
-}
-
-/// Where two single runs in real time are compared.
-const SINGLE: &str = "thresholds alone, of goodput, round trips and completion times: with one run \
-                      on each side in real time nobody knows what chance does; several (`--repeat \
-                      5`) give intervals, `--metric` and `--threshold` judge others";
-
-/// A sentence on the method: paired by seed, intervals, or thresholds.
-fn method(comparison: &Comparison) -> String {
-    let of = |method| comparison.rows.iter().filter(move |r| r.method == method);
-    let mut parts = Vec::new();
-    if let Some(most) = of(Method::Paired).filter_map(|r| r.pairs).max() {
-        parts.push(format!(
-            "95 % intervals over up to {most} pairs of runs with the same seed"
-        ));
-    }
-    if of(Method::Welch).next().is_some() {
-        parts.push("95 % intervals of two independent samples (Welch)".to_owned());
-    }
-    if of(Method::Prediction).next().is_some() {
-        parts.push(
-            "a single seed against the 95 % interval in which a run of the other side would lie \
-             (`--repeat` gives it more)"
-                .to_owned(),
-        );
-    }
-    let single = |r: &&Row| r.a.seeds < 2 && r.b.seeds < 2;
-    if comparison.single {
-        parts.push(SINGLE.to_owned());
-    } else if of(Method::Single).any(|r| single(&r)) {
-        parts.push(
-            "with 1 seed differences are exact, and the threshold alone judges them".to_owned(),
-        );
-    }
-    let mut out = match parts.is_empty() {
-        true => String::new(),
-        false => format!("judged by: {}\n", parts.join("; ")),
-    };
-    let together = comparison.rows.iter().filter(|r| r.p_adjusted.is_some());
-    let (all, lost) = (
-        together.clone().count(),
-        together.filter(|r| r.is_lost_among_many()).count(),
-    );
-    if lost > 0 {
-        out += &format!(
-            "of {all} numbers that chance moves {lost} would be beyond the threshold if each were judged \
-             alone: among so many chance does that (false discovery rate 5 %); more seeds tell, or \
-             `--metric` for what matters\n"
-        );
-    }
-    out
 }
