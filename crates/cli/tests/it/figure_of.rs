@@ -199,3 +199,26 @@ stack = "reno"
     let words = "no short flows `ping`\n  hint: there is `mice`\n";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
 }
+
+/// Sixty names would hide the remedy behind them.
+#[test]
+fn of_many_flows_some_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let flow = |i| format!("[[flow]]\nname = \"f{i}\"\nstack = \"reno\"\n");
+    let flows: String = (0..15).map(flow).collect();
+    let path = "[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n";
+    let head = "name = \"sometimes\"\nduration = \"1s\"\n";
+    write(dir, "sometimes.toml", &format!("{head}{path}{flows}"));
+    let run = fullpipe(dir, &["run", "sometimes.toml", "--out", "r", "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let ended = figure(dir, &["bars"]);
+    let words = "is of several: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11 and 3 more\n";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    let ended = figure(dir, &["window", "--of", "g"]);
+    assert!(
+        ended.stderr.contains("`f11` and 3 more\n"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -269,7 +269,7 @@ impl<'a> View<'a> {
             hint: match names.as_slice() {
                 [] => format!("the result has no {what}"),
                 [only] => format!("there is `{only}`"),
-                _ => format!("there are `{}`", names.join("`, `")),
+                _ => format!("there are {}", some_of(&quoted(&names))),
             },
         })
     }
@@ -528,10 +528,10 @@ impl<'a> View<'a> {
             }),
             (having, Some(of)) => Err(AskedError::Nothing {
                 what: format!("no case has a value of `{metric}` of `{of}`"),
-                hint: format!("these have one: {}", having.join(", ")),
+                hint: format!("these have one: {}", some_of(having)),
             }),
             _ => Err(AskedError::Several {
-                of: having().join(", "),
+                of: some_of(&having()),
                 metric,
             }),
         }
@@ -630,6 +630,23 @@ const BOTTLENECK: &str = "bottleneck";
 
 /// Panels that fit into a picture.
 const PANELS: usize = 16;
+
+fn quoted(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| format!("`{name}`")).collect()
+}
+
+/// The first of many names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    let told = names.len().min(TOLD);
+    let more = match names.len() - told {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names[..told].join(", ") + &more
+}
+
+/// Names in a message.
+const TOLD: usize = 12;
 
 #[cfg(test)]
 mod tests {
