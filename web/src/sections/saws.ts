@@ -27,6 +27,10 @@ function one(model: Model, ask: FigureAsk, number: string, open: (caseIndex: num
       tops ??= new Map(cases.map((c) => [c, highest(curvesOf(model, c)!, panel)]));
       const common = commonTop([...tops.values()]);
       if (common !== undefined) return common;
+      // Nothing is shared: the box would say what is not so.
+      shared = box.checked = false;
+      box.disabled = true;
+      words.textContent = " one scale: not here, where a window is ten times another";
     }
     return niceDomain(0, highest(curvesOf(model, i)!, panel) || 1, 4)[1];
   };
@@ -41,13 +45,14 @@ function one(model: Model, ask: FigureAsk, number: string, open: (caseIndex: num
     const { marks, end } = keys(14, room)!;
     return svg(room, end + 8, "Colours of the flows", marks);
   };
+  const words = el("span", {}, " one scale");
   const box = el("input", { type: "checkbox", checked: true, onchange: () => ((shared = box.checked), shown.renew()) });
   const shown = figure({
     name: `${model.id}-sawtooth${number}`,
     title: ask.title ?? "Congestion window of every case, segments",
     note: `${counted(cases.length, "case")}${model.severalSeeds() ? ", the first seed of each" : ""}.`,
     hint: "Choose one to see its time series.",
-    controls: [el("label", { class: "choice" }, box, " one scale where windows are of one order")],
+    controls: [el("label", { class: "choice" }, box, words)],
     height: Math.ceil(cases.length / 4) * SAW.height,
     body: () => el("div", {}, model.flows().length > 1 && fitted(4 * SAW.width, legend), el("div", { class: "saws" }, ...cases.map(cell))),
     svg: () => sheet(cases.map((i) => saw(curvesOf(model, i)!, label(i), topOf(i), panel)), 4, `${model.scenario.name}: ${ask.title ?? "congestion window, segments"}`, keys(38, Math.min(4, cases.length) * SAW.width)),

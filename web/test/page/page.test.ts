@@ -14,6 +14,7 @@ after(close);
 /** `s3-throughput`: scenarios of a study are numbered in the order of their names. */
 const T = "s3-throughput";
 const P = "s2-pairs";
+const F = "s4-together";
 
 const W = "s4-together";
 
@@ -294,6 +295,18 @@ test("titles of small multiples end inside them", { skip }, async () => {
   const ends = await tab.locator(`#${T}-sawtooth .saw svg`).evaluateAll((all) => all.map((s) => s.querySelector("text")!.getBoundingClientRect().right - s.getBoundingClientRect().right));
   assert.equal(ends.length, 24);
   for (const end of ends) assert.ok(end <= 0, `${end} pixels too far`);
+  await tab.context().close();
+});
+
+test("one scale is offered where there is one", { skip }, async () => {
+  const { tab } = await page();
+  await scrollThrough(tab);
+  const box = (name: string) => tab.locator(`figure[data-name="${name}-sawtooth"] label.choice`);
+  assert.equal(await box(F).innerText(), "one scale");
+  assert.ok(await box(F).locator("input").isChecked());
+  assert.match(await box(T).innerText(), /^one scale: not here/);
+  assert.ok(await box(T).locator("input").isDisabled());
+  assert.ok(!(await box(T).locator("input").isChecked()));
   await tab.context().close();
 });
 
