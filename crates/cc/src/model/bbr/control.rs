@@ -83,9 +83,9 @@ impl Bbr {
     }
 
     /// What of `inflight` will be in flight when the next segment may leave, that one included
-    /// where the state raises it.
+    /// where the pacing of before this ACK raises it.
     pub(super) fn at_departure(&self, rs: &Sample, inflight: f64) -> f64 {
-        let next = if self.pacing_gain() > 1.0 {
+        let next = if self.gain_in_force > 1.0 {
             self.burst()
         } else {
             0.0

@@ -100,6 +100,8 @@ pub struct Bbr {
     bw: f64,
     /// C.pacing_rate, segments/s.
     pacing_rate: f64,
+    /// The gain in it: that of the state after the last ACK.
+    gain_in_force: f64,
     has_seen_rtt: bool,
     /// C.send_quantum, segments.
     send_quantum: f64,
@@ -156,6 +158,7 @@ impl Bbr {
             idle_restart: false,
             bw: 0.0,
             pacing_rate: 0.0,
+            gain_in_force: set.startup_pacing_gain,
             has_seen_rtt: false,
             send_quantum: 2.0,
             cwnd: setup.initial_window,
@@ -235,7 +238,8 @@ impl Controller for Bbr {
         self.check_probe_rtt(rs);
         self.latest.advance(rs);
         self.bound_bw();
-        self.set_pacing_rate(self.pacing_gain());
+        self.gain_in_force = self.pacing_gain();
+        self.set_pacing_rate(self.gain_in_force);
         self.set_send_quantum();
         self.set_cwnd(rs);
     }

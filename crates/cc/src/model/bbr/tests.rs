@@ -686,27 +686,27 @@ fn the_kernel_sees_growth_at_any_ack() {
 }
 
 /// Whether to cruise at a BDP of 100: the kernel asks what was in flight before the ACK, less what
-/// arrives until pacing lets the next segment leave.
+/// arrives until pacing lets the next segment leave, with two segments more in the ACK that ends a
+/// probe.
 #[test]
 fn the_kernel_looks_at_the_next_departure() {
-    let cruises = |wait_ms, before, after| {
+    let cruises = |gain, wait_ms, before| {
         both(|mut bench| {
             bench.rounds(2);
-            bench.bbr.state = State::Down;
+            (bench.bbr.state, bench.bbr.gain_in_force) = (State::Down, gain);
             let mut ev = AckEvent::new(bench.now);
-            (ev.prior_flight, ev.flight) = (before, after);
+            (ev.prior_flight, ev.flight) = (before, before - 1);
             ev.next_send = bench.now + Span::from_millis(wait_ms);
             bench.bbr.is_time_to_cruise(&Sample::of(&ev))
         })
     };
-    assert_eq!(cruises(0, 100, 99), [true, true]);
-    assert_eq!(cruises(0, 101, 100), [true, false]);
-    assert_eq!(
-        cruises(1, 101, 100),
-        [true, true],
-        "a segment a millisecond"
-    );
-    assert_eq!(cruises(2, 102, 101), [false, true]);
+    assert_eq!(cruises(0.9, 0, 100), [true, true]);
+    assert_eq!(cruises(0.9, 0, 101), [true, false]);
+    let later = cruises(0.9, 1, 101);
+    assert_eq!(later, [true, true], "a segment a millisecond");
+    assert_eq!(cruises(0.9, 2, 102), [false, true]);
+    assert_eq!(cruises(1.25, 0, 99), [true, false]);
+    assert_eq!(cruises(1.25, 0, 98), [true, true]);
 }
 
 #[test]
