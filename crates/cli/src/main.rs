@@ -15,7 +15,6 @@ mod foreign;
 mod ground;
 mod hangup;
 mod live;
-mod log;
 mod one_path;
 mod output;
 mod peer;

@@ -15,12 +15,12 @@ use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Identity, Key, KeyError, PORT};
+use fullpipe_realtime::log::Log;
 
 use crate::args::{LogForm, Serve};
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus::server::{self, Tally};
 use crate::live::{dashboard, prometheus};
-use crate::log::Log;
 use crate::{output, state};
 
 /// Runs the command.

@@ -10,11 +10,11 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fullpipe_realtime::log::Log;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, JOURNAL, Reverted, SOCKET};
 use fullpipe_tune::guard;
 use fullpipe_tune::journal::Journal;
-use fullpipe_tune::log::Log;
 use fullpipe_tune::namespaces::Scope;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use serde_json::{Value, json};

@@ -16,6 +16,7 @@ use fullpipe_doctor::Finding;
 use fullpipe_grounds::Laws;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_policy::{Measured, Policy, Source, of_a_path};
+use fullpipe_realtime::log::Log;
 use fullpipe_tune::control::ask;
 use fullpipe_tune::daemon::{self, Config, DaemonError, JOURNAL, Reverted, SOCKET};
 use fullpipe_tune::groups;
@@ -37,7 +38,6 @@ use crate::args::{
 use crate::commands::serve;
 use crate::exit::{Exit, Failure};
 use crate::live::prometheus;
-use crate::log::Log;
 use crate::output;
 use crate::state;
 use crate::table::{Align, Table, number};
