@@ -13,7 +13,8 @@ impl Plan {
     pub(super) fn discipline(&mut self, i: usize, link: &LinkSpec) -> Result<(), LinuxError> {
         let rate = link.first_rate();
         let limit = link.linux_limit();
-        if link.discipline.by() == Some(QueueRule::Rfc) {
+        let by = link.discipline.by();
+        if by.is_some_and(|by| by != QueueRule::Linux) {
             let what = "the queue disciplines of the kernel are its own, not the RFCs'";
             let hint = "set `by = \"linux\"` in `queue`, or use --ground sim";
             let key = format!("{}.queue.by", link.name);

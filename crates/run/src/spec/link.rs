@@ -254,7 +254,7 @@ impl Discipline {
     }
 }
 
-/// Whose queue discipline it is, where a kernel departs from the discipline's document.
+/// Whose queue discipline it is, where a kernel or a simulator departs from the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueRule {
     /// The RFC; RED: the papers.
@@ -262,6 +262,9 @@ pub enum QueueRule {
     Rfc,
     /// Linux 6.1 (`net/sched`): fixed-point arithmetic, timers in ticks, limits of its own.
     Linux,
+    /// ns-2.35, of RED alone: gaps of other lengths between drops, and the queue without the packet
+    /// in transmission.
+    Ns2,
 }
 
 /// Ticks per second of a kernel that distributions build (Debian).
@@ -289,7 +292,7 @@ pub struct Red {
     pub ecn: bool,
     /// Where the probability is one packets are dropped, `ecn` or not (RFC 3168, section 7).
     pub harddrop: bool,
-    /// By its document or as Linux has it.
+    /// By its document, or as Linux or ns-2 has it.
     pub by: QueueRule,
     /// Bytes of a full packet, of which so many could leave in an idle time.
     pub mtu: u32,

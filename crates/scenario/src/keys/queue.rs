@@ -15,7 +15,7 @@ keys! {
         kind: word(QueueKind) [!], "red", "discipline";
         ecn: flag [= false], true, "mark packets of flows with `ecn` instead of dropping them";
         by: word(QueueRule) [= QueueRule::Rfc], "linux",
-            "whose discipline, where the kernel's departs from its document";
+            "whose discipline, where the kernel's or ns-2's departs from its document";
         hz: whole(24, 10_000, "") [= Pie::default().hz], 1000,
             "by linux: ticks per second of the clock on which the probability is updated";
         min: buffer [shows red_min()], "5 packets",
@@ -33,10 +33,10 @@ keys! {
             "weight of a new sample in the average";
         gentle: flag [or "that of `by`"], false,
             "the probability reaches 1 at twice `max` instead of at `max`; \
-             rfc: true, linux: always false";
+             rfc, ns-2: true, linux: always false";
         harddrop: flag [or "that of `by`"], false,
             "with `ecn`, drop packets where the probability is 1 (RFC 3168, section 7); \
-             rfc: true, linux: false";
+             rfc, ns-2: true, linux: false";
         target: span(1, HOUR) [shows of_kinds("target")], "5ms",
             "queueing delay aimed at";
         interval: span(1, HOUR) [= Codel::default().interval], "100ms",
@@ -123,6 +123,10 @@ words! {
         Linux = "linux",
             "that of Linux 6.1 (`net/sched`), as ground `linux` has it; the queue that it judges \
              is what waits behind the packet in transmission";
+        Ns2 = "ns-2",
+            "red, adaptive-red: those of ns-2.35, which wait between drops (`wait_`): gaps are 1/p \
+             to 2/p packets, not 1 to 1/p, so that a third is dropped; judged is what waits, and \
+             nothing is dropped while a single packet does";
     }
 }
 
@@ -185,6 +189,12 @@ pub(crate) fn discipline<T>(
     let common = |key: &Key| key.name == QueueTable::kind.name;
     let what = format!("kind `{}`", kind.word());
     table.refuse_foreign(&what, kind.own(), common, findings);
+    let is_red = matches!(kind, QueueKind::Red | QueueKind::AdaptiveRed);
+    if table.by == QueueRule::Ns2 && !is_red {
+        let message = format!("there is no {} of ns-2's here", kind.word());
+        let hint = "write \"rfc\" or \"linux\"; ns-2's are red and adaptive-red";
+        table.refuse(findings, &QueueTable::by, &message, hint);
+    }
     let red = Thresholds {
         table: &table,
         link,
@@ -212,7 +222,7 @@ pub(crate) fn discipline<T>(
                 gentle: red.gentle(gentle, by, findings),
                 adaptive: false,
                 ecn,
-                harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
+                harddrop: harddrop.unwrap_or(by != QueueRule::Linux),
                 by,
                 mtu,
             })
@@ -237,7 +247,7 @@ pub(crate) fn discipline<T>(
                 gentle: red.gentle(gentle, by, findings),
                 adaptive: true,
                 ecn,
-                harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
+                harddrop: harddrop.unwrap_or(by != QueueRule::Linux),
                 by,
                 mtu,
             })
@@ -339,7 +349,7 @@ impl Thresholds<'_> {
             let hint = "write gentle = false, or by = \"rfc\"";
             self.table.refuse(findings, key, message, hint);
         }
-        gentle.unwrap_or(by == QueueRule::Rfc)
+        gentle.unwrap_or(by != QueueRule::Linux)
     }
 
     /// The weight, at least what the kernel can have where it is the kernel's.
@@ -347,7 +357,7 @@ impl Thresholds<'_> {
         let least = Red::least_linux_weight(max, self.link.packet);
         // The kernel's is a power of two: the next one counts.
         let fits = libm::round(libm::log2(weight)) >= libm::log2(least);
-        if by == QueueRule::Rfc || fits {
+        if by != QueueRule::Linux || fits {
             return weight;
         }
         let key = &QueueTable::weight;

@@ -169,13 +169,13 @@ impl HeldAqm {
             _ => Room::new(link.buffer, rate),
         };
         match (link.discipline, link.discipline.by()?) {
-            (Discipline::Codel(p), QueueRule::Rfc) => {
+            (Discipline::Codel(p), QueueRule::Rfc | QueueRule::Ns2) => {
                 Some(Self::Codel(Box::new(CodelQueue::new(p, room))))
             }
             (Discipline::Codel(p), QueueRule::Linux) => {
                 Some(Self::LinuxCodel(Box::new(CodelQueue::new(p, room))))
             }
-            (Discipline::FqCodel(p), QueueRule::Rfc) => {
+            (Discipline::FqCodel(p), QueueRule::Rfc | QueueRule::Ns2) => {
                 Some(Self::FqCodel(Box::new(FqCodelQueue::new(p, room, rng))))
             }
             (Discipline::FqCodel(p), QueueRule::Linux) => Some(Self::LinuxFqCodel(Box::new(
@@ -187,7 +187,7 @@ impl HeldAqm {
             (Discipline::Pie(p), QueueRule::Linux) => {
                 Some(Self::LinuxPie(Box::new(LinuxPie::new(&p, limit, rng))))
             }
-            (Discipline::Red(_) | Discipline::Pie(_), QueueRule::Rfc)
+            (Discipline::Red(_) | Discipline::Pie(_), QueueRule::Rfc | QueueRule::Ns2)
             | (Discipline::DropTail, _) => None,
         }
     }

@@ -8,12 +8,17 @@
 //! - Floyd, Gummadi, Shenker 2001, "Adaptive RED" (FGS01): `max_p` follows the average (figure 1),
 //!   `w_q`, `min_th` and `max_th` from the link's rate.
 //!
+//! ns-2.35 (`queue/red.cc` with its default of `wait_`) is [`QueueRule::Ns2`]: gaps between drops
+//! are uniform on 1/p_b .. 2/p_b, a third as many drops; the average is of the packets that wait,
+//! so that the one in transmission is not counted, and no packet is dropped while one or none
+//! waits.
+//!
 //! The queue is measured in packets, not in bytes. Figure 2 of FJ93 is one ahead of its section 7
 //! after a drop (it counts the arriving packet already); this follows section 7, where the gaps are
 //! uniform on 1 .. 1/p_b. Their mean is about half of 1/p_b, so that the rate of drops at a
 //! constant average is about twice p_b, as in FJ93.
 
-use fullpipe_run::{ComponentRng, Red};
+use fullpipe_run::{ComponentRng, QueueRule, Red};
 use fullpipe_units::{Span, Time};
 
 use super::{Backlog, Verdict};
@@ -28,6 +33,8 @@ pub struct RedState {
     max_p: f64,
     /// Packets admitted since the last drop or mark, or since the average rose above `min_th`.
     count: u64,
+    /// ns-2: the last packet was judged by its probability, too.
+    is_judging: bool,
     next_adaptation: Time,
     /// Idle time up to here is in the average.
     decayed_to: Time,
@@ -52,6 +59,19 @@ fn probability(p: &Red, max_p: f64, average: f64) -> Option<f64> {
 fn spread(p_b: f64, count: u64) -> f64 {
     let left = 1.0 - count as f64 * p_b;
     if left <= p_b { 1.0 } else { p_b / left }
+}
+
+/// The same as in ns-2: none of the first 1/p_b packets, this one being the `count`-th, and one of
+/// the next as many.
+fn spread_as_ns2(p_b: f64, count: u64) -> f64 {
+    let passed = count as f64 * p_b;
+    if passed < 1.0 {
+        0.0
+    } else if passed < 2.0 {
+        (p_b / (2.0 - passed)).min(1.0)
+    } else {
+        1.0
+    }
 }
 
 /// The average after an idle time in which `m` full packets could have left (FJ93, section 4).
@@ -80,6 +100,7 @@ impl RedState {
             average: 0.0,
             max_p: p.max_p,
             count: 0,
+            is_judging: false,
             next_adaptation: Time::ZERO + ADAPT_EVERY,
             decayed_to: Time::ZERO,
             rng,
@@ -98,6 +119,9 @@ impl RedState {
     pub fn judge(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
         if self.p.adaptive && now >= self.next_adaptation {
             self.adapt(now, backlog.idle_since);
+        }
+        if self.p.by == QueueRule::Ns2 {
+            return self.judge_as_ns2(now, backlog, ect);
         }
         self.average = match backlog.idle_since {
             None => self.average + self.p.weight * (backlog.packets as f64 - self.average),
@@ -125,6 +149,39 @@ impl RedState {
         } else {
             self.count += 1;
             Verdict::Admit
+        }
+    }
+
+    fn judge_as_ns2(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
+        let sending = u64::from(backlog.idle_since.is_none());
+        let waiting = backlog.packets - sending;
+        if let Some(since) = backlog.idle_since {
+            // Whole packets could have left.
+            let since = since.max(self.decayed_to);
+            let m = now.saturating_since(since).as_nanos() as f64 * self.per_nano;
+            self.average = decayed(self.average, self.p.weight, libm::floor(m));
+        }
+        self.average += self.p.weight * (waiting as f64 - self.average);
+        self.decayed_to = now;
+        self.count += 1;
+        if self.average < self.p.min || waiting <= 1 {
+            self.is_judging = false;
+            return Verdict::Admit;
+        }
+        let Some(p_b) = probability(&self.p, self.max_p, self.average) else {
+            return Verdict::Drop;
+        };
+        if !core::mem::replace(&mut self.is_judging, true) {
+            self.count = 1;
+            return Verdict::Admit;
+        }
+        if self.rng.uniform() > spread_as_ns2(p_b, self.count) {
+            return Verdict::Admit;
+        }
+        self.count = 0;
+        match self.p.ecn && ect {
+            true => Verdict::Mark,
+            false => Verdict::Drop,
         }
     }
 
@@ -180,7 +237,7 @@ mod tests {
         adaptive: false,
         ecn: true,
         harddrop: true,
-        by: fullpipe_run::QueueRule::Rfc,
+        by: QueueRule::Rfc,
         mtu: 1500,
     };
 
@@ -200,7 +257,11 @@ mod tests {
 
     /// Packets from one drop to the next while the queue stands at `packets`.
     fn gaps(packets: u64, n: usize) -> Vec<u64> {
-        let mut r = red(RED);
+        gaps_of(RED, packets, n)
+    }
+
+    fn gaps_of(p: Red, packets: u64, n: usize) -> Vec<u64> {
+        let mut r = red(p);
         let (mut gaps, mut gap) = (Vec::new(), 0);
         while gaps.len() < n {
             gap += 1;
@@ -248,6 +309,43 @@ mod tests {
         }
         let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
         assert!((mean - 10.5).abs() < 0.05, "{mean}");
+    }
+
+    /// ns-2 waits for 1/p_b packets after each: gaps are uniform on 1/p_b .. 2/p_b. Of eleven
+    /// packets ten wait, so that p_b is 1/20.
+    #[test]
+    fn ns2_waits_between_drops() {
+        let ns2 = Red {
+            by: QueueRule::Ns2,
+            ..RED
+        };
+        let gaps = gaps_of(ns2, 11, 200_000);
+        let mut counts = [0u64; 40];
+        gaps.iter().for_each(|g| counts[*g as usize] += 1);
+        for (gap, count) in counts.iter().enumerate() {
+            let share = *count as f64 / gaps.len() as f64;
+            let expected = if gap < 20 { 0.0 } else { 0.05 };
+            assert!((share - expected).abs() < 0.0025, "gap {gap}: {share}");
+        }
+    }
+
+    /// Nor does it drop a packet while one or none waits, however large the average, or the first
+    /// one that it judges.
+    #[test]
+    fn ns2_spares_a_queue_of_one_packet() {
+        let mut r = red(Red {
+            by: QueueRule::Ns2,
+            weight: 1e-9,
+            ecn: false,
+            ..RED
+        });
+        r.average = 29.9;
+        let mut judge = |packets| r.judge(ms(1), &queue(packets), false);
+        assert!((0..100).all(|_| judge(2) == Verdict::Admit));
+        assert_eq!(judge(3), Verdict::Admit, "the first");
+        // p_b is nearly one: every second packet.
+        assert_eq!([judge(3), judge(3)], [Verdict::Drop, Verdict::Admit]);
+        assert_eq!([judge(2), judge(3)], [Verdict::Admit, Verdict::Admit]);
     }
 
     /// The share of packets dropped at a constant average, over its whole range: 2 p_b / (1 + p_b),

@@ -218,11 +218,14 @@ fn queues_are_their_documents_or_the_kernels() {
         let linux = queue(&format!("{{ kind = \"{kind}\", by = \"linux\" }}"));
         assert_eq!(linux.by(), Some(QueueRule::Linux), "{kind}");
     }
+    let ns2 = queue("{ kind = \"adaptive-red\", by = \"ns-2\" }");
+    assert_eq!(ns2.by(), Some(QueueRule::Ns2));
     let red = |text: &str| match queue(&format!("{{ kind = \"red\", {text} }}")) {
         Discipline::Red(red) => (red.gentle, red.harddrop),
         other => panic!("{other:?}"),
     };
     assert_eq!(red("ecn = true"), (true, true));
+    assert_eq!(red("by = \"ns-2\", ecn = true"), (true, true));
     assert_eq!(red("by = \"linux\""), (false, false));
     assert_eq!(red("by = \"linux\", harddrop = true"), (false, true));
     let Discipline::Pie(pie) = queue("{ kind = \"pie\", by = \"linux\", hz = 1000 }") else {

@@ -157,6 +157,10 @@ const WRONG: &[(&str, &str)] = &[
         "queue = { kind = \"red\", by = \"linux\", gentle = true }\n[[flow]]\nstack = \"reno\"\n",
     ),
     (
+        "what ns-2 is not asked for",
+        "queue = { kind = \"pie\", by = \"ns-2\" }\n[[flow]]\nstack = \"reno\"\n",
+    ),
+    (
         "what the kernel has no switch for",
         "queue = { kind = \"pie\", by = \"linux\", max_burst = \"1s\" }\n[[flow]]\nstack = \"reno\"\n",
     ),
