@@ -9,7 +9,7 @@
 //!   one process, in real time.
 //! - [`ground`]: a run with both hosts on this machine.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
-//! - [`shown`]: text of others as people are shown it.
+//! - [`shown`]: what people are shown of others.
 //! - [`headers`]: what IP and UDP put in front of a datagram.
 //! - [`lender`]: memory that is borrowed as it is used.
 //! - [`payload`]: what a flow carries, asked for and handed over by segment number.

@@ -1,4 +1,9 @@
-//! Text of others as people are shown it: names and reasons.
+//! What people are shown of others: names, reasons, addresses.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::Serialize;
 
 /// Text from another host, as it may be shown: nothing that steers a terminal or turns the order of
 /// what is read, not long.
@@ -41,6 +46,28 @@ pub fn shortened(text: &str, most: usize) -> String {
     begin.chain(text.chars().skip(length - end)).collect()
 }
 
+/// An address of a host: of one that a socket of both families calls `::ffff:192.0.2.1`, that of
+/// IPv4, as it is known elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Address(SocketAddr);
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        match address.ip().to_canonical() {
+            ip if ip.is_ipv4() => Self(SocketAddr::new(ip, address.port())),
+            // With its zone.
+            _ => Self(address),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +91,21 @@ mod tests {
         assert_eq!(shortened("abcdefghijk", 7), "ab\u{2026}hijk");
         for most in 1..4 {
             assert!(shortened("äöüß", most).chars().count() <= most);
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv4_has_one_spelling() {
+        for (address, shown) in [
+            ("[::ffff:192.0.2.1]:9", "192.0.2.1:9"),
+            ("192.0.2.1:9", "192.0.2.1:9"),
+            ("[fe80::1%2]:9", "[fe80::1%2]:9"),
+            ("[2001:db8::1]:9", "[2001:db8::1]:9"),
+        ] {
+            let address: SocketAddr = address.parse().unwrap();
+            assert_eq!(Address::from(address).to_string(), shown);
+            let json = serde_json::to_value(Address::from(address)).unwrap();
+            assert_eq!(json, shown);
         }
     }
 }

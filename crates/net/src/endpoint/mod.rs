@@ -49,6 +49,7 @@ pub use udp::UdpPort;
 
 use crate::headers;
 use crate::io::{IoConfig, Mode, Stop};
+use crate::shown::Address;
 use crate::wire::SessionId;
 
 /// One of the two hosts of a run.
@@ -143,7 +144,7 @@ pub enum EndpointError {
         /// Of the longest packet, with its headers.
         bytes: usize,
         /// Destination address.
-        peer: SocketAddr,
+        peer: Address,
         /// MTU towards the destination, bytes, if known.
         mtu: Option<u32>,
         /// There is nothing else than probes, which have a size of their own.
@@ -151,7 +152,7 @@ pub enum EndpointError {
     },
     /// A filter of this host.
     #[error("this host forbids datagrams to {0}: look at the rules of its firewall")]
-    Forbidden(SocketAddr),
+    Forbidden(Address),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
@@ -180,13 +181,13 @@ impl EndpointError {
         match rustix::io::Errno::from_io_error(error) {
             Some(rustix::io::Errno::MSGSIZE) => Self::Longer {
                 bytes: headers::longest(&plan.spec) + if ip.is_ipv4() { 28 } else { 48 },
-                peer,
+                peer: peer.into(),
                 mtu: mtu(peer).ok(),
                 of_probes: plan.spec.flows.is_empty()
                     && plan.spec.arrivals.is_empty()
                     && plan.spec.cross.iter().all(|cross| cross.answered),
             },
-            Some(rustix::io::Errno::PERM) => Self::Forbidden(peer),
+            Some(rustix::io::Errno::PERM) => Self::Forbidden(peer.into()),
             _ => self,
         }
     }

@@ -8,6 +8,7 @@ use fullpipe_realtime::live::{EVERY, Live};
 use fullpipe_units::Time;
 
 use super::control_port::Traffic;
+use crate::shown::Address;
 
 /// Where sessions write that they run. Clones are the same board.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +20,7 @@ pub struct Posted {
     /// Number of the test, as in the log.
     pub test: u64,
     /// The client, when the test began.
-    pub peer: SocketAddr,
+    pub peer: Address,
     /// Label that the client chose for the test.
     pub label: String,
     /// How its flows are getting on, as this host sees them.
@@ -56,7 +57,7 @@ impl Board {
     pub(super) fn post(&self, test: u64, peer: SocketAddr, label: &str) -> Post {
         let posted = Arc::new(Posted {
             test,
-            peer,
+            peer: peer.into(),
             label: label.to_owned(),
             live: Live::default(),
             received: AtomicU64::new(0),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::control::EndReason;
 use super::limits::Limits;
 use super::message::Reason;
+use crate::shown::Address;
 
 /// Something that happened to a server. Tests are called by a number of their own: what names a
 /// session on the wire stays secret.
@@ -33,12 +34,12 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
     },
     /// A client with the key was turned away.
     Refused {
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
         /// Why, in words.
         reason: String,
     },
@@ -47,7 +48,7 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
         /// Label that the client chose for the test.
         label: String,
         /// Flows, sources and probes.
@@ -62,7 +63,7 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
         /// Reason for the refusal, one sentence.
         reason: String,
     },
@@ -71,7 +72,7 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
         /// Why, in words.
         why: String,
         /// Duration of the run, seconds.
@@ -86,14 +87,14 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
     },
     /// Files of a client have their names here.
     Stored {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
         /// Name of the file that was stored first.
         name: String,
         /// Number of files that were stored.
@@ -106,7 +107,7 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client.
-        peer: SocketAddr,
+        peer: Address,
         /// The error that ended it.
         what: String,
     },
@@ -115,9 +116,9 @@ pub enum Event {
         /// Number of the test.
         test: u64,
         /// The client, until then.
-        from: SocketAddr,
+        from: Address,
         /// The client, once it had sent back the challenge.
-        to: SocketAddr,
+        to: Address,
     },
     /// Datagrams that led to nothing, since the last event of this kind.
     Turned {
@@ -134,7 +135,7 @@ pub enum Event {
         /// Refusals that had no line of their own.
         refused: u64,
         /// Where the last handshake with another key came from.
-        last_wrong_key: Option<SocketAddr>,
+        last_wrong_key: Option<Address>,
     },
     /// Unfinished files that nobody went on with were removed, or ought to have been.
     Removed {
@@ -164,6 +165,7 @@ impl Event {
             Some(error) => format!("no socket or thread for its test: {error}"),
             None => reason.to_string(),
         };
+        let peer = peer.into();
         Self::Refused { peer, reason }
     }
 
@@ -176,7 +178,7 @@ impl Event {
     ) -> Self {
         Self::Finished {
             test,
-            peer,
+            peer: peer.into(),
             why: why.text().to_owned(),
             seconds: lasted.as_secs_f64(),
             received,
@@ -337,7 +339,7 @@ mod tests {
     fn one_is_no_plural() {
         let granted = |flows| Event::Granted {
             test: 1,
-            peer: SocketAddr::from(([192, 0, 2, 1], 7)),
+            peer: SocketAddr::from(([192, 0, 2, 1], 7)).into(),
             label: "send".to_owned(),
             flows,
             seconds: 3.0,
@@ -348,7 +350,7 @@ mod tests {
         assert_eq!(text(2), "test 1: granted `send`, 2 flows, at most 3 s");
         let stored = |files| Event::Stored {
             test: 1,
-            peer: SocketAddr::from(([192, 0, 2, 1], 7)),
+            peer: SocketAddr::from(([192, 0, 2, 1], 7)).into(),
             name: "data.bin".to_owned(),
             files,
             bytes: 20_123_456,

@@ -35,6 +35,7 @@ use super::session_thread::{self, Session};
 use super::{Identity, Key, entropy};
 use crate::content::Allowed;
 use crate::io::{Clock, Stop, may_be_icmp};
+use crate::shown::Address;
 use crate::tcp::Desk;
 use crate::wire::{Header, Kind, SessionId};
 
@@ -402,7 +403,7 @@ impl Server {
             .map_err(lacking)?;
         (self.log)(&Event::Opened {
             test: self.tests,
-            peer: opened.from,
+            peer: opened.from.into(),
         });
         self.send(opened.from, to, &accept);
         self.live.push(Handle {
@@ -461,7 +462,7 @@ impl Server {
             let (from, to) = (handle.peer, handle.inbox.peer());
             if from != to {
                 handle.peer = to;
-                let test = handle.test;
+                let (test, from, to) = (handle.test, from.into(), to.into());
                 (self.log)(&Event::Moved { test, from, to });
             }
         }
@@ -480,7 +481,7 @@ impl Server {
             bad_cookie: counts.bad_cookies - before.bad_cookies,
             other_version: counts.other_versions - before.other_versions,
             refused: self.summary.refusals.saturating_sub(MOST_REFUSALS),
-            last_wrong_key: self.summary.last_wrong_key.take(),
+            last_wrong_key: self.summary.last_wrong_key.take().map(Address::from),
         };
         if let Event::Turned {
             garbage,

@@ -58,7 +58,7 @@ pub fn run(session: Session) {
     if let Err(error) = attempt(&session) {
         (session.log)(&Event::Lost {
             test: session.test,
-            peer: session.peer,
+            peer: session.peer.into(),
             what: error.to_string(),
         });
     }
@@ -108,7 +108,7 @@ fn attempt(session: &Session) -> io::Result<()> {
         // Of empty files there is nothing to run.
         session.tell_what_is_stored(&state);
     } else if granted && state.at() == SessionState::Closed {
-        let (test, peer) = (session.test, session.peer);
+        let (test, peer) = (session.test, session.peer.into());
         (session.log)(&Event::Closed { test, peer });
     }
     Ok(())
@@ -178,7 +178,7 @@ impl Session {
     }
 
     fn send_decision(&self, state: &ServerSession) {
-        let (test, peer) = (self.test, self.peer);
+        let (test, peer) = (self.test, self.peer.into());
         if let Some(job) = state.job() {
             let spec = &job.spec;
             (self.log)(&Event::Granted {
@@ -199,7 +199,7 @@ impl Session {
         if let Some((name, files, bytes)) = state.stored() {
             (self.log)(&Event::Stored {
                 test: self.test,
-                peer: self.peer,
+                peer: self.peer.into(),
                 name: shown(name),
                 files,
                 bytes,
@@ -294,7 +294,7 @@ impl Session {
         });
         if let (Ok(outcome), Some(halves)) = (&mut outcome, halves) {
             for what in halves.join(outcome) {
-                let (test, peer) = (self.test, self.peer);
+                let (test, peer) = (self.test, self.peer.into());
                 (self.log)(&Event::Lost { test, peer, what });
             }
         }

@@ -748,7 +748,8 @@ fn two_servers_do_not_share_a_port() {
     );
 }
 
-/// A server at every address answers from the address that it was asked at.
+/// A server at every address answers from the address that it was asked at, and calls its client
+/// by that which the client has.
 #[test]
 fn every_address_of_either_family_is_served() {
     for (listen, ask) in [
@@ -773,6 +774,14 @@ fn every_address_of_either_family_is_served() {
         // 50 segments of 1448 bytes; the longer headers of IPv6 leave room for 1428.
         let expected = if ask == "::1" { 51 } else { 50 };
         assert!(outcome.flows.iter().all(|f| f.totals.delivered == expected));
+        let client = if ask == "::1" { "[::1]:" } else { "127.0.0." };
+        for event in server.end() {
+            let of_client = serde_json::to_value(&event).unwrap();
+            if let Some(peer) = of_client["peer"].as_str() {
+                assert!(peer.starts_with(client), "{listen} asked at {ask}: {event}");
+            }
+            assert!(!event.to_string().contains("::ffff:"), "{event}");
+        }
     }
 }
 

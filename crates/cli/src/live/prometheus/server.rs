@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_ended_is_counted() {
         let (tally, board) = (Tally::default(), Board::default());
-        let peer = SocketAddr::from(([192, 0, 2, 1], 9));
+        let peer = SocketAddr::from(([192, 0, 2, 1], 9)).into();
         let granted = |test, flows| Event::Granted {
             test,
             peer,
