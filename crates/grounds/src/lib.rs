@@ -40,7 +40,7 @@ pub use changed::{stand_in, with_stand_in};
 pub use fullpipe_kernel::Options as Running;
 pub use fullpipe_kernel::laws::Laws;
 pub use linux::Kernel;
-pub use peer::{Peer, Stream};
+pub use peer::{Peer, Stream, within_bounds};
 pub use sim::Sim;
 pub use udp::Udp;
 pub use way::{Way, WayError};

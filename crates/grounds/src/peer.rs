@@ -9,6 +9,7 @@ use fullpipe_kernel::{RunningKernel, RunningTcp};
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content};
 use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::session::check;
 use fullpipe_net::session::client::{Done, SessionError};
 use fullpipe_net::session::control::EndReason;
 use fullpipe_realtime::live::{Live, LiveRun};
@@ -299,6 +300,18 @@ impl<'a> Peer<'a> {
     }
 }
 
+/// Whether servers run such a thing at all.
+///
+/// # Errors
+/// [`GroundError::Unable`].
+pub fn within_bounds(spec: &RunSpec) -> Result<(), GroundError> {
+    check::run(spec).map_err(|what| GroundError::Unable {
+        key: None,
+        what,
+        hint: "no server goes beyond that: choose a value within it".to_owned(),
+    })
+}
+
 /// The stacks of the flows that send from here, by index.
 fn stacks(spec: &RunSpec, done: &Done) -> Vec<(u32, String)> {
     let senders = done.near.senders.iter();
@@ -364,9 +377,10 @@ impl Ground for Peer<'_> {
 
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
         match &self.kernel {
-            Some(kernel) => kernel.check(spec),
-            None => crate::no_kernel(spec),
+            Some(kernel) => kernel.check(spec)?,
+            None => crate::no_kernel(spec)?,
         }
+        within_bounds(spec)
     }
 
     fn peer(&self) -> Option<&str> {

@@ -44,6 +44,37 @@ fn a_run_in_either_direction_has_the_names_of_the_contract() {
     }
 }
 
+/// Servers have bounds of their own making that a client knows: nobody is asked.
+#[test]
+fn what_no_server_runs_is_a_wrong_flag_with_its_range() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nobody listens there.
+    let host = "127.0.0.1:1";
+    for (line, why) in [
+        (
+            &["send", host, "--traffic", "udp", "--rate", "1bit/s"][..],
+            "cross traffic cross: rate: 1bit/s is out of range (1kbit/s to 10Tbit/s)",
+        ),
+        (
+            &["send", host, "--traffic", "ping,interval=1us"],
+            "cross traffic cross: interval: 1us is out of range (10us to 168h)",
+        ),
+        (
+            &["ping", host, "-i", "1us"],
+            "cross traffic ping: interval: 1us is out of range (10us to 168h)",
+        ),
+        (
+            &["send", host, "--time", "200h"],
+            "duration: 200h is out of range (1ms to 168h)",
+        ),
+    ] {
+        let refused = fullpipe(dir.path(), line);
+        let said =
+            format!("error: {why}\n  hint: no server goes beyond that: choose a value within it\n");
+        assert_eq!((refused.code, refused.stderr), (2, said), "{line:?}");
+    }
+}
+
 #[test]
 fn intervals_are_objects_and_so_is_the_result() {
     let dir = tempfile::tempdir().unwrap();

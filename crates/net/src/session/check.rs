@@ -4,6 +4,8 @@
 //! or need memory without measure is not. What a server is willing to do is another question
 //! ([`limits`](super::limits)).
 
+use std::fmt::Display;
+
 use fullpipe_cc::InitialSending;
 use fullpipe_flow::{ArtificialLoss, Change, ReceiverConfig, SenderConfig};
 use fullpipe_run::{
@@ -34,9 +36,18 @@ const MOST_SEGMENTS: u64 = 1 << 48;
 /// Most times, segments, steps or points of a list.
 const MOST_POINTS: usize = 1 << 16;
 
+/// Slow enough for the longest run to have a datagram, and faster than any host.
+const SLOWEST: Rate = Rate::from_bits_per_sec(1000);
+const FASTEST: Rate = Rate::from_bits_per_sec(10_000_000_000_000);
+/// Shortest time between two probes.
+const SHORTEST_GAP: Span = Span::from_micros(10);
+
 type Checked = Result<(), String>;
 
 /// Bounds of a request's options.
+///
+/// # Errors
+/// What is out of bounds.
 pub fn options(options: &Options) -> Checked {
     if options.label.len() > LONGEST_NAME || options.label.contains(char::is_control) {
         return bad("the label", "too long or not text");
@@ -53,7 +64,10 @@ pub fn options(options: &Options) -> Checked {
     Ok(())
 }
 
-/// Bounds of a run specification that another host wrote.
+/// Bounds of a run specification that another host wrote. A client asks for nothing beyond them.
+///
+/// # Errors
+/// What is out of its range, and the range.
 pub fn run(spec: &RunSpec) -> Checked {
     let end = Time::ZERO + spec.duration;
     span("duration", spec.duration, Span::from_millis(1), LONGEST)?;
@@ -242,7 +256,7 @@ fn cross(c: &CrossSpec, end: Time) -> Checked {
     within("start", c.start, end)?;
     match &c.departures {
         Departures::Rate(law, _) => waveform(law),
-        Departures::Every(gap) => span("interval", *gap, Span::from_micros(10), LONGEST),
+        Departures::Every(gap) => span("interval", *gap, SHORTEST_GAP, LONGEST),
     }
 }
 
@@ -287,35 +301,28 @@ fn name(name: &str) -> Checked {
     }
 }
 
-/// A rate of zero is silence; what is above it is fast enough for the next datagram to come within
-/// the longest run.
+/// A rate of zero is silence.
 fn rate(r: Rate) -> Checked {
     match r.as_bits_per_sec() {
         0 => Ok(()),
-        bits => range("rate", bits as f64, 1000.0, 1e13),
+        _ => range("rate", r, SLOWEST, FASTEST),
     }
 }
 
-/// False for NaN.
-fn range(what: &str, x: f64, least: f64, most: f64) -> Checked {
+/// Fails for NaN.
+fn range<T: PartialOrd + Display>(what: &str, x: T, least: T, most: T) -> Checked {
     match x >= least && x <= most {
         true => Ok(()),
-        false => bad(what, "out of range"),
+        false => bad(what, &format!("{x} is out of range ({least} to {most})")),
     }
 }
 
 fn count(what: &str, n: u64, least: u64, most: u64) -> Checked {
-    match (least..=most).contains(&n) {
-        true => Ok(()),
-        false => bad(what, "out of range"),
-    }
+    range(what, n, least, most)
 }
 
 fn span(what: &str, s: Span, least: Span, most: Span) -> Checked {
-    match (least..=most).contains(&s) {
-        true => Ok(()),
-        false => bad(what, "out of range"),
-    }
+    range(what, s, least, most)
 }
 
 fn within(what: &str, t: Time, end: Time) -> Checked {

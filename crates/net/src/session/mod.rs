@@ -19,6 +19,7 @@
 //! - [`cookie`]: cookies, and which of them were used.
 //! - [`message`]: the datagrams of the handshake; [`noise`]: its cryptography.
 //! - [`gate`], [`handshake`]: server and client side of the handshake, sans I/O.
+//! - [`check`]: what a run may ask for at all.
 //! - [`channel`], [`seal`]: sealed control messages, and encrypted data.
 //! - [`board`]: the tests of a server that run, for whoever watches it.
 //! - [`path`]: clients whose address changes; [`mtu`]: paths that become narrower.
@@ -27,7 +28,7 @@
 
 pub mod board;
 pub mod channel;
-mod check;
+pub mod check;
 mod cipher;
 mod cleanup;
 pub mod client;

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use fullpipe_grounds::within_bounds;
 use fullpipe_scenario::{Case, Diagnostics, Overrides, Scenario, flow_keys};
 
 use crate::args::Send;
@@ -110,6 +111,9 @@ impl Document {
 pub fn checked(document: &Document, args: &Send) -> Result<Scenario, Failure> {
     let scenario = document.scenario(args.seed).map_err(wrong)?;
     sends_something(&scenario, args)?;
+    for case in &scenario.cases {
+        within_bounds(&case.run_spec(0))?;
+    }
     Ok(scenario)
 }
 

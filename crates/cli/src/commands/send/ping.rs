@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_grounds::Peer;
+use fullpipe_grounds::{Peer, within_bounds};
 use fullpipe_realtime::live::Live;
 use fullpipe_results::result::printed;
 use fullpipe_run::CrossOutcome;
@@ -28,6 +28,7 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
             .fold(usage(why), Failure::hint)
     })?;
     let spec = document(args)?.scenario(None).map_err(wrong)?.cases[0].run_spec(1);
+    within_bounds(&spec)?;
     let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts("keeping what was measured")?;
     let name = way.name.clone();
