@@ -1,5 +1,7 @@
 //! What is copied where: from command-line arguments to lists of files.
 
+use std::collections::HashMap;
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,6 +100,11 @@ pub fn order(from: &[String], to: &str) -> Result<Order, Failure> {
                 return Err(usage("files of two servers in one copy".to_owned())
                     .hint("copy from one after the other"));
             }
+            differ(
+                from.iter()
+                    .zip(&names)
+                    .map(|(text, name)| (text, last(name))),
+            )?;
             let below = names.len() > 1 || to.ends_with('/') || path.is_dir();
             (server, What::Get(names, path, below))
         }
@@ -122,7 +129,36 @@ fn names(files: Vec<PathBuf>, name: &str) -> Result<Vec<(PathBuf, String)>, Fail
         };
         Ok((path, name))
     };
-    files.into_iter().map(named).collect()
+    let named: Vec<_> = files
+        .into_iter()
+        .map(named)
+        .collect::<Result<_, Failure>>()?;
+    differ(
+        named
+            .iter()
+            .map(|(path, name)| (path.display(), name.as_str())),
+    )?;
+    Ok(named)
+}
+
+/// Refuses two sources of one name where both would go.
+fn differ<'a, S: Display>(all: impl Iterator<Item = (S, &'a str)>) -> Result<(), Failure> {
+    let mut seen = HashMap::new();
+    for (source, name) in all {
+        if let Some(first) = seen.get(name) {
+            return Err(
+                usage(format!("{first} and {source} would both be `{name}`"))
+                    .hint("copy one after the other, each to a name or a directory of its own"),
+            );
+        }
+        seen.insert(name, source);
+    }
+    Ok(())
+}
+
+/// The last part of a name at the server.
+fn last(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 
 fn leaf(file: &Path) -> Result<String, Failure> {
@@ -308,6 +344,28 @@ mod tests {
             let error = order(&strings(from), to).unwrap_err();
             assert_eq!(error.exit, Exit::Usage, "{from:?} {to}");
         }
+    }
+
+    /// Either end would have one of them, or a mixture.
+    #[test]
+    fn two_sources_of_one_name_are_named() {
+        for (from, to, why) in [
+            (
+                ["d1/same", "d2/same"],
+                "h:t/",
+                "d1/same and d2/same would both be `t/same`",
+            ),
+            (["x", "./x"], "h:", "x and ./x would both be `x`"),
+            (
+                ["h:d1/same", "h:a/b/same/"],
+                "t/",
+                "h:d1/same and h:a/b/same/ would both be `same`",
+            ),
+        ] {
+            let refused = order(&strings(&from), to).unwrap_err();
+            assert_eq!((refused.exit, refused.message.as_str()), (Exit::Usage, why));
+        }
+        order(&strings(&["d1/a", "d2/b"]), "h:t/").unwrap();
     }
 
     #[test]
