@@ -65,6 +65,46 @@ fn what_a_copy_lacks_is_named_with_its_reason() {
     assert!(pair.here.path().join("back/e/good").exists());
 }
 
+/// Neither end has more afterwards than before, and what was there stays.
+#[test]
+fn a_copy_that_does_not_fit_leaves_no_directory() {
+    let pair = Pair::new(&["--max-partial", "1kB"]);
+    let (here, there) = (pair.here.path(), pair.there.path());
+    for name in ["a", "b"] {
+        fs::write(here.join(name), bytes(900)).unwrap();
+    }
+    fs::create_dir(here.join("mine")).unwrap();
+    fs::create_dir(there.join("mine")).unwrap();
+    fs::create_dir_all(there.join("t/sub")).unwrap();
+    // More than any disk has.
+    let big = fs::File::create(there.join("t/sub/big")).unwrap();
+    big.set_len(1 << 43).unwrap();
+    let (deep, mine) = (pair.at("d/e/"), pair.at("mine/f/"));
+    let (tree, none) = (pair.at("t"), pair.at("none"));
+    for (line, why) in [
+        (["a", "b", &deep], "--max-partial"),
+        (["a", "b", &mine], "--max-partial"),
+        (["-q", &tree, "three/four/"], "the disk is full"),
+        (["-q", &tree, "mine/"], "the disk is full"),
+        (["-q", &none, "three/"], "no such file"),
+    ] {
+        let refused = pair.send(&line);
+        assert_eq!(refused.code, 3, "{line:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+    let names = |at: &Path| {
+        let names = fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(here), ["a", "b", "mine"]);
+    assert_eq!(names(there), ["mine", "t"]);
+    for mine in [here.join("mine"), there.join("mine")] {
+        assert!(names(&mine).is_empty(), "{mine:?}");
+    }
+}
+
 /// One file cannot be replaced, for what is not ours stands where its unfinished one would: the
 /// others of the session are, at either end.
 #[test]

@@ -1,12 +1,12 @@
 //! What a server lets its clients do with files, and which copies to it are under way.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::file::{Buffer, Directory, Identity, Room};
+use crate::file::{Buffer, Directory, Identity, Made, Room};
 use crate::too_many::too_many;
 
 /// What a server lets its clients do with files.
@@ -82,6 +82,20 @@ impl UnderWay {
         superseded
     }
 
+    /// Removes the directories that a copy with these claims has made, as far as they are empty and
+    /// no other copy under way goes there: none begins meanwhile.
+    pub(super) fn unmake(&self, root: &Directory, made: &Made, own: &[Arc<AtomicBool>]) {
+        let own: HashSet<*const AtomicBool> = own.iter().map(Arc::as_ptr).collect();
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_other =
+            |flag: &Weak<AtomicBool>| flag.strong_count() > 0 && !own.contains(&flag.as_ptr());
+        let names = entries.of_name.iter();
+        let others = names.filter(|(_, copies)| copies.iter().any(|(_, flag)| is_other(flag)));
+        let above = others.flat_map(|(name, _)| name.match_indices('/').map(|(at, _)| &name[..at]));
+        let used: HashSet<&str> = above.collect();
+        root.unmake(made, |path| !used.contains(path));
+    }
+
     /// True while a copy of this very file to this name is under way; it is not disturbed.
     ///
     /// # Errors
@@ -138,5 +152,34 @@ mod tests {
             under_way.first(&name, claim).unwrap();
             under_way.first(&name, &later).unwrap_err();
         }
+    }
+
+    #[test]
+    fn a_directory_that_another_copy_goes_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Directory::open(dir.path()).unwrap();
+        let mut made = Made::default();
+        for name in ["a/b", "c"] {
+            let name = crate::file::Name::parse(name).unwrap();
+            root.make(&name, true, 0o700, &mut made).unwrap();
+        }
+        let (under_way, source) = (
+            UnderWay::default(),
+            Identity {
+                size: 1,
+                changed: 1,
+            },
+        );
+        let own = [
+            under_way.enter("c/x", source),
+            under_way.enter("a/b/x", source),
+        ];
+        let other = under_way.enter("a/y", source);
+        under_way.unmake(&root, &made, &own);
+        let is_there = |path: &str| dir.path().join(path).exists();
+        assert!(is_there("a") && !is_there("a/b") && !is_there("c"));
+        drop(other);
+        under_way.unmake(&root, &made, &own);
+        assert!(!is_there("a"));
     }
 }

@@ -13,8 +13,8 @@ use super::carried::{Carried, set_transfer};
 use super::{Answer, EXISTS, Found, PAGE, Question, Work, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
-    Blocks, Buffer, Cancel, Directory, Item, NOBODY, Name, Plan, Receiving, Room, State, Target,
-    Ways, begin_all, bytes_of, receive_all, sync_directories, sync_files,
+    Blocks, Buffer, Cancel, Directory, Item, Made, NOBODY, Name, Plan, Receiving, Room, State,
+    Target, Ways, begin_all, bytes_of, receive_all, sync_directories, sync_files,
 };
 use crate::shown::shortened;
 use crate::too_many::too_many;
@@ -178,47 +178,15 @@ impl Store {
         let claims: Vec<_> = slots.iter().map(claim).collect();
         self.claims = claims.iter().flatten().cloned().collect();
         let (root, room) = (Arc::clone(&self.directory), self.room.clone());
-        let (under_way, busy) = (self.under_way.clone(), BusyDeadline::default());
+        let under_way = self.under_way.clone();
+        let own = self.claims.clone();
         let open = Work::start(move |cancel| {
-            for slot in slots.iter().filter(|slot| !slot.takes_part) {
-                // It stays until it is swept otherwise.
-                let _ = slot.target.as_ref().map(Target::tidy);
+            let mut made = Made::default();
+            let begun = begin(slots, claims, (&root, &mut made), &room, &under_way, cancel);
+            if begun.is_err() {
+                under_way.unmake(&root, &made, &own);
             }
-            let mut ways = Ways::default();
-            let taking_part = |slot: &&mut Slot| slot.takes_part;
-            for slot in slots.iter_mut().filter(taking_part) {
-                cancel.check().map_err(|e| failed_on("files", &e))?;
-                slot.make(&root, &mut ways);
-            }
-            for (slot, claim) in slots.iter_mut().zip(claims) {
-                if let (Some(target), Some(claim)) = (&mut slot.target, claim) {
-                    let name = &slot.item.name;
-                    let first = busy.wait(cancel, || under_way.first(name, &claim));
-                    match first.and_then(|()| target.look_again(cancel)) {
-                        Ok(()) => target.claim(Some(claim)),
-                        Err(e) => {
-                            cancel.check().map_err(|e| failed_on("files", &e))?;
-                            slot.failure = Some(failed_on(name, &e));
-                            slot.target = None;
-                        }
-                    }
-                }
-            }
-            let (mut targets, places) = take_targets(&mut slots);
-            let begun = begin_all(&mut targets, &room, cancel);
-            give_back(&mut slots, targets, &places);
-            if let Err((i, e)) = begun {
-                let name = places.get(i).map_or("files", |i| &slots[*i].item.name);
-                return Err(failed_on(name, &e));
-            }
-            let mut files = slots.iter().filter(|slot| slot.is_active());
-            match files.find_map(|slot| slot.failure.clone()) {
-                // Nobody waits for any of them.
-                Some(why) if slots.iter().all(|s| !s.is_active() || s.failure.is_some()) => {
-                    Err(why)
-                }
-                _ => Ok(slots),
-            }
+            begun
         });
         self.stage = match open {
             Ok(work) => Stage::Opening(work, bytes),
@@ -342,6 +310,55 @@ impl Store {
             Stage::Failed(why) => Some(why),
             _ => None,
         }
+    }
+}
+
+/// Makes directories, which are noted, and takes the disk for `slots`. Each claim is of its slot.
+fn begin(
+    mut slots: Vec<Slot>,
+    claims: Vec<Option<Arc<AtomicBool>>>,
+    (root, made): (&Directory, &mut Made),
+    room: &Room,
+    under_way: &UnderWay,
+    cancel: &Cancel,
+) -> Result<Vec<Slot>, String> {
+    for slot in slots.iter().filter(|slot| !slot.takes_part) {
+        // It stays until it is swept otherwise.
+        let _ = slot.target.as_ref().map(Target::tidy);
+    }
+    let mut ways = Ways::default();
+    let taking_part = |slot: &&mut Slot| slot.takes_part;
+    for slot in slots.iter_mut().filter(taking_part) {
+        cancel.check().map_err(|e| failed_on("files", &e))?;
+        slot.make((root, made), &mut ways);
+    }
+    let busy = BusyDeadline::default();
+    for (slot, claim) in slots.iter_mut().zip(claims) {
+        if let (Some(target), Some(claim)) = (&mut slot.target, claim) {
+            let name = &slot.item.name;
+            let first = busy.wait(cancel, || under_way.first(name, &claim));
+            match first.and_then(|()| target.look_again(cancel)) {
+                Ok(()) => target.claim(Some(claim)),
+                Err(e) => {
+                    cancel.check().map_err(|e| failed_on("files", &e))?;
+                    slot.failure = Some(failed_on(name, &e));
+                    slot.target = None;
+                }
+            }
+        }
+    }
+    let (mut targets, places) = take_targets(&mut slots);
+    let begun = begin_all(&mut targets, room, cancel);
+    give_back(&mut slots, targets, &places);
+    if let Err((i, e)) = begun {
+        let name = places.get(i).map_or("files", |i| &slots[*i].item.name);
+        return Err(failed_on(name, &e));
+    }
+    let mut files = slots.iter().filter(|slot| slot.is_active());
+    match files.find_map(|slot| slot.failure.clone()) {
+        // Nobody waits for any of them.
+        Some(why) if slots.iter().all(|s| !s.is_active() || s.failure.is_some()) => Err(why),
+        _ => Ok(slots),
     }
 }
 
@@ -481,14 +498,16 @@ impl Slot {
     }
 
     /// Makes its directory, and itself if it is one.
-    fn make(&mut self, root: &Directory, ways: &mut Ways) {
+    fn make(&mut self, (root, made): (&Directory, &mut Made), ways: &mut Ways) {
         let Ok(name) = name_of(&self.item) else {
             return;
         };
         let is_directory = self.item.source.is_none();
-        let made = root.make(&name, is_directory, self.item.mode);
-        let found = made.and_then(|()| match (self.item.source, &self.target) {
-            (Some(source), None) => {
+        let made = root.make(&name, is_directory, self.item.mode, made);
+        // A copy that failed may have taken away the directory that it had made.
+        let is_void = self.target.as_ref().is_none_or(Target::is_void);
+        let found = made.and_then(|()| match self.item.source {
+            Some(source) if is_void => {
                 let place = Arc::new(ways.place(root, &name)?.with_mode(self.item.mode));
                 self.target = Some(Target::new(place, source));
                 Ok(())

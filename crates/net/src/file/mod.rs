@@ -44,7 +44,7 @@ pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
 pub use target::{NOBODY, Receiving, Target, begin_all, receive_all, sync_directories, sync_files};
 pub use tree::Blocks;
-pub use walk::{LeftOut, Listing, Reach};
+pub use walk::{LeftOut, Listing, Made, Reach};
 
 #[cfg(test)]
 mod tests;

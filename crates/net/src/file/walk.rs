@@ -9,7 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 use serde::{Deserialize, Serialize};
 
 use super::hash::Cancel;
@@ -139,26 +140,62 @@ impl Directory {
         Ok(listing)
     }
 
-    /// Makes the directories that `name` is in, and with `all` the one that it names.
+    /// Makes the directories that `name` is in, and with `all` the one that it names; which it has
+    /// made is noted in `made`.
     ///
     /// # Errors
     /// As the system says: something else may be in the way, a symbolic link for example.
-    pub fn make(&self, name: &Name, all: bool, mode: u16) -> io::Result<()> {
+    pub fn make(&self, name: &Name, all: bool, mode: u16, made: &mut Made) -> io::Result<()> {
         let (way, leaf) = name.parts();
         let mut fd = self.again()?;
         let own = Mode::from_bits_truncate(u32::from(mode & 0o777) | 0o700);
         let leaf = all.then_some((leaf, own));
         let way = way.map(|part| (part, Mode::from_bits_truncate(0o777)));
+        let mut end = 0;
         for (part, mode) in way.chain(leaf) {
-            match mkdirat(&fd, part, mode) {
-                Ok(()) | Err(Errno::EEXIST) => {}
+            end += part.len();
+            let is_new = match mkdirat(&fd, part, mode) {
+                Ok(()) => true,
+                Err(Errno::EEXIST) => false,
                 Err(e) => return Err(e.into()),
-            }
+            };
             fd = openat(&fd, part, FLAGS, Mode::empty())?;
+            if is_new {
+                let stat = fstat(&fd)?;
+                let path = name.as_str()[..end].to_owned();
+                made.0.push((path, (stat.st_dev, stat.st_ino)));
+            }
+            end += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes the directories `made` that are empty and that `may_go`.
+    pub fn unmake(&self, made: &Made, may_go: impl Fn(&str) -> bool) {
+        for (path, key) in made.0.iter().rev().filter(|(path, _)| may_go(path)) {
+            // That one is left is no trouble of a copy that has another.
+            let _ = self.remove(path, *key);
+        }
+    }
+
+    /// Removes a directory, if it is empty, and still the one that was made.
+    fn remove(&self, path: &str, key: (u64, u64)) -> io::Result<()> {
+        let (above, leaf) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut fd = self.again()?;
+        for part in above.split('/').filter(|part| !part.is_empty()) {
+            fd = openat(&fd, part, FLAGS, Mode::empty())?;
+        }
+        let stat = fstatat(&fd, leaf, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        if (stat.st_dev, stat.st_ino) == key {
+            unlinkat(&fd, leaf, UnlinkatFlags::RemoveDir)?;
         }
         Ok(())
     }
 }
+
+/// Directories that a copy has made, in this order: names below one directory, device and inode.
+#[derive(Debug, Default)]
+pub struct Made(Vec<(String, (u64, u64))>);
 
 impl Listing {
     fn descend(
@@ -378,15 +415,46 @@ mod tests {
         symlink(outside.path(), dir.path().join("way")).unwrap();
         let root = Directory::open(dir.path()).unwrap();
         let name = |text| Name::parse(text).unwrap();
-        root.make(&name("a/b/c"), true, 0o500).unwrap();
-        root.make(&name("a/b/d/file"), false, 0).unwrap();
+        let mut made = Made::default();
+        root.make(&name("a/b/c"), true, 0o500, &mut made).unwrap();
+        root.make(&name("a/b/d/file"), false, 0, &mut made).unwrap();
         assert!(dir.path().join("a/b/c").is_dir() && !dir.path().join("a/b/d/file").exists());
         let mode = fs::metadata(dir.path().join("a/b/c"))
             .unwrap()
             .permissions()
             .mode();
         assert_eq!(mode & 0o700, 0o700, "its owner can go on in it");
-        assert!(root.make(&name("way/x"), true, 0o700).is_err());
+        assert!(root.make(&name("way/x"), true, 0o700, &mut made).is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_was_made_goes_again_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Directory::open(dir.path()).unwrap();
+        let name = |text| Name::parse(text).unwrap();
+        let at = |path: &str| dir.path().join(path);
+        fs::create_dir(at("old")).unwrap();
+        let mut made = Made::default();
+        for path in ["old", "old/a", "b/c/d", "e/f", "g", "h/i"] {
+            root.make(&name(path), true, 0o700, &mut made).unwrap();
+        }
+        fs::write(at("e/file"), b"").unwrap();
+        // Of the same name, and of somebody else.
+        fs::rename(at("g"), at("moved")).unwrap();
+        fs::create_dir(at("g")).unwrap();
+        root.unmake(&made, |path| path != "h/i");
+        for (path, is_left) in [
+            ("old", true),
+            ("old/a", false),
+            ("b", false),
+            ("e/f", false),
+            ("e", true),
+            ("g", true),
+            ("moved", true),
+            ("h/i", true),
+        ] {
+            assert_eq!(at(path).exists(), is_left, "{path}");
+        }
     }
 }

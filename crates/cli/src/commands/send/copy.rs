@@ -26,7 +26,7 @@ use fullpipe_realtime::live::{Live, LiveRun, NamedFlow};
 use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
 
-use self::order::{Order, What};
+use self::order::{Made, Order, What};
 use self::outage::Outage;
 use self::summary::Summary;
 use self::waiting::told;
@@ -72,7 +72,8 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
     let patience = Duration::from_nanos(patience.as_nanos());
     // Before anybody is asked.
     foreign::honoured(&args.set, foreign::SEND, &order.server.to_string())?;
-    let shares = shares(args, &order, &mut summary)?;
+    let mut made = Made::default();
+    let shares = shares(args, &order, &mut summary, &mut made)?;
     checked(&document(args, &order, &order.server.to_string(), 1)?, args)?;
     let way = peer::way(&order.server, &args.peer)?;
     summary.to = match &order.what {
@@ -130,7 +131,10 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
             summary.show(args.format())?;
             failed.iter().for_each(|why| output::error(why));
             match failed.len() {
-                0 => Ok(Exit::Ok),
+                0 => {
+                    made.keep();
+                    Ok(Exit::Ok)
+                }
                 _ => Err(Failure {
                     hints: hint(&failed.join("\n")).into_iter().collect(),
                     ..Failure::new(Exit::Environment, summary.lacks())
@@ -141,7 +145,12 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
 }
 
 /// Splits the copy into sessions, and counts what is left out.
-fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share>, Failure> {
+fn shares(
+    args: &Send,
+    order: &Order,
+    summary: &mut Summary,
+    made: &mut Made,
+) -> Result<Vec<Share>, Failure> {
     Ok(match &order.what {
         What::Put(files) => {
             let found = order::found(files)?;
@@ -151,7 +160,7 @@ fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share
             sessions.map(Share::Put).collect()
         }
         What::Get(names, path, below) => {
-            let groups = order::fetched(names, path, *below, args.dry_run)?.into_iter();
+            let groups = order::fetched(names, path, *below, args.dry_run, made)?.into_iter();
             groups
                 .map(|(names, base)| Share::Get(names, base))
                 .collect()

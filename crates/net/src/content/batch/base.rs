@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{End, File};
 use crate::content::{failed_on, here};
-use crate::file::{Directory, Item, Name, NameError, Place, Target, Ways};
+use crate::file::{Directory, Item, Made, Name, NameError, Place, Target, Ways};
 
 /// Destination of fetched files at this host.
 #[derive(Clone, Debug)]
@@ -42,20 +42,27 @@ impl Base {
         Ok(place.with_mode(item.mode))
     }
 
-    fn make(&self, item: &Item) -> io::Result<()> {
+    fn make(&self, item: &Item, made: &mut Made) -> io::Result<()> {
         match (self, self.name(item)?) {
             (Self::Below(directory, _), Some(name)) => {
-                directory.make(&name, item.source.is_none(), item.mode)
+                directory.make(&name, item.source.is_none(), item.mode, made)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Removes those of the directories `made` that are empty.
+    pub(super) fn unmake(&self, made: &Made) {
+        if let Self::Below(directory, _) = self {
+            directory.unmake(made, |_| true);
         }
     }
 }
 
 impl File {
     /// Makes its directory, and itself if it is one.
-    pub(super) fn make(&mut self, base: &Base, ways: &mut Ways) {
-        let made = base.make(&self.item).and_then(|()| {
+    pub(super) fn make(&mut self, base: &Base, ways: &mut Ways, made: &mut Made) {
+        let made = base.make(&self.item, made).and_then(|()| {
             if let (Some(source), End::Nothing) = (self.item.source, &self.end) {
                 let place = Arc::new(base.place(&self.item, ways)?);
                 self.end = End::Target(Target::new(place, source));

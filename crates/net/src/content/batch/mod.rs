@@ -17,8 +17,8 @@ use super::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
 use super::{Answer, Content, PAGE, Question, coalesced, failed_on, here};
 use crate::file::tree::Span;
 use crate::file::{
-    Cancel, Item, LeftOut, Origin, Plan, Receiving, Room, Sending, Target, Ways, Where, begin_all,
-    receive_all, send_all,
+    Cancel, Item, LeftOut, Made, Origin, Plan, Receiving, Room, Sending, Target, Ways, Where,
+    begin_all, receive_all, send_all,
 };
 
 /// A copy of several files on its way, at the client.
@@ -179,8 +179,9 @@ impl Batch {
     /// [`CopyError`].
     pub fn agree(&mut self, ask: Ask<'_>) -> Result<(), CopyError> {
         if let Some(base) = self.base.clone() {
+            let mut made = Made::default();
             for file in self.files.iter_mut().filter(|file| file.takes_part()) {
-                file.make(&base, &mut self.ways);
+                file.make(&base, &mut self.ways, &mut made);
             }
             for file in self.files.iter().filter(|file| file.fact.skipped) {
                 if let End::Target(target) = &file.end {
@@ -195,12 +196,20 @@ impl Batch {
                 let begun = begin_all(&mut targets, &Room::default(), cancel);
                 (begun, targets)
             };
-            let (begun, targets) = meanwhile(begin, ask)?;
-            self.take_back(targets, &places);
-            begun.map_err(|(i, e)| {
-                let name = places.get(i).map(|i| &self.files[*i].item.name);
-                CopyError::Here(failed_on(name.map_or("files", String::as_str), &e))
-            })?;
+            let begun = meanwhile(begin, ask).and_then(|(begun, targets)| {
+                self.take_back(targets, &places);
+                begun.map_err(|(i, e)| {
+                    let name = places.get(i).map(|i| &self.files[*i].item.name);
+                    CopyError::Here(failed_on(name.map_or("files", String::as_str), &e))
+                })
+            });
+            let mut files = self.files.iter().filter(|file| file.item.source.is_some());
+            let first = files.next();
+            let has_failed = |file: &File| file.fact.failure.is_some();
+            if begun.is_err() || first.is_some_and(has_failed) && files.all(has_failed) {
+                base.unmake(&made);
+            }
+            begun?;
         }
         let mut orders = Vec::new();
         for (index, file) in (0u32..).zip(&mut self.files) {

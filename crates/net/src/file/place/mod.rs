@@ -367,6 +367,11 @@ impl Place {
         Ok((stat.st_dev, stat.st_ino))
     }
 
+    /// True if its directory has been removed.
+    pub(crate) fn is_gone(&self) -> bool {
+        fstat(&self.dir).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// Brings the names in its directory to the disk.
     ///
     /// # Errors

@@ -108,6 +108,11 @@ impl Target {
         Ok(true)
     }
 
+    /// True if its directory has been removed since, and nothing of it was there.
+    pub fn is_void(&self) -> bool {
+        self.blocks.present().is_empty() && self.place.is_gone()
+    }
+
     /// Nothing of somebody else is in the way of an unfinished file.
     ///
     /// # Errors

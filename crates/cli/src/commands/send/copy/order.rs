@@ -235,19 +235,54 @@ fn has_hidden_content(item: &Item, at: &Where) -> bool {
             .is_ok_and(|mut file| file.read(&mut [0]).is_ok_and(|n| n > 0))
 }
 
+/// Directories that were made for a copy: dropped, those that are empty go again.
+#[derive(Debug, Default)]
+pub struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes `path` where it is missing, with all above it.
+    fn all_of(&mut self, path: &Path) -> io::Result<()> {
+        let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
+        let missing: Vec<&Path> = path.ancestors().take_while(missing).collect();
+        for path in missing.into_iter().rev() {
+            match std::fs::create_dir(path) {
+                Ok(()) => self.0.push(path.to_owned()),
+                Err(_) if path.is_dir() => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// They stay.
+    pub fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            // What is not empty stays.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}
+
 /// Names of the server that go to one place in one session, and the place.
 pub fn fetched(
     names: &[String],
     path: &Path,
     below: bool,
     dry_run: bool,
+    made: &mut Made,
 ) -> Result<Vec<(Vec<String>, Base)>, Failure> {
     if !below {
         return Ok(vec![(names.to_vec(), Base::Exact(path.to_owned()))]);
     }
     let here = |e| Failure::io(path.display(), &e);
     if !dry_run {
-        std::fs::create_dir_all(path).map_err(here)?;
+        made.all_of(path).map_err(here)?;
     }
     let directory = match Directory::open(path) {
         Err(e) if dry_run && e.kind() == ErrorKind::NotFound => {
