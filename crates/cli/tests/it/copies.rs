@@ -105,6 +105,27 @@ fn a_copy_that_does_not_fit_leaves_no_directory() {
     }
 }
 
+/// What stands in its place may be anybody's.
+#[test]
+fn a_served_directory_that_was_replaced_is_told() {
+    let pair = Pair::new(&[]);
+    fs::write(pair.here.path().join("a"), "a").unwrap();
+    fs::remove_dir(pair.there.path()).unwrap();
+    for is_there in [false, true] {
+        if is_there {
+            fs::create_dir(pair.there.path()).unwrap();
+            fs::write(pair.there.path().join("b"), "b").unwrap();
+        }
+        for line in [["a", &pair.at("")], [&pair.at("b"), "."]] {
+            let refused = pair.send(&line);
+            let said = "error: at the server: the directory that the server had opened was removed\n  \
+                        hint: start `serve` anew: it opens the directory that has the name by then\n";
+            assert_eq!((refused.code, refused.stderr.as_str()), (3, said));
+        }
+    }
+    assert_eq!(fs::read_dir(pair.there.path()).unwrap().count(), 1);
+}
+
 /// One file cannot be replaced, for what is not ours stands where its unfinished one would: the
 /// others of the session are, at either end.
 #[test]

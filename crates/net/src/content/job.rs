@@ -166,8 +166,12 @@ fn one_flow(spec: &RunSpec, reverse: bool) -> Result<(), String> {
 }
 
 fn directory(allowed: &Allowed) -> Result<Arc<Directory>, String> {
-    let none = super::NO_FILES;
-    allowed.files.clone().ok_or_else(|| none.to_owned())
+    let files = allowed.files.clone().ok_or(super::NO_FILES)?;
+    match files.is_gone() {
+        // What has its name since may be anybody's: it is not opened.
+        true => Err(super::REMOVED.to_owned()),
+        false => Ok(files),
+    }
 }
 
 fn place(name: &str, allowed: &Allowed) -> Result<Place, String> {

@@ -359,6 +359,8 @@ pub const BUSY: &str = "another transfer is writing it";
 pub const EXISTS: &str = "another file of this name exists";
 /// See [`BUSY`].
 pub const NO_FILES: &str = "the server takes and gives no files (it runs without --files)";
+/// See [`BUSY`].
+pub const REMOVED: &str = "the directory that the server had opened was removed";
 
 /// Why a file could not be had or kept, without the paths of this host.
 fn failed_on(what: &str, error: &std::io::Error) -> String {

@@ -15,7 +15,7 @@ use fullpipe_grounds::Way;
 use fullpipe_net::content::batch::{Base, Batch, Fact};
 use fullpipe_net::content::copy::CopyError;
 use fullpipe_net::content::{
-    Answer, BUSY, Carried, Content, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED, Question,
+    Answer, BUSY, Carried, Content, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED, Question, REMOVED,
     ends_with_reason, says_busy,
 };
 use fullpipe_net::endpoint::Hooks;
@@ -655,6 +655,8 @@ fn hint(text: &str) -> Option<String> {
     let says = |reason| text.lines().any(|why| ends_with_reason(why, reason));
     let hint = if says(NO_FILES) {
         "start it with `fullpipe serve --files DIR`"
+    } else if says(REMOVED) {
+        "start `serve` anew: it opens the directory that has the name by then"
     } else if says(EXISTS) {
         "give the copy another name, or allow both sides to replace it: `--overwrite` here and there"
     } else if says(CHANGED) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, fstat};
 use nix::sys::statvfs::fstatvfs;
 
 use super::Place;
@@ -105,6 +105,11 @@ impl Directory {
         free(&self.fd)
     }
 
+    /// True if it has been removed: what has its name since is another.
+    pub fn is_gone(&self) -> bool {
+        is_gone(&self.fd)
+    }
+
     /// The same directory once more.
     pub(in crate::file) fn again(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
@@ -149,6 +154,11 @@ impl Ways {
         self.0.insert(above.to_owned(), Arc::clone(&dir));
         Ok(Place::at(dir, leaf.into()))
     }
+}
+
+/// True of a directory that has been removed.
+pub(super) fn is_gone(directory: impl AsFd) -> bool {
+    fstat(directory).is_ok_and(|stat| stat.st_nlink == 0)
 }
 
 /// Bytes that the file system of a directory has left for this user.

@@ -369,7 +369,7 @@ impl Place {
 
     /// True if its directory has been removed.
     pub(crate) fn is_gone(&self) -> bool {
-        fstat(&self.dir).is_ok_and(|stat| stat.st_nlink == 0)
+        directory::is_gone(&self.dir)
     }
 
     /// Brings the names in its directory to the disk.
