@@ -126,6 +126,39 @@ fn a_served_directory_that_was_replaced_is_told() {
     assert_eq!(fs::read_dir(pair.there.path()).unwrap().count(), 1);
 }
 
+/// Nothing of it is kept, and nobody says so.
+#[test]
+fn a_directory_that_is_removed_under_a_copy_is_told() {
+    let pair = Pair::new(&[]);
+    let (here, there) = (pair.here.path(), pair.there.path());
+    for end in [here, there] {
+        fs::write(end.join("big"), bytes(3_000_000)).unwrap();
+    }
+    let (from, to) = (pair.at("big"), pair.at("d/"));
+    for (line, dir) in [
+        ([&from, "d/"], here.join("d")),
+        (["big", &to], there.join("d")),
+    ] {
+        let line = [&["send"], &line[..], &["--bitrate", "8Mbit/s"]].concat();
+        let mut copy = command(here, &line);
+        let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let copy = copy.spawn().unwrap();
+        let begin = Instant::now();
+        while fs::metadata(dir.join("big.part.state")).is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        fs::remove_dir_all(&dir).unwrap();
+        let ended = finished(copy.wait_with_output().unwrap());
+        let said = "big: its directory was removed\n";
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert!(ended.stderr.contains("is lost"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("kept"), "{}", ended.stderr);
+        assert!(!dir.exists());
+    }
+}
+
 /// One file cannot be replaced, for what is not ours stands where its unfinished one would: the
 /// others of the session are, at either end.
 #[test]

@@ -352,7 +352,7 @@ fn here(why: &str) -> String {
     format!("here: {why}")
 }
 
-pub use crate::file::{DISK_FULL, QUOTA_USED};
+pub use crate::file::{DIRECTORY_REMOVED, DISK_FULL, QUOTA_USED};
 /// Reasons that go over the wire as text, and that a client knows by it; two more are of the disk.
 pub const BUSY: &str = "another transfer is writing it";
 /// See [`BUSY`].

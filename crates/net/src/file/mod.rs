@@ -36,7 +36,7 @@ pub use abandoned::Removed;
 pub use hash::{Cancel, hashed};
 pub use name::{Name, NameError};
 pub use origin::{CHANGED, Origin, Sending, Where, send_all};
-pub use place::{DISK_FULL, Directory, Place, QUOTA_USED, Ways};
+pub use place::{DIRECTORY_REMOVED, DISK_FULL, Directory, Place, QUOTA_USED, Ways};
 pub use plan::{Item, Plan, bytes_of};
 pub use room::Room;
 pub use sink::{Buffer, FileSink, Part, Writing};

@@ -470,7 +470,8 @@ impl Writer {
     fn run(mut self, pieces: &Receiver<Piece>) -> io::Result<(Hasher, Left)> {
         let shared = Arc::clone(&self.shared);
         let written = shared.drain(pieces, |piece| {
-            self.write(piece).map_err(|e| self.place.unwritten(&e))
+            let written = self.write(piece);
+            written.map_err(|e| self.place.unwritten(&self.place.explained(e)))
         });
         self.checkpoints.end(Some(self.order()));
         written.map(|()| (self.hasher, self.left))

@@ -15,8 +15,8 @@ use fullpipe_grounds::Way;
 use fullpipe_net::content::batch::{Base, Batch, Fact};
 use fullpipe_net::content::copy::CopyError;
 use fullpipe_net::content::{
-    Answer, BUSY, Carried, Content, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED, Question, REMOVED,
-    ends_with_reason, says_busy,
+    Answer, BUSY, Carried, Content, DIRECTORY_REMOVED, DISK_FULL, EXISTS, NO_FILES, QUOTA_USED,
+    Question, REMOVED, ends_with_reason, says_busy,
 };
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::file::{CHANGED, Item, Where, descriptors};
@@ -663,6 +663,8 @@ fn hint(text: &str) -> Option<String> {
         "send it again once nothing writes to it, or send a copy of it that stays as it is"
     } else if says(BUSY) {
         "wait for it to finish, or give the copy another name"
+    } else if says(DIRECTORY_REMOVED) {
+        "what had arrived in it is lost: the same command copies it again"
     } else if says(DISK_FULL) || says(QUOTA_USED) {
         "make room, then repeat the command: it resumes where it ended"
     } else {

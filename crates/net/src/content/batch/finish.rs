@@ -51,6 +51,7 @@ impl Batch {
             }
             Answer::Named { failed, all, .. } => {
                 let unnamed = (all as usize).saturating_sub(failed.len());
+                let first = failed.first().map(|(_, why)| why.clone());
                 for (index, why) in failed {
                     if let Some(file) = self.files.get_mut(index as usize)
                         && file.fact.failure.is_none()
@@ -62,7 +63,11 @@ impl Batch {
                 }
                 match unnamed {
                     0 => Ok(true),
-                    n => Err(CopyError::There(format!("{n} more files got no name"))),
+                    _ => {
+                        let first = first.unwrap_or_default();
+                        let why = format!("{all} files got no name; the first: {first}");
+                        Err(CopyError::There(why))
+                    }
                 }
             }
             other => Err(unfit(&other)),

@@ -256,6 +256,40 @@ fn of_many_files_none_is_published_that_another_copy_has_taken_over() {
     assert_eq!(fs::read_dir(here.path().join("d")).unwrap().count(), 100);
 }
 
+/// One reason stands for all that a message has no room for.
+#[test]
+fn many_files_whose_directory_is_removed_are_told_with_a_reason() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for dir in [here.path(), there.path()] {
+        fs::create_dir(dir.join("d")).unwrap();
+        for i in 0..100 {
+            fs::write(dir.join(format!("d/{i:03}")), bytes(10 + i)).unwrap();
+        }
+        fs::write(dir.join("x"), "x").unwrap();
+    }
+    let mut files = found(&here.path().join("d"), "e");
+    files.extend(one(&here.path().join("x"), "y"));
+    let (mut job, mut batch) = looked(&files, &allowed(there.path()));
+    batch.agree(&mut |q| Ok(job.ask(q))).unwrap();
+    fs::remove_dir_all(there.path().join("e")).unwrap();
+    let error = agreed(&mut job, &mut batch, false, Fault::Nothing).unwrap_err();
+    let said = "at the server: 100 files got no name; the first: e/000: its directory was removed";
+    assert_eq!(error.to_string(), said);
+
+    let names = ["d", "x"].map(str::to_owned);
+    let content = Content::Fetch {
+        names: names.to_vec(),
+    };
+    let mut job = Job::new(&content, &allowed(there.path()), &spec(true)).unwrap();
+    let mut ask = |q: &Question| Ok(job.ask(q));
+    let to = tempfile::tempdir().unwrap();
+    let mut batch = Batch::get(&names, below(to.path(), 0), false, &mut ask).unwrap();
+    batch.agree(&mut ask).unwrap();
+    fs::remove_dir_all(to.path().join("d")).unwrap();
+    let error = agreed(&mut job, &mut batch, true, Fault::Nothing).unwrap_err();
+    assert_eq!(error.to_string(), "here: d/000: its directory was removed");
+}
+
 /// Between the look at a file that is there and what follows from it the file is removed.
 #[test]
 fn a_file_that_vanishes_after_the_look_is_fetched() {

@@ -28,6 +28,8 @@ use super::name::{PART, STATE};
 
 /// There is no room for a file.
 pub const DISK_FULL: &str = "the disk is full";
+/// What has been removed while a copy wrote there.
+pub const DIRECTORY_REMOVED: &str = "its directory was removed";
 /// There is none for this user.
 pub const QUOTA_USED: &str = "the disk quota is used up";
 
@@ -408,9 +410,20 @@ impl Place {
 
     /// The unfinished file is no longer what this transfer wrote.
     pub(super) fn taken_away(&self) -> io::Error {
+        if self.is_gone() {
+            return io::Error::new(ErrorKind::NotFound, DIRECTORY_REMOVED);
+        }
         let name = self.named(PART);
         let what = format!("somebody else moved or replaced {}", name.to_string_lossy());
         io::Error::new(ErrorKind::NotFound, what)
+    }
+
+    /// An error of this place; of one whose directory has been removed, that it has been.
+    pub(super) fn explained(&self, error: io::Error) -> io::Error {
+        match error.raw_os_error() {
+            Some(nix::libc::ENOENT) if self.is_gone() => self.taken_away(),
+            _ => error,
+        }
     }
 
     /// The error of a write, with the name of the file and without the system's number.

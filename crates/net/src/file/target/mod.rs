@@ -200,7 +200,8 @@ impl Target {
     /// # Errors
     /// As the system says.
     pub fn note(&self) -> io::Result<()> {
-        self.place.note_state(&self.state())
+        let noted = self.place.note_state(&self.state());
+        noted.map_err(|e| self.place.explained(e))
     }
 
     fn state(&self) -> State {
@@ -383,7 +384,8 @@ impl Target {
         if !self.is_synced {
             file.sync_all()?;
         }
-        self.place.name(&file, overwrite)
+        let named = self.place.name(&file, overwrite);
+        named.map_err(|e| self.place.explained(e))
     }
 }
 

@@ -174,9 +174,10 @@ impl Writer {
             }
             Err(e) => e,
         };
-        let what = error.to_string();
         self.open.retain(|(open, _)| *open != index);
         let target = &mut self.targets[index as usize];
+        let error = target.place.explained(error);
+        let what = target.place.unwritten(&error);
         // What came of it stays for the next attempt.
         target.failure = Some(error);
         match self.targets.iter().all(|target| target.failure.is_some()) {
