@@ -325,7 +325,7 @@ fn habit_at_ping(flag: &str) -> Option<&'static str> {
         "p" | "port" => "a port follows the host: `fullpipe ping HOST:7000`",
         "f" | "flood" => "`--interval 10ms --count 1000` sends many; there is no flood",
         "W" | "w" | "timeout" | "deadline" => {
-            "there is none: a probe without an answer 1 s after the last was sent is lost"
+            "there is none: a probe is lost two round trips, at least 1 s, after the last was sent"
         }
         "4" | "6" => OF_A_FAMILY,
         _ => return None,

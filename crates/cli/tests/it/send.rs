@@ -1,8 +1,10 @@
 //! `fullpipe send` and `fullpipe ping` against a server on this host, as programs.
 
 use std::fs;
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fullpipe_results::store::Table;
@@ -42,6 +44,63 @@ fn a_run_in_either_direction_has_the_names_of_the_contract() {
         assert!(flow["cwnd_segments"]["max"].as_f64().unwrap() <= 100.0);
         assert!(flow["rtt_ms"]["p50"].as_f64().unwrap() > 0.0);
     }
+}
+
+/// The last answers come when the last probe has long been sent.
+#[test]
+fn a_ping_waits_for_the_last_answers_of_a_long_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+    far.connect(&server.address).unwrap();
+    let host = near.local_addr().unwrap().to_string();
+    let (near, far) = (Arc::new(near), Arc::new(far));
+    let client = Arc::new(Mutex::new(None));
+    // Each thread ends with the program.
+    for up in [true, false] {
+        let (near, far, client) = (Arc::clone(&near), Arc::clone(&far), Arc::clone(&client));
+        std::thread::spawn(move || {
+            let (late, due) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+            let (back, there) = (Arc::clone(&near), Arc::clone(&far));
+            let at = Arc::clone(&client);
+            std::thread::spawn(move || {
+                for (when, bytes) in due {
+                    std::thread::sleep(when.saturating_duration_since(Instant::now()));
+                    let to = at.lock().unwrap().unwrap();
+                    let _ = match up {
+                        true => there.send(&bytes),
+                        false => back.send_to(&bytes, to),
+                    };
+                }
+            });
+            let mut bytes = [0; 2000];
+            loop {
+                let n = match up {
+                    true => {
+                        let (n, from) = near.recv_from(&mut bytes).unwrap();
+                        *client.lock().unwrap() = Some(from);
+                        n
+                    }
+                    false => far.recv(&mut bytes).unwrap_or(0),
+                };
+                let when = Instant::now() + Duration::from_millis(700);
+                late.send((when, bytes[..n].to_vec())).unwrap();
+            }
+        });
+    }
+    let line = ["ping", &host, "-c", "3", "-i", "10ms", "--format", "json"];
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    assert_eq!(
+        (&result["received"], &result["lost"]),
+        (&3.into(), &0.into())
+    );
+    assert!(result.get("partial").is_none(), "{result}");
+    // And no longer than that.
+    let begin = Instant::now();
+    let line = ["ping", &server.address, "-c", "3", "-i", "10ms"];
+    ok(fullpipe(dir.path(), &line));
+    assert!(begin.elapsed() < Duration::from_secs(2));
 }
 
 /// Servers have bounds of their own making that a client knows: nobody is asked.
@@ -601,7 +660,7 @@ fn data_may_be_encrypted() {
 #[test]
 fn where_nothing_answers_the_error_says_what_to_look_at() {
     let dir = tempfile::tempdir().unwrap();
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let ended = fullpipe(dir.path(), &["ping", &address]);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
@@ -643,7 +702,7 @@ fn ping_prints_every_answer_and_their_summary() {
 /// By address and, where that means the same host, by name.
 #[test]
 fn everything_works_over_ipv6() {
-    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+    if UdpSocket::bind("[::1]:0").is_err() {
         eprintln!("skipped: no IPv6 here");
         return;
     }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use fullpipe_grounds::{Peer, within_bounds};
+use fullpipe_net::session::client::Cut;
 use fullpipe_realtime::live::Live;
 use fullpipe_results::result::printed;
 use fullpipe_run::CrossOutcome;
@@ -33,7 +35,8 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     listen_for_interrupts("keeping what was measured")?;
     let name = way.name.clone();
     let (live, done) = (Arc::new(Live::default()), AtomicBool::new(false));
-    let mut ground = Peer::new(way, &INTERRUPT);
+    let enough = AtomicBool::new(false);
+    let mut ground = Peer::new(way, &enough);
     ground.live = Some(Arc::clone(&live));
     let lines = args.format == ShortFormat::Table && !args.quiet;
     if lines {
@@ -43,10 +46,12 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
             size(&args.size)
         ))?;
     }
+    let awaited = Awaited {
+        count: args.count.get() as usize,
+        sent: sent(args)?,
+    };
     let outcome = std::thread::scope(|scope| {
-        if lines {
-            scope.spawn(|| watch(&live, &done));
-        }
+        scope.spawn(|| watch(&live, lines, &awaited, &enough, &done));
         let outcome = ground.run_one(&spec);
         done.store(true, Ordering::Release);
         outcome
@@ -55,7 +60,12 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     let Some(ping) = outcome.cross.first() else {
         return Err(Failure::new(Exit::Internal, "no probes in the result"));
     };
-    let summary = Summary::new(ping, outcome.partial.clone());
+    // An end that nobody asked for is that of the watch.
+    let is_whole = |why: &String| {
+        !INTERRUPT.load(Ordering::Relaxed) && why.starts_with(Cut::Interrupted.text())
+    };
+    let partial = outcome.partial.clone().filter(|why| !is_whole(why));
+    let summary = Summary::new(ping, partial);
     output::data(&match args.format {
         ShortFormat::Table => summary.text(),
         ShortFormat::Json => summary.json(&name),
@@ -73,10 +83,15 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     })
 }
 
-/// One sequence of probes, and a second for the last answer.
-fn document(args: &Ping) -> Result<Document, Failure> {
+/// The time by which the last probe has been sent.
+fn sent(args: &Ping) -> Result<Span, Failure> {
     let interval = memory::span(&args.interval, "--interval")?;
-    let stop = interval * u64::from(args.count.get()) - interval / 2;
+    Ok(interval * u64::from(args.count.get()) - interval / 2)
+}
+
+/// One sequence of probes, and some time for the last answer.
+fn document(args: &Ping) -> Result<Document, Failure> {
+    let stop = sent(args)?;
     let mut d = Document::new("ping", "round-trip times");
     d.text("duration", &(stop + WAIT).to_string(), "--count");
     d.table("[path]");
@@ -123,23 +138,52 @@ fn size(text: &str) -> String {
     }
 }
 
-/// Prints answers as they come.
-fn watch(live: &Live, done: &AtomicBool) {
+/// Answers that a run goes on for.
+struct Awaited {
+    /// One for each probe.
+    count: usize,
+    /// By then the last probe has left.
+    sent: Span,
+}
+
+impl Awaited {
+    /// Whether no more answers are waited for, a time `now` after the start, when `came` of them
+    /// have come, after `longest` at most.
+    fn is_over(&self, came: usize, longest: Span, now: Span) -> bool {
+        came >= self.count || came > 0 && now >= self.sent + (longest * 2).max(LEAST_WAIT)
+    }
+}
+
+/// Looks at answers as they come, until no more are awaited, and prints them.
+fn watch(live: &Live, lines: bool, awaited: &Awaited, enough: &AtomicBool, done: &AtomicBool) {
+    let (mut came, mut longest) = (0, Span::ZERO);
+    // Moments of the run and of this thread.
+    let mut last = (Span::ZERO, Instant::now());
     loop {
         let ended = done.load(Ordering::Acquire);
         for (at, rtt) in live.take_answers() {
+            came += 1;
+            longest = longest.max(rtt);
+            let at = at - Time::ZERO;
+            last = (at, Instant::now());
             let line = format!(
                 "{:>9.3} s  rtt {:.3} ms\n",
-                (at - Time::ZERO).as_secs_f64(),
+                at.as_secs_f64(),
                 rtt.as_millis_f64()
             );
-            // A reader that has gone away is noticed when the summary is written.
-            let _ = output::data(&line);
+            if lines {
+                // A reader that has gone away is noticed when the summary is written.
+                let _ = output::data(&line);
+            }
         }
         if ended {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        let now = last.0 + Span::from_secs_f64(last.1.elapsed().as_secs_f64());
+        if INTERRUPT.load(Ordering::Relaxed) || awaited.is_over(came, longest, now) {
+            enough.store(true, Ordering::Relaxed);
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -248,8 +292,10 @@ const SHORTEST: u64 = 64 - HEADERS;
 const MTU: u64 = 1500;
 /// Payload of a packet of 9000 bytes, the longest that Ethernet carries as a rule.
 const LONGEST: u64 = 9000 - HEADERS;
-/// For the last answer.
-const WAIT: Span = Span::from_secs(1);
+/// For the last answer, where none came at all.
+const WAIT: Span = Span::from_secs(4);
+/// The same where some came, unless twice the longest round trip is more.
+const LEAST_WAIT: Span = Span::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -290,6 +336,20 @@ mod tests {
         assert_eq!(long_packet("36").unwrap(), None);
         // What is wrong with it otherwise is the scenario's to say.
         assert_eq!(long_packet("big").unwrap(), None);
+    }
+
+    #[test]
+    fn the_last_answers_are_waited_for() {
+        let awaited = Awaited {
+            count: 3,
+            sent: Span::from_secs(2),
+        };
+        let ms = Span::from_millis;
+        assert!(awaited.is_over(3, ms(1), ms(1500)), "all are here");
+        assert!(!awaited.is_over(2, ms(1), ms(2900)) && awaited.is_over(2, ms(1), ms(3000)));
+        let slow = ms(1600);
+        assert!(!awaited.is_over(2, slow, ms(5100)) && awaited.is_over(2, slow, ms(5200)));
+        assert!(!awaited.is_over(0, Span::ZERO, ms(9000)));
     }
 
     #[test]
