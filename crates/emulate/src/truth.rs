@@ -209,7 +209,8 @@ fn delay(
     checks: &mut Vec<Check>,
 ) -> io::Result<f64> {
     let patience = Duration::from_secs_f64(direction.delay + 0.2);
-    let came = probe.send(pings, PING, PING_GAP, patience)?;
+    let (pings, gap) = unhurried(pings, direction.rate);
+    let came = probe.send(pings, PING, gap, patience)?;
     let mut delays: Vec<f64> = came.iter().map(|a| a.delay.as_secs_f64()).collect();
     delays.sort_by(f64::total_cmp);
     let median = delays.get(delays.len() / 2).copied().unwrap_or(f64::NAN);
@@ -232,6 +233,14 @@ fn delay(
         bound: (f64::from(pings), f64::from(pings)),
     });
     Ok(median)
+}
+
+/// Small packets of which none waits for the one before, and their distance: of a slow path fewer.
+fn unhurried(pings: u32, rate: Option<f64>) -> (u32, Duration) {
+    let transmit = rate.map_or(0.0, |rate| f64::from(PING) * 8.0 / rate.max(1.0));
+    let gap = (transmit + SLACK).max(PING_GAP.as_secs_f64());
+    let most = (LONGEST / gap) as u32;
+    (pings.min(most).max(1), Duration::from_secs_f64(gap))
 }
 
 /// Rate, buffer and burst, by packets as fast as they go.
@@ -465,5 +474,23 @@ impl Verdict {
     /// Every check, those before the run first.
     pub fn all(&self) -> impl Iterator<Item = &Check> {
         self.before.iter().flatten().chain(&self.during)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_packets_do_not_wait_for_one_another() {
+        let ms = Duration::from_millis;
+        assert_eq!(unhurried(25, Some(1e9)), (25, PING_GAP));
+        assert_eq!(unhurried(25, None), (25, PING_GAP));
+        for (rate, count, transmit) in [(32e3, 25, 25), (8e3, 19, 100), (1e3, 2, 800)] {
+            let (pings, gap) = unhurried(25, Some(rate));
+            assert_eq!(pings, count, "{rate}");
+            assert!(gap >= ms(transmit) && gap <= ms(transmit + 1), "{gap:?}");
+        }
+        assert_eq!(unhurried(25, Some(1.0)).0, 1);
     }
 }

@@ -117,6 +117,26 @@ fn the_far_host_is_a_round_trip_away() {
     }
 }
 
+/// Its small packets take as long as four of them were apart.
+#[test]
+fn a_slow_path_is_measured_without_being_filled() {
+    let slow = [
+        "--rate",
+        "32kbit/s",
+        "--rtt",
+        "20ms",
+        "--buffer",
+        "5 packets",
+    ];
+    let Some(ended) = emulate(&slow, "true") else {
+        return;
+    };
+    let small = |line: &&str| line.starts_with("small packets");
+    let rows: Vec<&str> = ended.stderr.lines().filter(small).collect();
+    assert_eq!(rows.len(), 2, "{}", ended.stderr);
+    assert!(rows.iter().all(|row| !row.contains("FLAGGED")), "{rows:?}");
+}
+
 /// A listener begins to offer 64 kB, 45 segments; the path holds 345, and preset `linux` asks for
 /// megabytes.
 #[test]
