@@ -600,8 +600,11 @@ impl From<Broken> for Failure {
             }
             Broken::Session(SessionError::Refused(why)) => of_copy(&CopyError::There(why)),
             Broken::Session(error) => {
-                let opened = !matches!(error, SessionError::Handshake { .. });
-                let room = hint(&error.to_string());
+                let text = error.to_string();
+                // Packets that do not fit, here or there, have a remedy of their own.
+                let is_of_path = text.contains("path.mtu=");
+                let opened = !matches!(error, SessionError::Handshake { .. }) && !is_of_path;
+                let room = hint(&text);
                 let failure = Self::from(error);
                 match (room, opened) {
                     (Some(room), _) => Failure {
@@ -678,3 +681,30 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Sessions for what came damaged, at most: each needs fewer blocks than the one before, unless
 /// everything is bent.
 const MOST_REPAIRS: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use fullpipe_net::endpoint::EndpointError;
+
+    use super::*;
+
+    /// It would end the same way.
+    #[test]
+    fn packets_that_never_fit_are_no_reason_to_repeat_the_command() {
+        let longer = EndpointError::Longer {
+            bytes: 1500,
+            peer: SocketAddr::from(([192, 0, 2, 1], 9)).into(),
+            mtu: Some(1280),
+            of_probes: false,
+        };
+        let there = SessionError::Far(longer.to_string());
+        for error in [longer.into(), there] {
+            let failure = Failure::from(Broken::Session(error));
+            assert!(failure.message.contains("path.mtu=1280"), "{failure:?}");
+            let repeats = |hint: &String| hint.contains("same command");
+            assert!(!failure.hints.iter().any(repeats), "{failure:?}");
+        }
+    }
+}
