@@ -164,8 +164,8 @@ table; `traffic.<name>.load` and `link.<name>.rate` in the same way. `--set` tak
 expectations about the other values do not apply. Where named cases set the key too, it holds in all of them, and
 expectations about those that set another value do not apply.
 
-`[[matrix.case]]` is an axis whose values have a name and set several keys at once; so are tables of any other name, as in
-`[[matrix.first]]`, and several such axes multiply:
+`[[matrix.case]]` is an axis whose values have a name and set several keys at once; so are tables of any other name
+that is no key of the file, as in `[[matrix.first]]`, and several such axes multiply:
 
 ```toml
 [[matrix.case]]

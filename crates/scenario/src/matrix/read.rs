@@ -15,6 +15,12 @@ pub(crate) fn axes(reader: &mut Reader<'_>, entries: &[Entry], names: &Names) ->
     flatten(reader.sources, entries, "", &mut leaves);
     for (key, name_at, node) in leaves {
         let named = is_named_axis(&key, node);
+        if !named && is_named_like_a_key(&key, node) {
+            let message = format!("`{key}` is a key of the scenario, and no name of an axis");
+            let hint = format!("another name will do: `[[matrix.{key}-case]]`");
+            reader.refuse_key(name_at, &format!("matrix.{key}"), message, Some(hint));
+            continue;
+        }
         let full = if named {
             format!("matrix.{key}")
         } else {
@@ -59,13 +65,26 @@ pub(crate) fn axes(reader: &mut Reader<'_>, entries: &[Entry], names: &Names) ->
 
 /// `[[matrix.case]]`, or under another name: tables under a key that is none of the format.
 fn is_named_axis(key: &str, node: &Node) -> bool {
-    let tables = || match &node.data {
-        Data::List(items) => {
-            !items.is_empty() && items.iter().all(|item| matches!(item.data, Data::Table(_)))
-        }
+    let is_free = || is_name(key) && find(Top::KEYS, key).is_none();
+    key == CASE || (is_free() && are_tables(node, |_| true))
+}
+
+/// `[[matrix.path]]` with a name in each: an axis that is called like a key of the format. No value
+/// of such a key is a table with a name.
+fn is_named_like_a_key(key: &str, node: &Node) -> bool {
+    let has_name = |entries: &[Entry]| entries.iter().any(|entry| entry.name == "name");
+    find(Top::KEYS, key).is_some() && are_tables(node, has_name)
+}
+
+fn are_tables(node: &Node, each: impl Fn(&[Entry]) -> bool) -> bool {
+    let is_one = |item: &Node| match &item.data {
+        Data::Table(entries) => each(entries),
         _ => false,
     };
-    key == CASE || (is_name(key) && find(Top::KEYS, key).is_none() && tables())
+    match &node.data {
+        Data::List(items) => !items.is_empty() && items.iter().all(is_one),
+        _ => false,
+    }
 }
 
 /// The values of a key, which stand in a list.

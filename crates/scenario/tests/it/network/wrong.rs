@@ -273,6 +273,14 @@ const WRONG: &[(&str, &str)] = &[
         "[[flow]]\nstack = \"reno\"\n[[matrix.first]]\npath.mtu = 1500\n",
     ),
     (
+        "a named axis that is called like a table of the file",
+        "[[flow]]\nstack = \"reno\"\n[[matrix.path]]\nname = \"wide\"\npath.mtu = 9000\n",
+    ),
+    (
+        "a named axis that is called like a key of the file",
+        "[[flow]]\nstack = \"reno\"\n[[matrix.duration]]\nname = \"a\"\nduration = \"1s\"\n",
+    ),
+    (
         "axes that set the same",
         "[[flow]]\nstack = \"reno\"\n[[matrix.first]]\nname = \"a\"\npath.mtu = 1500\n[[matrix.second]]\nname = \"b\"\npath.mtu = 9000\n",
     ),
