@@ -154,7 +154,7 @@ def test_the_command_sweeps(plain, tmp_path, capsys):
     assert "2 files in" in capsys.readouterr().err
     assert len(list((tmp_path / "s").glob("*/*.parquet"))) == 2
     assert main(["one-drop", "--axis", "path.rtt", "--out", str(tmp_path / "t")]) == 2
-    assert "KEY=VALUE is expected" in capsys.readouterr().err
+    assert "KEY=A,B is expected" in capsys.readouterr().err
     twice = ["--axis", "path.rtt=20ms", "--axis", "path.rtt=40ms"]
     assert main(["one-drop", *twice, "--out", str(tmp_path / "t")]) == 2
     assert "given twice" in capsys.readouterr().err

@@ -107,12 +107,21 @@ pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
 
 /// `KEY=VALUE`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => {
-            Ok((key.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("expected `key=value`, for example `path.rtt=80ms`".to_owned()),
-    }
+    let expected = "expected `key=value`, for example `path.rtt=80ms`";
+    parted(text).ok_or_else(|| expected.to_owned())
+}
+
+/// `KEY=A,B,...`.
+pub(super) fn key_values(text: &str) -> Result<(String, String), String> {
+    let expected = "expected `key=a,b`, for example `path.rtt=20ms,80ms`";
+    parted(text)
+        .filter(|(_, values)| !values.is_empty())
+        .ok_or_else(|| expected.to_owned())
+}
+
+fn parted(text: &str) -> Option<(String, String)> {
+    let (key, value) = text.split_once('=')?;
+    (!key.trim().is_empty()).then(|| (key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// `[METRIC=]FRACTION`.

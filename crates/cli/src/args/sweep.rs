@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::parse::{at_least_one, key_value};
+use super::parse::{at_least_one, key_value, key_values};
 
 /// `fullpipe sweep`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -16,7 +16,7 @@ pub struct Sweep {
     pub scenario: String,
 
     /// Values of a key, separated by commas; several axes multiply
-    #[arg(long, value_name = "KEY=A,B,...", value_parser = key_value)]
+    #[arg(long, value_name = "KEY=A,B,...", value_parser = key_values)]
     pub axis: Vec<(String, String)>,
 
     /// Set a key of the scenario; may be repeated

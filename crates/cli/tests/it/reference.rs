@@ -426,6 +426,17 @@ fn the_readme_s_scenario_is_valid() {
 }
 
 #[test]
+fn an_axis_without_values_says_what_it_takes() {
+    for axis in ["path.rate", "path.rate=", "=20ms"] {
+        let args = ["sweep", "one-drop", "--out", "never", "--axis", axis];
+        let ended = fullpipe(Path::new("."), &args);
+        assert_eq!(ended.code, 2);
+        let said = "expected `key=a,b`, for example `path.rtt=20ms,80ms`";
+        assert!(ended.stderr.contains(said), "{axis}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_sweep_without_the_package_says_how_to_get_it() {
     let args = ["sweep", "one-drop", "--out", "never"];
     let with = |python: &str| {

@@ -71,7 +71,7 @@ def _swept(given: argparse.Namespace) -> int:
     axes: dict[str, list[str]] = {}
     try:
         scenario = Scenario(given.scenario, set=dict(map(_pair, given.set)), quick=given.quick)
-        for key, value in map(_pair, given.axis):
+        for key, value in (_pair(axis, "KEY=A,B") for axis in given.axis):
             if key in axes:
                 raise ScenarioError(
                     f"error: --axis {key}: given twice\n  hint: one axis has all values of a key, "
@@ -121,10 +121,10 @@ def _swept(given: argparse.Namespace) -> int:
     return 0
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str, expected: str = "KEY=VALUE") -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise ScenarioError(f"error: `{text}`: KEY=VALUE is expected")
+        raise ScenarioError(f"error: `{text}`: {expected} is expected")
     return key.strip(), value.strip()
 
 
