@@ -2,7 +2,7 @@
 
     import fullpipe as fp
 
-    result = fp.run("one-drop", set={"path.rtt": "80ms"})
+    result = fp.run("first-run", set={"path.rtt": "80ms"})
     result.runs["goodput_mbps"]          # a NumPy array
     polars.DataFrame(result.runs)        # or pandas, duckdb, pyarrow: the Arrow stream
     result.passed, result.report()
