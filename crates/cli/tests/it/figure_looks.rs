@@ -252,3 +252,40 @@ fn bars_side_by_side_have_one_axis() {
     let (left, right) = numbers.split_at(numbers.len() / 2);
     assert!(left.len() > 2 && left == right, "{numbers:?}");
 }
+
+/// Sixty flows have more names than looks, and more panels than a picture has room for.
+#[test]
+fn many_flows_are_named_as_far_as_looks_tell_them_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut text = "name = \"m\"\nduration = \"2s\"\n[path]\nrate = \"20Mbit/s\"\n\
+                    rtt = \"20ms\"\n"
+        .to_owned();
+    for i in 1..=60 {
+        text += &format!("[[flow]]\nname = \"f{i}\"\nstack = \"reno\"\n");
+    }
+    run(dir, &text);
+    for kind in ["window", "goodput", "rtt"] {
+        let svg = drawn(dir, &[kind], "m.svg");
+        for (words, is_there) in [("f49", true), ("f50", false), ("and 11 more", true)] {
+            let found = svg.contains(&format!(">{words}<")) || svg.contains(&format!(">{words}: "));
+            assert_eq!(found, is_there, "{kind}: {words}");
+        }
+    }
+    let ended = fullpipe(dir, &["figure", "r", "load", "--out", "m.png"]);
+    assert_eq!(ended.code, 2);
+    for words in [
+        "error: 60 panels, one below the other: a picture has room for 16",
+        "choose one with `--of NAME`; `--out FILE.csv` has the numbers of all",
+    ] {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    assert!(!dir.join("m.png").exists());
+    let numbers = drawn(dir, &["load"], "m.csv");
+    assert!(numbers.contains("\nf60: "), "{numbers}");
+    let ended = fullpipe(
+        dir,
+        &["figure", "r", "load", "--of", "f60", "--out", "m.png"],
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}

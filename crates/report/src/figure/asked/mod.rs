@@ -133,7 +133,8 @@ impl Drawn {
     /// The picture.
     ///
     /// # Errors
-    /// If it does not fit into the width that the style prescribes.
+    /// If it has more panels than a picture has room for, or does not fit into the width that the
+    /// style prescribes.
     pub fn svg(&self, style: &Style) -> Result<String, AskedError> {
         match &self.drawing {
             Drawing::Windows { figures, .. } if figures.len() == 1 => Ok(figures[0].svg(style)),
@@ -142,11 +143,17 @@ impl Drawn {
                 subtitle,
                 figures,
             } => Ok(draw::overview_svg((title, subtitle), style, figures)),
+            Drawing::Chart(chart) if chart.stacked && chart.panels.len() > PANELS => {
+                Err(AskedError::TooTall(chart.panels.len()))
+            }
             Drawing::Chart(chart) => Ok(chart.svg(style)),
             Drawing::Matrix(matrix) => matrix.svg(style).map_err(AskedError::TooWide),
         }
     }
 }
+
+/// Panels that fit into a picture.
+const PANELS: usize = 16;
 
 /// Draws a result.
 ///
@@ -209,6 +216,9 @@ pub enum AskedError {
         /// Keys with their values.
         axes: String,
     },
+    /// More panels, one below the other, than a picture has room for.
+    #[error("{0} panels, one below the other: a picture has room for {PANELS}")]
+    TooTall(usize),
     /// An axis cannot be drawn so.
     #[error("--{axis}-range: {what}")]
     Range {
@@ -232,6 +242,10 @@ impl AskedError {
             Self::Nothing { hint, .. } | Self::Range { hint, .. } => Some(hint.clone()),
             Self::Several { .. } => Some("name one with `--of NAME`".to_owned()),
             Self::TooMany { .. } => Some("choose with `--where KEY=VALUE`".to_owned()),
+            Self::TooTall(_) => {
+                let one = "choose one with `--of NAME`; `--out FILE.csv` has the numbers of all";
+                Some(one.to_owned())
+            }
             Self::TooWide(_) => {
                 Some("choose columns with `--where KEY=VALUE`, or a larger `--width`".to_owned())
             }

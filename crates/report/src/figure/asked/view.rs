@@ -11,7 +11,7 @@ use fullpipe_results::result::{CaseResult, Estimate, Estimates, LinkResult, Para
 use fullpipe_results::store::ResultDir;
 
 use super::choice::{chosen, full_key};
-use super::{Asked, AskedError, Taken};
+use super::{Asked, AskedError, PANELS, Taken};
 use crate::figure::as_it_is;
 use crate::page::File;
 use crate::page::axes::axes;
@@ -627,9 +627,6 @@ fn listed<'b>(axes: impl Iterator<Item = &'b Axis>) -> String {
 
 /// The link of `[path]`.
 const BOTTLENECK: &str = "bottleneck";
-
-/// Panels that fit into a picture.
-const PANELS: usize = 16;
 
 fn quoted(names: &[String]) -> Vec<String> {
     names.iter().map(|name| format!("`{name}`")).collect()

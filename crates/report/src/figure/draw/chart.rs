@@ -4,7 +4,7 @@ use super::axes::room_left;
 use super::headline;
 use super::legend::{Entries, WARMUP_WORDS};
 use super::panel::{FOOT, HEAD, NO_VALUE, Others};
-use super::style::{INK, LEAST_AXES, WARMUP};
+use super::style::{INK, LEAST_AXES, LOOKS, WARMUP};
 use super::svg::Svg;
 use super::text::named;
 use crate::figure::Style;
@@ -112,7 +112,7 @@ impl Chart {
         let lines = || self.panels.iter().flat_map(|p| &p.lines);
         let named = self.named();
         let mut entries = Entries::new(out, ends, y);
-        for (name, line) in named {
+        for (name, line) in named.iter().take(LOOKS) {
             let look = out.look(line.group);
             // Points that a line without a name belongs to have its dashes, too: those alone tell
             // groups of one colour apart.
@@ -127,6 +127,7 @@ impl Chart {
                 }
             });
         }
+        entries.rest(out, named.len());
         if lines().any(|l| !l.missing.is_empty()) {
             entries.place(out, "no value", |out, x, y| {
                 out.text(x + 12.0, y, "middle", 13.0, INK, NO_VALUE);

@@ -2,7 +2,7 @@
 
 use super::axes::Frame;
 use super::curve::thinned;
-use super::style::{Detail, INK, WARMUP, level_stroke};
+use super::style::{Detail, INK, LOOKS, WARMUP, level_stroke};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands, told_apart};
 use crate::figure::picture::{Curve, Figure, LevelKind, MarkKind};
@@ -29,7 +29,7 @@ pub(super) fn legend(
     let shown = if groups.len() == 1 && figures.len() > 1 {
         0
     } else {
-        groups.len().min(LEGEND_GROUPS)
+        groups.len().min(LOOKS)
     };
     let groups_shown = &groups[..shown];
     let names = groups_shown.iter().map(|(known, name)| {
@@ -51,10 +51,7 @@ pub(super) fn legend(
             out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
         });
     }
-    if groups.len() > LEGEND_GROUPS {
-        let more = format!("and {} more", groups.len() - LEGEND_GROUPS);
-        entries.place(out, &more, |_, _, _| {});
-    }
+    entries.rest(out, groups.len());
     let finite = |c: &Curve| c.ssthresh.iter().any(|w| w.is_finite());
     if figures
         .iter()
@@ -179,6 +176,13 @@ impl Entries {
         });
         self.x += width + gap;
     }
+
+    /// Says how many of so many names there was no look for.
+    pub(super) fn rest(&mut self, out: &mut Svg, names: usize) {
+        if names > LOOKS {
+            self.place(out, &format!("and {} more", names - LOOKS), |_, _, _| {});
+        }
+    }
 }
 
 /// How many marks of a kind are drawn of a figure that is about so wide.
@@ -200,7 +204,6 @@ fn shapes(figure: &Figure, kind: MarkKind, detail: &Detail, width: f64) -> usize
     figure.curves.iter().map(of_curve).sum()
 }
 
-const LEGEND_GROUPS: usize = 12;
 /// Room for the sample in front of a name.
 const SAMPLE: f64 = 30.0;
 const PAPER_EDGE: f64 = 8.0;

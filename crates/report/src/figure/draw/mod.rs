@@ -51,7 +51,8 @@ impl Figure {
         let height = match (style.height(), style.is_paper()) {
             (Some(height), _) => height.max(head + LEAST_AXES + MARGIN_BOTTOM),
             (None, true) => head + PAPER_RATIO * width + MARGIN_BOTTOM,
-            (None, false) => HEIGHT,
+            // A long legend leaves the axes their half.
+            (None, false) => HEIGHT.max(head + HEIGHT / 2.0),
         };
         let label = named(&self.title, &self.subtitle);
         let mut out = Svg::new(width, height, &label, style);

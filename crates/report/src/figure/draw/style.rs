@@ -96,6 +96,9 @@ pub(super) fn look(group: usize, grey: bool) -> Look {
     }
 }
 
+/// Lines that colour and dashes tell apart, and names in a legend.
+pub(super) const LOOKS: usize = PALETTE.len() * DASHES.len();
+
 /// Dash patterns, one per colour, as SVG writes them.
 const DASHES: [&str; 7] = [
     "",
