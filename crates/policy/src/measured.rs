@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use fullpipe_units::{Bytes, Rate, Span};
 use serde_json::{Value, json};
+
+use crate::policy::text;
 
 /// What a probe has measured of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +127,11 @@ const HOUR: u64 = 3_600_000_000_000;
 pub fn written(all: &Measurements) -> String {
     let all = all.iter().map(|(host, m)| (host.clone(), m.to_json()));
     format!("{:#}\n", Value::Object(all.collect()))
+}
+
+/// From such a file, if it is there and a regular one.
+pub fn of_file(file: &Path) -> Measurements {
+    text(file).map_or_else(|_| Measurements::new(), |text| read(&text))
 }
 
 /// From such a text. What is none counts for nothing: it is measured again.

@@ -211,7 +211,7 @@ pub const HEADERS: u32 = 52;
 
 /// A regular file's: others may have no end, or nobody who writes them. No more than it takes to
 /// see that it is too long.
-fn text(path: &Path) -> io::Result<String> {
+pub(crate) fn text(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }

@@ -61,12 +61,16 @@ pub fn fit(folder: &Path) -> io::Result<()> {
 
 const STICKY: u32 = 0o1000;
 
-/// The text of a file in the folder. A crash or a disk may have left bytes that are no UTF-8: they
-/// become U+FFFD, readers pass over lines that they do not understand, and the rest counts.
+/// The text of a regular file in the folder: a pipe has nobody who writes it. A crash or a disk may
+/// have left bytes that are no UTF-8: they become U+FFFD, readers pass over lines that they do not
+/// understand, and the rest counts.
 ///
 /// # Errors
 /// The system's, as for a file that is not there.
 pub fn text(file: &Path) -> io::Result<String> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
     fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -78,6 +82,17 @@ mod tests {
 
     fn refused(folder: &Path) -> String {
         own(folder).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("journal");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(
+            text(&pipe).unwrap_err().to_string(),
+            "it is no regular file"
+        );
     }
 
     #[test]

@@ -112,25 +112,33 @@ impl Journal {
             path: path.to_owned(),
             error,
         };
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let text = match folder::text(path) {
+            // One that is no regular file is not opened to write, either: that would wait, too.
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+            text => text.unwrap_or_default(),
+        };
         let mut file = append(path).map_err(failed)?;
-        let text = folder::text(path).map_err(failed)?;
         if !text.is_empty() && !text.ends_with('\n') {
             // Cut off by a crash.
             file.write_all(b"\n").map_err(failed)?;
         }
-        let mut journal = Self {
+        let mut journal = Self::empty(path, file);
+        for line in text.lines() {
+            journal.read(line);
+        }
+        Ok(journal)
+    }
+
+    fn empty(path: &Path, file: File) -> Self {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Self {
             path: path.to_owned(),
             file,
             entries: BTreeMap::new(),
             returned: BTreeMap::new(),
             lines: 0,
             boot: boot.trim().to_owned(),
-        };
-        for line in text.lines() {
-            journal.read(line);
         }
-        Ok(journal)
     }
 
     /// What a journal says, if there is one. What is written to this one goes nowhere.
@@ -138,14 +146,16 @@ impl Journal {
     /// # Errors
     /// There is one, and it cannot be read.
     pub fn look(path: &Path) -> Result<Self, JournalError> {
-        let mut journal = Self::open(Path::new("/dev/null"))?;
+        let failed = |error| JournalError {
+            path: path.to_owned(),
+            error,
+        };
+        let nowhere = Path::new("/dev/null");
+        let mut journal = Self::empty(nowhere, append(nowhere).map_err(failed)?);
         match folder::text(path) {
             Ok(text) => text.lines().for_each(|line| journal.read(line)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                let path = path.to_owned();
-                return Err(JournalError { path, error });
-            }
+            Err(error) => return Err(failed(error)),
         }
         Ok(journal)
     }
@@ -521,6 +531,17 @@ mod tests {
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert!(Journal::open(&path).is_err());
         assert!(!target.exists());
+    }
+
+    #[test]
+    fn a_pipe_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for refused in [Journal::open(&path), Journal::look(&path)] {
+            let why = refused.unwrap_err().to_string();
+            assert!(why.ends_with("journal: it is no regular file"), "{why}");
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(crate) fn lock(state: &Path, patience: Duration) -> Result<Flock<File>, Daem
     let mut options = File::options();
     options.create(true).append(true).mode(0o600);
     let open = options
-        .custom_flags(OFlag::O_NOFOLLOW.bits())
+        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
         .open(&file)
         .map_err(|e| DaemonError::Io(file.display().to_string(), e))?;
     let begin = Instant::now();

@@ -62,6 +62,17 @@ fn what_is_said_of_a_good_policy_fits_its_schema() {
     holds("policy", &doc);
 }
 
+/// Nobody writes into a pipe that has a name of the daemon's files.
+#[test]
+fn a_pipe_in_the_folder_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("policy.toml"), POLICY).unwrap();
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    nix::unistd::mkfifo(&dir.path().join("measured"), mode).unwrap();
+    let ended = in_folder(dir.path(), &["check", "policy.toml", "--state", "."]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
 #[test]
 fn a_broken_policy_ends_with_2_and_all_its_errors() {
     let broken = POLICY
