@@ -58,6 +58,19 @@ pub enum TunerVerb {
     Revert(TunerScope),
 }
 
+impl TunerVerb {
+    /// True if JSON was asked for.
+    pub fn prints_json(&self) -> bool {
+        match self {
+            Self::Status(args) | Self::Flows(args) => args.json,
+            Self::Plan(args) => args.json,
+            Self::Compare(args) => args.json.json,
+            Self::Get(args) => args.json.json,
+            _ => false,
+        }
+    }
+}
+
 /// The daemon that a verb speaks to.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct TunerState {

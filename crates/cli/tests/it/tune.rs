@@ -62,6 +62,19 @@ fn what_is_said_of_a_good_policy_fits_its_schema() {
     holds("policy", &doc);
 }
 
+#[test]
+fn without_a_daemon_json_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    for verb in ["status", "flows", "plan", "compare", "get", "probe"] {
+        let ended = in_folder(dir.path(), &[verb, "--json", "--state", "nowhere"]);
+        assert_eq!(ended.code, 3, "{verb}: {}", ended.stderr);
+        let said: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let why = said["error"].as_str().unwrap();
+        assert!(ended.stderr.contains(why), "{verb}: {}", ended.stderr);
+        assert!(said["hints"][0].is_string(), "{verb}: {said}");
+    }
+}
+
 /// Nobody writes into a pipe that has a name of the daemon's files.
 #[test]
 fn a_pipe_in_the_folder_is_not_waited_for() {

@@ -254,6 +254,9 @@ fn is_nobody(error: &io::Error) -> bool {
 /// Has the daemon measure its paths anew.
 pub fn measure_anew(args: &TunerJson) -> Result<Exit, Failure> {
     let answer = say(&args.state, json!({ "verb": "probe" }))?;
+    if args.json {
+        output::data(&line(&answer))?;
+    }
     let hosts = answer["hosts"].as_array().map_or(0, Vec::len);
     output::say(&format!(
         "paths to {hosts} hosts are measured; `fullpipe tune status` shows them"

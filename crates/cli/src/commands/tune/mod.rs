@@ -23,8 +23,11 @@ mod parameters;
 #[cfg(feature = "tune")]
 mod watch;
 
+use serde_json::json;
+
 use crate::args::{Tune, TuneVerb};
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// Runs the command.
 pub fn tune(args: &Tune) -> Result<Exit, Failure> {
@@ -32,7 +35,19 @@ pub fn tune(args: &Tune) -> Result<Exit, Failure> {
         TuneVerb::Check(args) => check::check(args),
         TuneVerb::Explain(args) => explain::explain(args),
         TuneVerb::Doctor(args) => doctor::doctor(args),
-        TuneVerb::Probe(args) => probe::probe(args),
-        TuneVerb::Tuner(verb) => kernel::run(verb),
+        TuneVerb::Probe(args) => {
+            let asks_the_daemon = args.host.is_none();
+            told(asks_the_daemon && args.json.json, probe::probe(args))
+        }
+        TuneVerb::Tuner(verb) => told(verb.prints_json(), kernel::run(verb)),
     }
+}
+
+/// Says in JSON, too, why a verb that prints JSON has none of its own.
+fn told(in_json: bool, done: Result<Exit, Failure>) -> Result<Exit, Failure> {
+    if let (true, Err(why)) = (in_json, &done) {
+        let said = json!({ "error": why.message, "hints": why.hints });
+        output::data(&format!("{said}\n"))?;
+    }
+    done
 }
