@@ -303,6 +303,21 @@ fn what_cannot_be_forecast_is_said() {
     assert!(ended.stdout.contains(why), "{}", ended.stdout);
 }
 
+/// A path of a few rooms, or a buffer that somebody measured as one.
+#[test]
+fn a_buffer_of_less_than_a_packet_has_no_forecast() {
+    for (rtt, buffer) in [("1ms", "1BDP"), ("20ms", "1us"), ("20ms", "1000 B")] {
+        let text = format!(
+            "[[path]]\nname = \"a\"\nto = \"192.0.2.0/24\"\nstack = \"reno\"\n\
+             rate = \"10Mbit/s\"\nrtt = \"{rtt}\"\nbuffer = \"{buffer}\"\n"
+        );
+        let ended = tune(&text, &["explain", "192.0.2.7", "--policy", "policy.toml"]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let why = "no forecast: the buffer of the path holds less than one packet";
+        assert!(ended.stdout.contains(why), "{}", ended.stdout);
+    }
+}
+
 #[test]
 fn an_address_that_is_none_is_refused() {
     for address in ["example.org", "192.0.2.7:0", "192.0.2.7:x", "192.0.2.300"] {

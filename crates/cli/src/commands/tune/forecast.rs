@@ -8,7 +8,7 @@ use fullpipe_metrics::Metric;
 use fullpipe_policy::{PathFacts, Rule};
 use fullpipe_results::run::{Options, run_on};
 use fullpipe_scenario::{Overrides, Scenario};
-use fullpipe_units::{BufferSize, Span};
+use fullpipe_units::{BufferSize, Rate, Span};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
@@ -50,6 +50,9 @@ pub fn forecast(rule: &Rule, facts: &PathFacts) -> Result<Forecast, Failure> {
         ));
     };
     let buffer = facts.buffer.unwrap_or(BufferSize::Bdp(1.0));
+    if holds(buffer, rate, rtt).is_some_and(|bytes| bytes < f64::from(facts.mtu)) {
+        return Ok(none("the buffer of the path holds less than one packet"));
+    }
     let text = scenario(rule, facts, &stack.to_string(), buffer, seconds);
     let broken = |why: String| {
         Failure::new(
@@ -87,6 +90,17 @@ const GOODPUT: &Metric = Metric::flow("goodput_mbps");
 const LOSS_EVENTS: &Metric = Metric::flow("loss_events");
 const RETRANSMITS: &Metric = Metric::flow("retransmits");
 const RECOVERY: &Metric = Metric::flow("recovery_time_s");
+
+/// Bytes that a buffer holds; `None`: as many packets as it says, or all.
+fn holds(buffer: BufferSize, rate: Rate, rtt: Span) -> Option<f64> {
+    let during = |span: Span| rate.as_bits_per_sec() as f64 / 8.0 * span.as_secs_f64();
+    match buffer {
+        BufferSize::Bytes(bytes) => Some(bytes.get() as f64),
+        BufferSize::Time(span) => Some(during(span)),
+        BufferSize::Bdp(factor) => Some(factor * during(rtt)),
+        BufferSize::Packets(_) | BufferSize::Unlimited => None,
+    }
+}
 
 /// Length of the run: 600 round trips, at least 10 s and at most 120 s, and no more packets than
 /// take some seconds; `None` where that leaves less than 60 round trips.
