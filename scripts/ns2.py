@@ -7,8 +7,9 @@
 A seed draws bottleneck, law and receiver. Both run it eight times, each with a round trip that is
 longer by an eighth of a packet's time: where one flow or two keep a drop-tail queue full it is a
 matter of phase which packet is lost, and only means can agree. A scenario agrees if the segments
-that each flow delivers are within 3 % in the mean; *chance* are means that eight runs do not tell
-apart, at three standard errors of their difference.
+that each flow delivers in the second half of the run are within 3 % in the mean; *chance* are means
+that eight runs do not tell apart, at three standard errors of their difference. Beside them stand
+the timeouts of all eight runs, and whether the whole run agrees, start and all.
 """
 
 import argparse
@@ -76,10 +77,12 @@ for {set i 0} {$i < $o(flows)} {incr i} {
   $ftp attach-agent $tcp($i)
   $ns at [expr $i ? 2.0 : 0.0] "$ftp start"
 }
-$ns at $o(duration) {
-  for {set i 0} {$i < $o(flows)} {incr i} { puts "delivered [$tcp($i) set ack_]" }
-  exit 0
+proc tell {} {
+  global tcp o
+  for {set i 0} {$i < $o(flows)} {incr i} { puts "[$tcp($i) set ack_] [$tcp($i) set nrexmit_]" }
 }
+$ns at [expr $o(duration) / 2.0] tell
+$ns at $o(duration) { tell; exit 0 }
 $ns run
 """
 
@@ -97,6 +100,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor() as pool:
         trials = list(pool.map(lambda seed: tried(seed, args.fullpipe), seeds))
     verdicts = collections.defaultdict(collections.Counter)
+    whole = collections.Counter(trial["whole"] for trial in trials)
     for trial in trials:
         verdicts[trial["kind"]][trial["verdict"]] += 1
         if trial["verdict"] == "disagrees" or args.only:
@@ -107,6 +111,7 @@ def main():
         counts = verdicts[kind] if kind != "all" else sum(verdicts.values(), collections.Counter())
         row = [counts[v] for v in ("agrees", "chance", "disagrees")]
         print(f"| {kind} | {sum(row)} | " + " | ".join(map(str, row)) + " |")
+    print("whole runs:", ", ".join(f"{whole[v]} {v}" for v in ("agrees", "chance", "disagrees")))
     if args.only:
         print(trials[0]["runs"])
     return 0
@@ -166,9 +171,11 @@ def in_ns2(o, folder):
     script.write_text(DUMBBELL)
     flat = [str(x) for pair in words.items() for x in pair]
     ran = subprocess.run(["ns", script, *flat], cwd=folder, capture_output=True, text=True)
-    if ran.returncode or "delivered" not in ran.stdout:
+    told = [tuple(map(int, line.split())) for line in ran.stdout.splitlines()]
+    if ran.returncode or len(told) != 2 * o["flows"]:
         sys.exit(f"ns-2 failed: {ran.stderr[-300:]}")
-    return [int(line.split()[1]) for line in ran.stdout.splitlines()]
+    halves = zip(told[: o["flows"]], told[o["flows"] :])
+    return [(end - middle, end, timeouts) for (middle, _), (end, timeouts) in halves]
 
 
 def scenario(o):
@@ -201,7 +208,7 @@ max_p = {max_p}
 weight = {weight}
 ecn = {'true' if o['ecn'] else 'false'}
 """
-    text += '\n[measure]\nwarmup = "0s"\n'
+    text += f'\n[measure]\nwarmup = "{o["duration"] / 2}s"\n'
     for i in range(o["flows"]):
         text += f"""
 [[flow]]
@@ -227,7 +234,11 @@ def in_fullpipe(o, folder, fullpipe):
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
         sys.exit(ran.stderr[:600])
-    return [flow["delivered_segments"] for flow in json.loads(ran.stdout)["cases"][0]["flows"]]
+    flows = json.loads(ran.stdout)["cases"][0]["flows"]
+    segments = o["duration"] / 2 * 1e6 / 8 / o["mss"]
+    return [
+        (f["goodput_mbps"] * segments, f["delivered_segments"], f["timeouts"]) for f in flows
+    ]
 
 
 def tried(seed, fullpipe):
@@ -239,26 +250,38 @@ def tried(seed, fullpipe):
             words = dict(o, seed=phase + 1, rtt=o["rtt"] + phase * packet / PHASES)
             runs["ns-2"].append(in_ns2(words, folder))
             runs["fullpipe"].append(in_fullpipe(words, folder, fullpipe))
-    verdicts, means = [], []
-    for i in range(o["flows"]):
-        theirs, ours = ([run[i] for run in runs[name]] for name in ("ns-2", "fullpipe"))
-        spread = statistics.variance(theirs) + statistics.variance(ours)
-        apart = abs(statistics.mean(ours) - statistics.mean(theirs))
-        means.append((statistics.mean(theirs), statistics.mean(ours)))
-        if apart <= WITHIN * statistics.mean(theirs):
-            verdicts.append("agrees")
-        else:
-            is_chance = apart <= 3 * (spread / PHASES) ** 0.5
-            verdicts.append("chance" if is_chance else "disagrees")
-    verdict = max(verdicts, key=["agrees", "chance", "disagrees"].index)
-    return dict(seed=seed, kind=kind, settings=o, runs=runs, means=means, verdict=verdict)
+    def column(name, flow, which):
+        return [run[flow][which] for run in runs[name]]
+
+    flows = range(o["flows"])
+    half, whole = (
+        max((judged(column("ns-2", i, k), column("fullpipe", i, k)) for i in flows), key=ORDER)
+        for k in (0, 1)
+    )
+    means = [[statistics.mean(column(name, i, 0)) for name in runs] for i in flows]
+    timeouts = [sum(sum(column(name, i, 2)) for i in flows) for name in runs]
+    found = dict(seed=seed, kind=kind, settings=o, runs=runs, means=means)
+    return dict(found, timeouts=timeouts, verdict=half, whole=whole)
+
+
+ORDER = ["agrees", "chance", "disagrees"].index
+
+
+def judged(theirs, ours):
+    spread = statistics.variance(theirs) + statistics.variance(ours)
+    apart = abs(statistics.mean(ours) - statistics.mean(theirs))
+    if apart <= WITHIN * statistics.mean(theirs):
+        return "agrees"
+    return "chance" if apart <= 3 * (spread / PHASES) ** 0.5 else "disagrees"
 
 
 def describe(trial):
     o = trial["settings"]
     shown = {k: v for k, v in o.items() if v and k not in ("window", "flows", "mss")}
     means = ", ".join(f"{theirs:.0f} and {ours:.0f}" for theirs, ours in trial["means"])
-    return f"{trial['seed']} {trial['kind']}: {trial['verdict']}: {means} segments; {shown}"
+    timeouts = "{} and {} timeouts".format(*trial["timeouts"])
+    verdict = f"{trial['verdict']}, the whole {trial['whole']}"
+    return f"{trial['seed']} {trial['kind']}: {verdict}: {means} segments, {timeouts}; {shown}"
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ pub fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
             .collect(),
     );
     if let Some(at) = last.filter(|_| more > 0) {
-        let (key, message) = (String::new(), format!("and {more} more errors"));
+        let errors = if more == 1 { "error" } else { "errors" };
+        let (key, message) = (String::new(), format!("and {more} more {errors}"));
         all.0.push(sources.diagnostic(Fault {
             at,
             key,
