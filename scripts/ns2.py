@@ -117,7 +117,8 @@ def main():
     return 0
 
 
-KINDS = ["drop-tail", "newreno", "red", "red, marks", "random loss", "limited", "aimd", "jumbo", "two"]
+KINDS = ["drop-tail", "newreno", "red", "red, marks", "random loss"]
+KINDS += ["limited", "aimd", "jumbo", "two"]
 
 
 def drawn(seed):

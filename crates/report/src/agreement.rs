@@ -361,8 +361,8 @@ pub fn method(comparison: &Comparison) -> String {
     );
     if lost > 0 {
         out += &format!(
-            "of {all} numbers that chance moves {lost} would be beyond the threshold if each were judged \
-             alone: among so many chance does that (false discovery rate 5 %); more seeds tell, or \
+            "of {all} numbers that chance moves {lost} would be beyond the threshold if each were \
+             judged alone: among so many chance does that (false discovery rate 5 %); more seeds tell, or \
              `--metric` for what matters\n"
         );
     }

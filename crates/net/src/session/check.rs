@@ -47,7 +47,7 @@ type Checked = Result<(), String>;
 /// Bounds of a request's options.
 ///
 /// # Errors
-/// What is out of bounds.
+/// The first option that is out of bounds, with its range.
 pub fn options(options: &Options) -> Checked {
     if options.label.len() > LONGEST_NAME || options.label.contains(char::is_control) {
         return bad("the label", "too long or not text");

@@ -191,8 +191,11 @@ pub(crate) fn discipline<T>(
     table.refuse_foreign(&what, kind.own(), common, findings);
     let is_red = matches!(kind, QueueKind::Red | QueueKind::AdaptiveRed);
     if table.by == QueueRule::Ns2 && !is_red {
-        let message = format!("there is no {} of ns-2's here", kind.word());
-        let hint = "write \"rfc\" or \"linux\"; ns-2's are red and adaptive-red";
+        let message = format!(
+            "the rules of ns-2 are those of red, and this is {}",
+            kind.word()
+        );
+        let hint = "write \"rfc\" or \"linux\", or kind = \"red\"";
         table.refuse(findings, &QueueTable::by, &message, hint);
     }
     let red = Thresholds {
