@@ -192,6 +192,14 @@ pub trait WindowLaw: Clone {
         false
     }
 
+    /// See [`Controller::needs_ecn`].
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+
+    /// See [`Controller::on_delivery`]: what a decrease by this very ACK must know.
+    fn on_delivery(&mut self, _ev: &AckEvent) {}
+
     /// Every ACK in every phase, before growth: RTT filters, bandwidth samples, round ends. A
     /// delay-based law may move `win` here (Vegas' round end, TCP-LP's early back-off).
     fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
@@ -399,6 +407,11 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
 
 impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     #[inline]
+    fn on_delivery(&mut self, ev: &AckEvent) {
+        self.law.on_delivery(ev);
+    }
+
+    #[inline]
     fn on_ack(&mut self, ev: &AckEvent) {
         self.law.on_ack(&mut self.frame, ev);
     }
@@ -552,6 +565,10 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
 
     fn reads_owd(&self) -> bool {
         self.law.reads_owd()
+    }
+
+    fn needs_ecn(&self) -> bool {
+        self.law.needs_ecn()
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {

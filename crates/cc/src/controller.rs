@@ -169,6 +169,13 @@ pub trait Controller {
         true
     }
 
+    /// True if the controller lives on marks (Linux `TCP_CONG_NEEDS_ECN`): a sender makes every
+    /// segment ECN-capable, retransmissions too, and asks for a receiver that echoes each change of
+    /// the marks (RFC 8257 section 3.2).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+
     /// True if [`Controller::window`] is the window in force during a reduction too: the sender
     /// runs no PRR (`cong_control` in Linux).
     fn owns_window(&self) -> bool {

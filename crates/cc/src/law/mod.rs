@@ -7,6 +7,7 @@
 pub mod aimd;
 pub mod bic;
 pub mod cubic;
+pub mod dctcp;
 pub mod highspeed;
 pub mod htcp;
 pub mod hybla;
@@ -60,6 +61,8 @@ components! {
         Htcp(htcp::Htcp): htcp::HTCP;
         /// CUBIC (RFC 9438).
         Cubic(cubic::Cubic): cubic::CUBIC;
+        /// DCTCP (RFC 8257).
+        Dctcp(dctcp::Dctcp): dctcp::DCTCP;
         /// TCP Hybla's congestion avoidance.
         Hybla(hybla::Hybla): hybla::HYBLA;
         /// Vegas.

@@ -21,6 +21,7 @@
 pub mod bbr;
 pub mod bic;
 pub mod cubic;
+pub mod dctcp;
 pub mod highspeed;
 pub mod htcp;
 pub mod hybla;
@@ -77,6 +78,8 @@ components! {
         Cubic(cubic::Cubic): cubic::CUBIC_LINUX;
         /// BBR.
         Bbr(bbr::Bbr): bbr::BBR_LINUX;
+        /// DCTCP.
+        Dctcp(dctcp::Dctcp): dctcp::DCTCP_LINUX;
         /// Hybla.
         Hybla(hybla::Hybla): hybla::HYBLA_LINUX;
         /// The user's own.

@@ -39,6 +39,11 @@ pub trait Module: Clone {
     /// An ACK's RTT sample and segment count.
     fn pkts_acked(&mut self, _sk: &mut Socket, _sample: &AckSample) {}
 
+    /// `TCP_CONG_NEEDS_ECN`.
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+
     /// The module sets window and pacing rate itself, in recovery too: [`Module::cong_control`]
     /// takes the place of growth and of proportional rate reduction.
     fn takes_control(&self) -> bool {
@@ -164,6 +169,9 @@ impl<M: Module> Controller for Linux<M> {
         sk.snd_nxt = ev.snd_nxt;
         sk.stamps = ev.stamps;
         sk.set_srtt(ev.srtt);
+        if ev.ece {
+            sk.delivered_ce += ev.delivered - sk.delivered;
+        }
         sk.delivered = ev.delivered;
         let sample = AckSample {
             pkts_acked,
@@ -351,6 +359,10 @@ impl<M: Module> Controller for Linux<M> {
 
     fn reads_owd(&self) -> bool {
         false
+    }
+
+    fn needs_ecn(&self) -> bool {
+        self.module.needs_ecn()
     }
 
     fn owns_window(&self) -> bool {

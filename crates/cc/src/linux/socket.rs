@@ -40,6 +40,8 @@ pub struct Socket {
     pub stamps: Stamps,
     /// Segments delivered so far (`delivered`).
     pub delivered: u64,
+    /// Of these, segments under ACKs with ECE (`delivered_ce`).
+    pub delivered_ce: u64,
     /// Segments marked lost so far (`lost`); counted for modules that take control.
     pub lost: u64,
     /// The application limited the sender at [`super::Event::TxStart`] (`app_limited`).
@@ -85,6 +87,7 @@ impl Socket {
             idle: Span::ZERO,
             stamps: Stamps::default(),
             delivered: 0,
+            delivered_ce: 0,
             lost: 0,
             app_limited: false,
             paced: setup.paced,

@@ -31,12 +31,9 @@ const fn absent(
 
 #[rustfmt::skip]
 const ABSENT: &[Absent] = &[
-    absent(&["dctcp"], Some("reno(ecn_keep=0.8)"),
-        "with `ecn = true` it takes less for a mark than for a loss (RFC 8511), a fixed part where \
-         DCTCP's follows the fraction of marked packets"),
-    absent(&["prague", "tcp-prague", "tcp_prague"], Some("cubic(ecn_keep=0.85)+paced"),
-        "paced, and with `ecn = true` it takes less for a mark than for a loss (RFC 8511), a fixed \
-         part and without the L4S identifier"),
+    absent(&["prague", "tcp-prague", "tcp_prague"], Some("dctcp+paced"),
+        "its window follows the fraction of marked packets too, and it is paced; without the L4S \
+         identifier, Prague's independence of the round trip and its answer to a classic queue"),
     absent(&["bbr2", "bbrv2", "bbr-v2"], Some("bbr"),
         "BBRv3, which is BBRv2 with its faults mended and some constants changed"),
     absent(&["copa"], Some("vegas"),
@@ -92,7 +89,7 @@ mod tests {
     fn a_slip_is_no_absent_name() {
         let error = StackSpec::parse("bbr9").unwrap_err();
         assert!(matches!(error, StackError::UnknownName { .. }), "{error}");
-        let error = StackSpec::parse("DCTCP").unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "`DCTCP` is not in this version");
+        let error = StackSpec::parse("Copa").unwrap_err();
+        assert_eq!(alloc::format!("{error}"), "`Copa` is not in this version");
     }
 }
