@@ -15,10 +15,10 @@ pub mod trace;
 pub use change::{Ceiling, Change, ChangeError};
 pub use clock::TimerClock;
 pub use config::{
-    AckCompression, AckConfig, ArtificialLoss, Detector, HEADERS, HEADERS_WITH_STAMPS, HostConfig,
-    LocalDrop, LossWindow, PacerRule, PacingConfig, PacketLengths, Preset, ReceiveWindowConfig,
-    ReceiverConfig, RecoveryConfig, Reduction, RtoConfig, RtoRule, RttSample, SackConfig,
-    SenderConfig, SpuriousRule, TimerConfig, TimerGrain, Validation, WindowConfig,
+    AckCompression, AckConfig, ArtificialLoss, CeEcho, Detector, HEADERS, HEADERS_WITH_STAMPS,
+    HostConfig, LocalDrop, LossWindow, PacerRule, PacingConfig, PacketLengths, Preset,
+    ReceiveWindowConfig, ReceiverConfig, RecoveryConfig, Reduction, RtoConfig, RtoRule, RttSample,
+    SackConfig, SenderConfig, SpuriousRule, TimerConfig, TimerGrain, Validation, WindowConfig,
 };
 pub use episode::{Episode, EpisodeKind, Proof};
 pub use limit::{Limit, LimitTimes};

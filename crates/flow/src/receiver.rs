@@ -14,7 +14,7 @@ use std::sync::Arc;
 use fullpipe_units::{Span, Time};
 
 use crate::clock::TimerClock;
-use crate::config::{AckCompression, ReceiveWindowConfig, ReceiverConfig};
+use crate::config::{AckCompression, CeEcho, ReceiveWindowConfig, ReceiverConfig};
 use crate::ranges::{Range, RangeSet};
 use crate::recent::Recent;
 use crate::segment::{Ack, SackBlocks, Segment};
@@ -73,6 +73,8 @@ pub struct Receiver {
     together: bool,
     /// The last duplicate, until an ACK reports it.
     duplicate: Range,
+    /// ECN-capable segments have come.
+    seen_ect: bool,
 }
 
 /// What [`Receiver::take_next`] made of a segment.
@@ -158,6 +160,7 @@ impl Receiver {
             measures_one_way: false,
             one_way: Span::ZERO,
             duplicate: Range::EMPTY,
+            seen_ect: false,
         }
     }
 
@@ -196,7 +199,8 @@ impl Receiver {
         self.deadline.min(self.merge_until)
     }
 
-    /// A segment arrived; an ACK may be due at once.
+    /// A segment arrived; an ACK may be due at once. Where the receiver echoes each change of the
+    /// marks, [`Receiver::ack_before`] comes first.
     #[inline(always)]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         match self.take_next(now, segment) {
@@ -214,9 +218,7 @@ impl Receiver {
             return Taken::Not;
         }
         self.counts.arrived += 1;
-        if self.cfg.ecn {
-            self.note_ecn(segment);
-        }
+        let marked = self.cfg.ecn && self.note_ecn(segment);
         if self.cfg.acks.quick > 0 {
             self.note_gap(now);
         }
@@ -226,7 +228,7 @@ impl Receiver {
         {
             return Taken::Not;
         }
-        match self.in_order(now, segment) {
+        match self.in_order(now, segment, marked || segment.push) {
             true => Taken::Due,
             false => Taken::Silently,
         }
@@ -345,9 +347,9 @@ impl Receiver {
             .max(quick_acks(self.cfg.acks.quick, self.rcv_wnd))
     }
 
-    /// The next segment; true if its ACK is due.
+    /// The next segment, which asks for its ACK `at_once` or not; true if its ACK is due.
     #[inline(always)]
-    fn in_order(&mut self, now: Time, segment: &Segment) -> bool {
+    fn in_order(&mut self, now: Time, segment: &Segment, at_once: bool) -> bool {
         self.counts.delivered += 1;
         self.next += 1;
         if self.pending == 0 {
@@ -356,7 +358,7 @@ impl Receiver {
         }
         self.pending += 1;
         self.grow_window();
-        if self.quick == 0 && self.pending < self.cfg.acks.every && !segment.push {
+        if self.quick == 0 && self.pending < self.cfg.acks.every && !at_once {
             if self.deadline == Time::MAX {
                 self.deadline = self.clock.after(now, self.cfg.acks.delay);
             }
@@ -518,13 +520,58 @@ impl Receiver {
         self.recent.report(self.next, most, &mut ack.sacks);
     }
 
-    fn note_ecn(&mut self, segment: &Segment) {
-        if segment.cwr {
-            self.ece = false;
+    /// What a segment says of ECN; true if that is to be acknowledged at once.
+    #[inline(always)]
+    fn note_ecn(&mut self, segment: &Segment) -> bool {
+        // Most segments of most flows.
+        if !segment.ect && !segment.cwr && !self.seen_ect {
+            return false;
         }
-        if segment.ce {
-            self.ece = true;
+        self.note_marks(segment)
+    }
+
+    /// Receivers that know quick ACKs are Linux's: it sends them after a first mark, for a segment
+    /// that is not ECN-capable among others that are, and for CWR (`__tcp_ecn_check_ce`,
+    /// `tcp_ecn_accept_cwr`); a change of the marks is acknowledged at once where each is echoed
+    /// (`dctcp_ece_ack_update`).
+    fn note_marks(&mut self, segment: &Segment) -> bool {
+        self.seen_ect |= segment.ect;
+        let is_quick = self.cfg.acks.quick > 0;
+        let is_first = segment.ce && (!self.ece || segment.cwr);
+        if is_quick && (is_first || !segment.ect) {
+            let quick = quick_acks(QUICK_FOR_MARK, self.rcv_wnd);
+            self.quick = self.quick.max(quick);
         }
+        match self.cfg.ce_echo {
+            CeEcho::UntilCwr => {
+                self.ece = segment.ce || self.ece && !segment.cwr;
+                is_quick && segment.cwr
+            }
+            CeEcho::EachChange if segment.ect => {
+                let changes = self.ece != segment.ce;
+                self.ece = segment.ce;
+                is_quick && (changes || segment.cwr)
+            }
+            CeEcho::EachChange => false,
+        }
+    }
+
+    /// The ACK of what has arrived, where the segment that arrives now has another mark than what
+    /// came last, and each change is echoed: to be sent before the segment is handled (RFC 8257
+    /// section 3.2).
+    #[inline(always)]
+    pub fn ack_before(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        match self.cfg.ce_echo {
+            CeEcho::UntilCwr => None,
+            CeEcho::EachChange => self.ack_before_change(now, segment),
+        }
+    }
+
+    #[cold]
+    fn ack_before_change(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        let changes = self.cfg.ecn && segment.ect && segment.ce != self.ece;
+        let waits = self.pending > 0 || self.merged > 0;
+        (changes && waits).then(|| self.ack_with_blocks(now))
     }
 
     /// The ACK that is due, and what was received out of order.
@@ -665,6 +712,9 @@ const DUP_THRESH: u32 = 3;
 /// Blocks that may change while an ACK waits: Linux trusts an ACK with two
 /// (`TCP_SACK_BLOCKS_EXPECTED`).
 const UNREPORTED_BLOCKS: usize = 2;
+
+/// Quick ACKs after a mark, at most.
+const QUICK_FOR_MARK: u32 = 2;
 
 /// Beyond an RTT, this long without data means that the sender timed out.
 const SILENCE: Span = Span::from_millis(200);

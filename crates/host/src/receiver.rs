@@ -124,7 +124,14 @@ impl<I> FlowReceiver<I> {
         dropped
     }
 
-    /// A segment has arrived; the ACK that answers it at once, if one does.
+    /// See [`Receiver::ack_before`].
+    #[inline(always)]
+    pub fn ack_before(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        self.receiver.ack_before(now, segment)
+    }
+
+    /// A segment has arrived; the ACK that answers it at once, if one does. What
+    /// [`FlowReceiver::ack_before`] gives leaves before it.
     #[inline]
     pub fn receive(
         &mut self,

@@ -5,7 +5,8 @@
 //! hand to anything else is obeyed, or refused by its key.
 
 use fullpipe_flow::{
-    ArtificialLoss, Detector, HEADERS, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation,
+    ArtificialLoss, CeEcho, Detector, HEADERS, LocalDrop, Preset, ReceiverConfig, SenderConfig,
+    Validation,
 };
 use fullpipe_run::{FlowSpec, RunSpec, WrittenKey};
 use fullpipe_units::Span;
@@ -74,6 +75,9 @@ pub struct Switches {
     pub rack: bool,
     /// The receiver merges ACKs, on the whole host (`tcp_comp_sack_nr`).
     pub merges_acks: bool,
+    /// The receiver echoes each change of the marks, which the kernel's does whose own congestion
+    /// control is DCTCP.
+    pub echoes_changes: bool,
 }
 
 /// Those of a flow, in this kernel.
@@ -138,10 +142,17 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
         let hint = "write \"none\" or \"rfc2861\", or use --ground sim";
         return Err(LinuxError::unable(f, "validation", what, hint));
     }
+    let module = module_of(f, kernel)?;
+    if module == "dctcp" && !(sender.ecn && receiver.ce_echo == CeEcho::EachChange) {
+        let key = if sender.ecn { "ecn_echo" } else { "ecn" };
+        let what = "the kernel's DCTCP asks for ECN, and for a receiver that has DCTCP, too";
+        let hint = format!("leave out `{key}`, or use --ground sim");
+        return Err(LinuxError::unable(f, key, what, hint));
+    }
     // A switch of the preset's is the kernel's own.
     let own = |path: &str, value: bool| !set(path) || value;
     Ok(Switches {
-        module: module_of(f, kernel)?,
+        module,
         timestamps: sender.header > HEADERS,
         sack: sender.recovery.detector != Detector::NewReno,
         pace: match (sender.pacing.max, sender.pacing.gains) {
@@ -173,6 +184,7 @@ pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
             "receiver.acks.compression",
             receiver.acks.compression.is_some(),
         ),
+        echoes_changes: receiver.ce_echo == CeEcho::EachChange,
     })
 }
 
@@ -204,6 +216,7 @@ const OBEYED: &[&str] = &[
     "receiver.acks.every",
     "receiver.acks.hz",
     "receiver.acks.compression",
+    "receiver.ce_echo",
     "receiver.sack.enabled",
     "receiver.sack.blocks",
     "receiver.sack.whole",

@@ -283,6 +283,9 @@ impl Ends for Hosts {
                 });
                 let segment = packet.segment();
                 let mut attached = Attached { net, ways };
+                if let Some(ack) = receiver.ack_before(now, &segment) {
+                    attached.answer(now, slot, receiver, &ack);
+                }
                 match receiver.take_next(now, &segment, classes) {
                     Taken::Silently => {}
                     Taken::Due => {

@@ -49,7 +49,9 @@ mod rule;
 mod sender;
 
 pub use lengths::PacketLengths;
-pub use receiver::{AckCompression, AckConfig, ReceiveWindowConfig, ReceiverConfig, SackConfig};
+pub use receiver::{
+    AckCompression, AckConfig, CeEcho, ReceiveWindowConfig, ReceiverConfig, SackConfig,
+};
 pub use rule::{
     Detector, LocalDrop, LossWindow, PacerRule, Reduction, RtoRule, RttSample, SpuriousRule,
     TimerGrain, Validation,

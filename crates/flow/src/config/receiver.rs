@@ -27,6 +27,25 @@ pub struct ReceiverConfig {
     ///
     /// Default: true.
     pub ecn: bool,
+    /// How long an ACK says that congestion was experienced.
+    ///
+    /// Default: [`CeEcho::UntilCwr`]; with a stack that [lives on
+    /// marks](fullpipe_cc::Controller::needs_ecn) [`CeEcho::EachChange`].
+    pub ce_echo: CeEcho,
+}
+
+/// How marks are echoed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CeEcho {
+    /// From a mark until the sender says that it has reduced its window (RFC 3168 section 6.1.3).
+    #[default]
+    UntilCwr,
+    /// ECE is the mark of the segment that came last; a segment whose mark is another makes what
+    /// waits for an ACK be acknowledged before it ([`Receiver::ack_before`], RFC 8257 section 3.2).
+    ///
+    /// [`Receiver::ack_before`]: crate::Receiver::ack_before
+    EachChange,
 }
 
 /// When segments are acknowledged (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
@@ -221,6 +240,7 @@ impl ReceiverConfig {
             },
             paws: false,
             ecn: true,
+            ce_echo: CeEcho::UntilCwr,
         };
         match preset {
             Preset::Y2026 => modern,
@@ -269,7 +289,7 @@ impl ReceiverConfig {
             acks: AckConfig { every, delay, quick, compression, hz },
             sack: SackConfig { enabled, blocks, whole },
             window: ReceiveWindowConfig { first, max, widest, buffer },
-            paws, ecn,
+            paws, ecn, ce_echo,
         }}
         if window != own.window {
             let first = self.window.first;

@@ -4,13 +4,28 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
     on: bool,
+    /// Retransmissions are ECN-capable, too.
+    all: bool,
     /// The next new segment carries CWR.
     cwr: bool,
 }
 
 impl Ecn {
-    pub(super) fn new(on: bool) -> Self {
-        Self { on, cwr: false }
+    /// `on`: use ECN; `needed`: by a controller that lives on marks.
+    pub(super) fn new(on: bool, needed: bool) -> Self {
+        Self {
+            on,
+            all: on && needed,
+            cwr: false,
+        }
+    }
+
+    /// Whether a segment is ECN-capable. Retransmissions are not (RFC 3168 section 6.1.5), unless
+    /// the controller lives on marks: its queues would drop them (RFC 8311 section 4.3, Linux
+    /// `tcp_ecn_send`).
+    #[inline]
+    pub(super) fn is_capable(&self, retransmission: bool) -> bool {
+        self.on && (!retransmission || self.all)
     }
 
     /// Segments are ECN-capable, and an echo counts.

@@ -133,7 +133,7 @@ impl<C: Controller> Sender<C> {
                 cfg.changeable || cfg.pacing.gains.is_some() || cc.sets_rate(),
             ),
             writes: SendBuffer::new(&cfg),
-            ecn: Ecn::new(cfg.ecn),
+            ecn: Ecn::new(cfg.ecn, cc.needs_ecn()),
             usage: Usage::default(),
             chronograph: Chronograph::new(),
             limited: LimitTimes::default(),

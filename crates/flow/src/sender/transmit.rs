@@ -383,8 +383,7 @@ impl<C: Controller> Sender<C> {
             syn: false,
             retransmission,
             stamp: now,
-            // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
-            ect: self.ecn.is_on() && !retransmission,
+            ect: self.ecn.is_capable(retransmission),
             ce: false,
             cwr: false,
             push: false,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_run::{Discipline, LinkSpec, QueueRule};
+use fullpipe_run::{Codel, Discipline, LinkSpec, QueueRule};
 use fullpipe_units::Span;
 
 use super::Plan;
@@ -22,22 +22,28 @@ impl Plan {
         }
         let us = |t: Span| format!("{}us", (t.as_nanos() / 1000).max(1));
         let ecn = |on: bool| if on { "ecn" } else { "noecn" };
+        let late = |c: &Codel| match c.ce_threshold {
+            Some(threshold) => format!(" ce_threshold {}us", threshold.as_nanos() / 1000),
+            None => String::new(),
+        };
         let text = match link.discipline {
             Discipline::DropTail => format!("pfifo limit {limit}"),
             Discipline::Codel(c) => format!(
-                "codel limit {limit} target {} interval {} {}",
+                "codel limit {limit} target {} interval {} {}{}",
                 us(c.target),
                 us(c.interval),
-                ecn(c.ecn)
+                ecn(c.ecn),
+                late(&c)
             ),
             Discipline::FqCodel(f) => format!(
                 "fq_codel limit {limit} flows {} quantum {} target {} interval {} \
-                 memory_limit 2gb {}",
+                 memory_limit 2gb {}{}",
                 f.flows,
                 f.quantum,
                 us(f.codel.target),
                 us(f.codel.interval),
-                ecn(f.codel.ecn)
+                ecn(f.codel.ecn),
+                late(&f.codel)
             ),
             Discipline::Pie(p) => {
                 // tc's alpha and beta are in units of 1/16 Hz (tc-pie(8)): 0.125 and 1.25 Hz are
@@ -104,7 +110,7 @@ fn red_burst(min: f64, weight: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fullpipe_run::{Buffer, Codel, Pie, Red};
+    use fullpipe_run::{Buffer, Pie, Red};
 
     fn tc(discipline: Discipline) -> Result<String, LinuxError> {
         let rate = Some(fullpipe_units::Rate::from_bits_per_sec(10_000_000));

@@ -52,6 +52,10 @@ impl Plan {
             if f.receiver.acks.every == 1 {
                 acks += " quickack 1";
             }
+            if s.echoes_changes {
+                // A connection that is accepted takes the algorithm of its route.
+                acks += " congctl dctcp";
+            }
             for (host, to, options) in [(near, far, data), (far, near, acks)] {
                 if options.is_empty() {
                     continue;

@@ -106,7 +106,7 @@ impl State<'_, '_> {
                     .see(now, flow, || CaptureEvent::SegmentDropped(segment));
                 return Some(());
             }
-            Taken::In(new, ack) => {
+            Taken::In(new, acks) => {
                 if new > 0
                     && let Some(sink) = sink
                 {
@@ -118,8 +118,7 @@ impl State<'_, '_> {
                         inlet::watch_room(receiver, now);
                     }
                 }
-                if let Some(ack) = ack {
-                    let proof = receiver.inlet.proof(&ack);
+                for (ack, proof) in acks.into_iter().flatten() {
                     self.wires.acks.push((slot, ack, proof));
                 }
                 self.capture

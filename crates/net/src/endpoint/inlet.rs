@@ -51,8 +51,11 @@ pub enum Taken {
     Beyond,
     /// It is dropped here on purpose.
     Dropped,
-    /// It is in: the first copy of so many segments, and an ACK to be sent at once.
-    In(u64, Option<Ack>),
+    /// It is in: the first copy of so many segments, and the ACKs to be sent at once, each with its
+    /// proof: what was due before it ([`Receiver::ack_before`]), then its own.
+    ///
+    /// [`Receiver::ack_before`]: fullpipe_flow::Receiver::ack_before
+    In(u64, [Option<(Ack, u32)>; 2]),
 }
 
 impl Inlet {
@@ -153,6 +156,8 @@ pub fn take(
     inlet.ce = inlet.ce.wrapping_add(u32::from(segment.ce && !segment.syn));
     inlet.last_arrival = now;
     let before = receiving.receiver().counts().delivered;
+    let earlier = receiving.ack_before(now, segment);
+    let earlier = earlier.map(|ack| (ack, receiving.inlet.proof(&ack)));
     let ack = receiving.receive(now, segment, classes);
     let delivered = receiving.receiver().counts().delivered;
     if delivered > before {
@@ -163,7 +168,8 @@ pub fn take(
         true => receiving.inlet.room.open(now),
         false => receiving.inlet.room.count(now, delivered),
     }
-    Taken::In(delivered - before, ack)
+    let ack = ack.map(|ack| (ack, receiving.inlet.proof(&ack)));
+    Taken::In(delivered - before, [earlier, ack])
 }
 
 #[inline]
@@ -262,9 +268,10 @@ mod tests {
                 push: false,
             };
             match take(&mut receiving, now, (&mut segment, 0), None, &mut classes) {
-                Taken::In(_, ack) => {
-                    ack.map(|ack| receiving.inlet.datagram(now, SessionId(1), (&ack, 0)).hold)
-                }
+                Taken::In(_, [None, ack]) => ack.map(|(ack, proof)| {
+                    let datagram = receiving.inlet.datagram(now, SessionId(1), (&ack, proof));
+                    datagram.hold
+                }),
                 other => panic!("{other:?}"),
             }
         };

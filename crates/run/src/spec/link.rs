@@ -226,8 +226,8 @@ impl Discipline {
             Self::DropTail => false,
             Self::Red(red) => red.ecn,
             Self::Pie(pie) => pie.ecn.is_some(),
-            Self::Codel(codel) => codel.ecn,
-            Self::FqCodel(fq) => fq.codel.ecn,
+            Self::Codel(codel) => codel.marks(),
+            Self::FqCodel(fq) => fq.codel.marks(),
         }
     }
 
@@ -398,6 +398,9 @@ pub struct Codel {
     pub interval: Span,
     /// Mark instead of drop.
     pub ecn: bool,
+    /// An ECN-capable packet that has waited longer is marked, whatever the control law says and
+    /// whether it marks or not: the step of DCTCP's queues in time (Linux `ce_threshold`).
+    pub ce_threshold: Option<Span>,
     /// By its document or as Linux has it.
     pub by: QueueRule,
     /// Bytes of a full packet: one may always wait.
@@ -411,9 +414,17 @@ impl Default for Codel {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             ecn: false,
+            ce_threshold: None,
             by: QueueRule::Rfc,
             mtu: MTU,
         }
+    }
+}
+
+impl Codel {
+    /// Some packets are marked.
+    pub fn marks(&self) -> bool {
+        self.ecn || self.ce_threshold.is_some()
     }
 }
 

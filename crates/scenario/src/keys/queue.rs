@@ -14,6 +14,9 @@ keys! {
     QueueTable by QueueKind {
         kind: word(QueueKind) [!], "red", "discipline";
         ecn: flag [= false], true, "mark packets of flows with `ecn` instead of dropping them";
+        ce_threshold: span(1000, HOUR) [or "never"], "1ms",
+            "an ECN-capable packet that has waited longer is marked whatever the discipline says: \
+             the step of DCTCP's queues, in time (Linux `ce_threshold`)";
         by: word(QueueRule) [= QueueRule::Rfc], "linux",
             "whose discipline, where the kernel's or ns-2's departs from its document";
         hz: whole(24, 10_000, "") [= Pie::default().hz], 1000,
@@ -86,12 +89,14 @@ kinds! {
         };
         Codel = "codel", "controlled delay (RFC 8289); a packet of `path.mtu` may always wait" => {
             ecn: bool,
+            ce_threshold: Option<Span>,
             by: QueueRule,
             target: Span [= Span, Codel::default().target],
             interval: Span,
         };
         FqCodel = "fq-codel", "flow queueing with controlled delay (RFC 8290)" => {
             ecn: bool,
+            ce_threshold: Option<Span>,
             by: QueueRule,
             target: Span [= Span, Codel::default().target],
             interval: Span,
@@ -257,6 +262,7 @@ pub(crate) fn discipline<T>(
         }
         Queue::Codel {
             ecn,
+            ce_threshold,
             by,
             target,
             interval,
@@ -264,11 +270,13 @@ pub(crate) fn discipline<T>(
             target,
             interval,
             ecn,
+            ce_threshold,
             by,
             mtu,
         }),
         Queue::FqCodel {
             ecn,
+            ce_threshold,
             by,
             target,
             interval,
@@ -279,6 +287,7 @@ pub(crate) fn discipline<T>(
                 target,
                 interval,
                 ecn,
+                ce_threshold,
                 by,
                 mtu,
             },

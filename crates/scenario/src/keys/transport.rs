@@ -2,8 +2,9 @@
 
 use fullpipe_cc::{Base, Count};
 use fullpipe_flow::{
-    AckCompression, Detector, HEADERS, LocalDrop, LossWindow, PacerRule, Preset, ReceiverConfig,
-    Reduction, RtoRule, RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
+    AckCompression, CeEcho, Detector, HEADERS, LocalDrop, LossWindow, PacerRule, Preset,
+    ReceiverConfig, Reduction, RtoRule, RttSample, SenderConfig, SpuriousRule, TimerGrain,
+    Validation,
 };
 use fullpipe_units::{Segments, Span, WindowSize};
 
@@ -141,7 +142,12 @@ keys! {
             "how a paced segment waits for its time";
         validation: word(Validation) [=> sender.window.validation], "none",
             "window validation after idle or application-limited time";
-        ecn: flag [=> sender.ecn], true, "ECN-capable transport (RFC 3168)";
+        ecn: flag [=> sender.ecn], true,
+            "ECN-capable transport (RFC 3168); without this key `dctcp` and `dctcp-linux` ask for it \
+             themselves";
+        ecn_echo: word(CeEcho) [=> receiver.ce_echo], "rfc8257",
+            "how the receiver echoes marks; without this key it is \"rfc8257\" for `dctcp` and \
+             `dctcp-linux`";
         sendstall: word(LocalDrop) [=> sender.host.local_drop], "ignore",
             "answer to a full interface queue of the sender's own host, which `tsq` mostly \
              prevents";
@@ -330,6 +336,13 @@ words! {
         Rack = "rack", "RACK with SACK (RFC 8985)";
         Sack = "sack", "duplicate ACKs over the SACK scoreboard (RFC 6675)";
         NewReno = "newreno", "duplicate ACKs without SACK (RFC 6582)";
+    }
+}
+
+words! {
+    CeEcho {
+        UntilCwr = "rfc3168", "from a mark until the sender says that it has reduced its window";
+        EachChange = "rfc8257", "each segment's, what came before a change being acknowledged first";
     }
 }
 

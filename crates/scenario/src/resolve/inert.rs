@@ -6,7 +6,7 @@
 use fullpipe_cc::{Count, Kind, StackSpec};
 use fullpipe_flow::{Detector, LossWindow, TimerGrain};
 
-use super::transport::paces_by_itself;
+use super::transport::{needs_ecn, paces_by_itself};
 use crate::keys::{Ends, FlowKeys, Transport};
 use crate::value::{At, Findings, Key, Record, Value};
 
@@ -106,6 +106,11 @@ const NEEDS: &[Need] = &[
         |s| s.marks,
         "a queue on its way that marks packets",
     ),
+    need(
+        Transport::ecn_echo,
+        |s| s.marks && s.ends.sender.ecn,
+        "`ecn = true` and a queue on its way that marks packets",
+    ),
 ];
 
 const RACK: &str = "`recovery = \"rack\"`";
@@ -132,5 +137,17 @@ pub(super) fn warn<T>(at: &At<'_, T>, situation: &Situation<'_>, findings: &mut 
             }
             at.warn(findings, &need.key, &message);
         }
+    }
+    if needs_ecn(situation.stack) && !(situation.marks && situation.ends.sender.ecn) {
+        let law = situation.stack.law_name();
+        let missing = match situation.ends.sender.ecn {
+            true => {
+                "no queue on its way marks packets, as `queue = { kind = \"codel\", \
+                     ce_threshold = \"1ms\" }`"
+            }
+            false => "its `ecn` is false",
+        };
+        let message = format!("`{law}` lives on marks, and is Reno without: {missing}");
+        at.warn(findings, &Transport::stack, &message);
     }
 }

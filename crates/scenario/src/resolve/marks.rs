@@ -8,7 +8,7 @@ use super::tables::Tables;
 use crate::keys::{Back, Element, QueueKind, QueueTable};
 use crate::value::{At, Either, Findings, Key, Sub};
 
-/// Warns of queues with `ecn` over which no flow asks for it. `groups`: who sends in `spec`, whose
+/// Warns of queues that mark over which no flow asks for it. `groups`: who sends in `spec`, whose
 /// links are there.
 pub(super) fn warn(
     tables: &Tables<'_>,
@@ -87,7 +87,12 @@ impl Senders<'_> {
                 format!("nothing is marked: {none} for ECN, as `{first}.ecn = true` does")
             }
         };
-        queue.warn(findings, &QueueTable::ecn, &message);
+        let by_threshold = queue.is_given(&QueueTable::ce_threshold) && !queue.ecn;
+        let key = match by_threshold {
+            true => &QueueTable::ce_threshold,
+            false => &QueueTable::ecn,
+        };
+        queue.warn(findings, key, &message);
     }
 
     /// Every connection's first, by the dotted key of its table.

@@ -2,7 +2,7 @@
 //! flows.
 
 use fullpipe_cc::{Controller as _, PacingGains, Setup, StackSpec};
-use fullpipe_flow::Preset;
+use fullpipe_flow::{CeEcho, Preset};
 use fullpipe_run::WrittenKey;
 use fullpipe_units::{Rate, Span, WindowSize};
 
@@ -214,6 +214,14 @@ impl<'a> TransportResolver<'a> {
         if let Some(iw) = wanted.or(stack.initial_window()) {
             sender.window.initial = iw;
         }
+        if needs_ecn(stack) {
+            if self.at.ecn.is_none() {
+                sender.ecn = true;
+            }
+            if self.at.ecn_echo.is_none() {
+                ends.receiver.ce_echo = CeEcho::EachChange;
+            }
+        }
         sender.pacing.gains = stack.pacing();
         match self.at.pacing {
             Some(false) if sender.pacing.gains.is_some() => {
@@ -232,6 +240,11 @@ impl<'a> TransportResolver<'a> {
             _ => {}
         }
     }
+}
+
+/// The stack lives on marks; of a controller from elsewhere that is not known.
+pub(super) fn needs_ecn(stack: &StackSpec) -> bool {
+    stack.made_of().is_none() && stack.controller(Setup::default()).needs_ecn()
 }
 
 /// The stack sets the rate itself, whatever is said of pacing. What a controller from elsewhere

@@ -27,6 +27,9 @@ pub trait Law: Default + std::fmt::Debug {
         dropped: &mut Vec<Packet>,
     ) -> Option<Popped>;
 
+    /// True if a packet that leaves `now` after having `waited` has waited longer than `threshold`.
+    fn exceeds(now: Time, waited: Span, threshold: Span) -> bool;
+
     /// Packets of this queue were dropped for lack of room.
     fn overflowed(&mut self, packets: u32);
 
@@ -53,6 +56,18 @@ pub fn marked(s: &mut Served<'_>, packet: &mut Packet) -> bool {
         *s.marks += 1;
     }
     marks
+}
+
+/// Marks a packet that leaves after more than [`Codel::ce_threshold`].
+pub fn marked_late<L: Law>(s: &mut Served<'_>, now: Time, popped: &mut Popped) {
+    let Some(threshold) = s.p.ce_threshold else {
+        return;
+    };
+    let packet = &mut popped.packet;
+    if packet.is_ect() && !packet.is_ce() && L::exceeds(now, popped.waited, threshold) {
+        packet.mark_ce();
+        *s.marks += 1;
+    }
 }
 
 /// State of the RFC's control law of one queue.
@@ -154,6 +169,10 @@ impl Law for CodelLaw {
         head.map(|h| h.popped)
     }
 
+    fn exceeds(_now: Time, waited: Span, threshold: Span) -> bool {
+        waited > threshold
+    }
+
     /// Neither RFC 8289 nor RFC 8290 (section 4.1) counts them.
     fn overflowed(&mut self, _: u32) {}
 
@@ -240,7 +259,11 @@ impl<L: Law> CodelQueue<L> {
             elsewhere: 0,
             marks: &mut self.marks,
         };
-        self.law.pop(&mut served, now, &mut self.queue, dropped)
+        let mut popped = self.law.pop(&mut served, now, &mut self.queue, dropped);
+        if let Some(popped) = &mut popped {
+            marked_late::<L>(&mut served, now, popped);
+        }
+        popped
     }
 
     /// Packets waiting.

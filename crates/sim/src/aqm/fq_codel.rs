@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use fullpipe_run::{ComponentRng, FqCodel};
 use fullpipe_units::Time;
 
-use super::codel::{Fifo, Law, Served};
+use super::codel::{Fifo, Law, Served, marked_late};
 use super::{Popped, Room};
 use crate::packet::Packet;
 
@@ -151,7 +151,10 @@ impl<L: Law> FqCodelQueue<L> {
                 elsewhere: self.bytes - before.1,
                 marks: &mut self.marks,
             };
-            let popped = queue.law.pop(&mut served, now, &mut queue.fifo, dropped);
+            let mut popped = queue.law.pop(&mut served, now, &mut queue.fifo, dropped);
+            if let Some(popped) = &mut popped {
+                marked_late::<L>(&mut served, now, popped);
+            }
             self.packets -= before.0 - queue.fifo.len();
             self.bytes -= before.1 - queue.fifo.bytes();
             if let Some(p) = popped {

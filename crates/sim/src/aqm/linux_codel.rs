@@ -10,7 +10,7 @@
 //! - Packets dropped for want of room raise the count of their queue (FQ-CoDel).
 
 use fullpipe_run::Codel;
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use super::Popped;
 use super::codel::{Fifo, Law, RECENT_INTERVALS, Served, marked};
@@ -103,6 +103,12 @@ impl LinuxLaw {
 
 impl Law for LinuxLaw {
     const LINUX: bool = true;
+
+    /// `codel_time_after(ldelay, ce_threshold)`.
+    fn exceeds(now: Time, waited: Span, threshold: Span) -> bool {
+        let at = |time: Time| units(kernel_time(time).as_nanos());
+        at(now) - at(now - waited) > units(threshold.as_nanos())
+    }
 
     fn pop(
         &mut self,
