@@ -452,6 +452,19 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         self.frame.clamp();
     }
 
+    fn on_loss_in_reduction(&mut self, ev: &CongestionEvent, _window: f64) {
+        if !self.law.needs_ecn() {
+            return;
+        }
+        let (w, base) = (self.frame.win.w, self.frame.base(ev.flight));
+        let ssth = self.law.decrease(w, base, ev).max(2.0);
+        self.frame.win = Window {
+            w: ssth.min(w),
+            ssth,
+        };
+        self.frame.clamp();
+    }
+
     fn on_lost(&mut self, ev: &LostSegment) {
         if self.reads_rate() && self.lost.is_none_or(|(at, _)| at != ev.now) {
             self.lost = Some((ev.now, ev.tx_in_flight));

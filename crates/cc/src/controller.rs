@@ -66,6 +66,11 @@ pub trait Controller {
     /// recovery's end.
     fn on_congestion(&mut self, ev: &CongestionEvent);
 
+    /// Losses are found in a window of data whose reduction began with a mark or a local drop; the
+    /// window in force on the way down is `window`, segments. Nothing more is taken (RFC 3168
+    /// section 6.1.2) but by a controller that takes less for a mark.
+    fn on_loss_in_reduction(&mut self, _ev: &CongestionEvent, _window: f64) {}
+
     /// A segment was marked lost, before the [`CongestionEvent`] or timeout that follows from it
     /// and before the end of the ACK that showed it. Only for a controller that
     /// [reads rates](Controller::reads_rate).

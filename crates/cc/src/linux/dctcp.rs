@@ -88,8 +88,12 @@ impl Module for Dctcp {
 
     fn set_state(&mut self, sk: &mut Socket, new: Phase) {
         if new == Phase::Recovery && sk.state != Phase::Recovery {
-            // The window has been lowered by the mark's rule already.
-            let cwnd = sk.prior_cwnd;
+            // A reduction that begins has lowered the window by the mark's rule already; one that a
+            // mark has begun is on its way down.
+            let cwnd = match sk.state {
+                Phase::Cwr => sk.cwnd,
+                _ => sk.prior_cwnd,
+            };
             self.halve(sk, cwnd);
             sk.cwnd = sk.cwnd.min(sk.ssthresh);
         }
@@ -191,6 +195,10 @@ mod tests {
         t.module.set_state(&mut t.sk, Phase::Recovery);
         assert_eq!((t.sk.cwnd, t.sk.ssthresh), (50, 50));
         assert_eq!(t.module.undo_cwnd(&mut t.sk), 100);
+        // On the way down from 100 to 97.
+        (t.sk.state, t.sk.cwnd) = (Phase::Cwr, 98);
+        t.module.set_state(&mut t.sk, Phase::Recovery);
+        assert_eq!(t.sk.ssthresh, 49);
         t.sk.state = Phase::Recovery;
         t.sk.cwnd = 80;
         t.module.on_event(&mut t.sk, Event::Loss);

@@ -221,6 +221,18 @@ impl<M: Module> Controller for Linux<M> {
         });
     }
 
+    /// `tcp_enter_recovery` from `TCP_CA_CWR`: no reduction begins, but the module hears of it.
+    fn on_loss_in_reduction(&mut self, ev: &CongestionEvent, window: f64) {
+        self.clock(ev.now);
+        if self.controls {
+            return self.set_state(Phase::Recovery);
+        }
+        let target = self.sk.cwnd;
+        self.sk.cwnd = (window as u32).max(1);
+        self.set_state(Phase::Recovery);
+        self.sk.cwnd = target.min(self.sk.ssthresh);
+    }
+
     /// `tcp_enter_loss`: the window is what recent transmissions keep in flight and one more.
     fn on_rto(&mut self, ev: &RtoEvent) {
         self.clock(ev.now);

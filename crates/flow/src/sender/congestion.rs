@@ -85,7 +85,7 @@ impl<C: Controller> Sender<C> {
         event: &mut AckEvent,
     ) {
         let loss = lost > 0;
-        if !self.recovery.admits_reduction(loss) || self.recovery.repair_only(&self.board) {
+        if !self.recovery.admits_reduction(loss) {
             return;
         }
         let before = self.cc.window();
@@ -96,6 +96,12 @@ impl<C: Controller> Sender<C> {
             acked: event.acked,
             sacked: event.sacked,
         };
+        if self.recovery.repair_only(&self.board) {
+            let in_force = self.cwnd();
+            let event = self.congestion(now, sign);
+            self.cc.on_loss_in_reduction(&event, in_force);
+            return self.recovery.aim_at(self.cc.ssthresh() as u64);
+        }
         self.cc.on_congestion(&self.congestion(now, sign));
         self.log(now, EpisodeKind::Congestion(kind), before);
         self.pacer.end_spreading();

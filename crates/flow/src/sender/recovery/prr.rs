@@ -58,6 +58,11 @@ impl Prr {
         self.cwnd = ack.inflight + count.max(0) as u64;
     }
 
+    /// The window is to come down to another threshold.
+    pub fn aim_at(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
+    }
+
     /// A segment left.
     pub fn on_sent(&mut self) {
         self.out += 1;

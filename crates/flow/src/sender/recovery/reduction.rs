@@ -68,6 +68,13 @@ impl Recovery {
         self.prr = Some(Prr::new(start.ssthresh, recover_fs, start.window));
     }
 
+    /// The reduction under way goes on to another threshold.
+    pub(in crate::sender) fn aim_at(&mut self, ssthresh: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.aim_at(ssthresh);
+        }
+    }
+
     /// The reordering timer found losses, and no ACK brings a quota. In Linux the timer counts as
     /// one delivery (`tcp_rack_reo_timeout`); otherwise one segment leaves where a reduction
     /// `begins`.
