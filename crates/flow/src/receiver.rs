@@ -524,7 +524,7 @@ impl Receiver {
     #[inline(always)]
     fn note_ecn(&mut self, segment: &Segment) -> bool {
         // Most segments of most flows.
-        if !segment.ect && !segment.cwr && !self.seen_ect {
+        if !(segment.ect || segment.ce || segment.cwr || self.seen_ect) {
             return false;
         }
         self.note_marks(segment)
@@ -535,10 +535,11 @@ impl Receiver {
     /// `tcp_ecn_accept_cwr`); a change of the marks is acknowledged at once where each is echoed
     /// (`dctcp_ece_ack_update`).
     fn note_marks(&mut self, segment: &Segment) -> bool {
-        self.seen_ect |= segment.ect;
+        let capable = segment.ect || segment.ce;
+        self.seen_ect |= capable;
         let is_quick = self.cfg.acks.quick > 0;
         let is_first = segment.ce && (!self.ece || segment.cwr);
-        if is_quick && (is_first || !segment.ect) {
+        if is_quick && (is_first || !capable) {
             let quick = quick_acks(QUICK_FOR_MARK, self.rcv_wnd);
             self.quick = self.quick.max(quick);
         }
@@ -547,7 +548,7 @@ impl Receiver {
                 self.ece = segment.ce || self.ece && !segment.cwr;
                 is_quick && segment.cwr
             }
-            CeEcho::EachChange if segment.ect => {
+            CeEcho::EachChange if capable => {
                 let changes = self.ece != segment.ce;
                 self.ece = segment.ce;
                 is_quick && (changes || segment.cwr)
@@ -569,7 +570,8 @@ impl Receiver {
 
     #[cold]
     fn ack_before_change(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
-        let changes = self.cfg.ecn && segment.ect && segment.ce != self.ece;
+        let capable = segment.ect || segment.ce;
+        let changes = self.cfg.ecn && capable && segment.ce != self.ece;
         let waits = self.pending > 0 || self.merged > 0;
         (changes && waits).then(|| self.ack_with_blocks(now))
     }

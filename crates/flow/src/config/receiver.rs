@@ -27,10 +27,10 @@ pub struct ReceiverConfig {
     ///
     /// Default: true.
     pub ecn: bool,
-    /// How long an ACK says that congestion was experienced.
+    /// How long ACKs say that congestion was experienced; a controller that [lives on
+    /// marks](fullpipe_cc::Controller::needs_ecn) needs [`CeEcho::EachChange`].
     ///
-    /// Default: [`CeEcho::UntilCwr`]; with a stack that [lives on
-    /// marks](fullpipe_cc::Controller::needs_ecn) [`CeEcho::EachChange`].
+    /// Default: [`CeEcho::UntilCwr`].
     pub ce_echo: CeEcho,
 }
 

@@ -129,6 +129,71 @@ fn ece_is_echoed_until_cwr() {
     assert!(!r.handle_segment(Time::ZERO, &data(3)).unwrap().ece);
 }
 
+/// Numbers and echoes of the ACKs for segments that come one after the other; `c`: marked, `.`:
+/// not, `r`: no longer ECN-capable, `w`: says that the window was reduced.
+fn echoes(cfg: ReceiverConfig, segments: &str) -> Vec<(u64, bool)> {
+    let mut r = Receiver::new(cfg);
+    let mut acks = Vec::new();
+    for (seq, sign) in segments.chars().enumerate() {
+        let mut segment = data(seq as u64);
+        segment.ect = sign != 'r';
+        segment.ce = sign == 'c';
+        segment.cwr = sign == 'w';
+        let now = Time::from_nanos(1000 * seq as u64);
+        acks.extend(r.ack_before(now, &segment));
+        acks.extend(r.handle_segment(now, &segment));
+    }
+    acks.iter().map(|ack| (ack.cum, ack.ece)).collect()
+}
+
+/// RFC 8257 section 3.2: what waits is acknowledged before a change, with the mark that it had.
+#[test]
+fn each_change_of_the_marks_is_echoed_exactly() {
+    let cfg = || ReceiverConfig::preset(Preset::Y2026).with(|c| c.ce_echo = CeEcho::EachChange);
+    let acks = echoes(cfg(), "...ccc..cc");
+    let expected = [
+        (2, false),
+        (3, false),
+        (5, true),
+        (6, true),
+        (8, false),
+        (10, true),
+    ];
+    assert_eq!(acks, expected);
+    // What the sender says of its window is no mark.
+    assert_eq!(echoes(cfg(), "cwcc"), [(1, true), (2, false), (4, true)]);
+    let classic = ReceiverConfig::preset(Preset::Y2026);
+    assert_eq!(
+        echoes(classic, "...ccc"),
+        [(2, false), (4, true), (6, true)]
+    );
+    let deaf = cfg().with(|c| c.ecn = false);
+    assert_eq!(echoes(deaf, "..cc"), [(2, false), (4, false)]);
+}
+
+/// Linux 6.1 acknowledges the first marked segment and the next at once, one that says that the
+/// window was reduced, one that is not ECN-capable, and the first after a change where each is
+/// echoed.
+#[test]
+fn linux_acknowledges_at_once_what_ecn_says() {
+    let cfg = |echo| {
+        ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.acks.quick = 1;
+            c.window.first = c.window.max;
+            c.ce_echo = echo;
+        })
+    };
+    // The one quick ACK of the start, and then every second segment.
+    let classic = |segments| echoes(cfg(CeEcho::UntilCwr), segments);
+    assert_eq!(classic("....."), [(1, false), (3, false), (5, false)]);
+    let acks = classic("..cc..");
+    assert_eq!(acks, [(1, false), (3, true), (4, true), (6, true)]);
+    assert_eq!(classic(".w.."), [(1, false), (2, false), (4, false)]);
+    assert_eq!(classic(".r.."), [(1, false), (2, false), (3, false)]);
+    let exact = echoes(cfg(CeEcho::EachChange), "...ccccc");
+    assert_eq!(exact[..4], [(1, false), (3, false), (4, true), (5, true)]);
+}
+
 /// Its answer to the first SYN was lost. A second connection would have another receiver.
 #[test]
 fn linux_echoes_the_first_syn_to_those_that_follow() {

@@ -61,6 +61,46 @@ fn retransmissions_carry_neither_ect_nor_cwr() {
     assert!(!cwr[0].retransmission);
 }
 
+/// A controller that lives on marks has queues that drop what is not ECN-capable.
+#[test]
+fn retransmissions_are_ecn_capable_where_the_controller_needs_it() {
+    let run = |stack: &str| {
+        let spec = StackSpec::parse(stack).unwrap();
+        let (cfg, setup) = modern().with(|c| c.ecn = true).with_stack(&spec);
+        let mut h = Host::with(cfg, spec.controller(setup));
+        h.ack_at(80.0, &sack(0, &[(1, 9)]));
+        h.log.iter().find(|l| l.1.retransmission).unwrap().1.ect
+    };
+    assert!(run("dctcp") && run("dctcp-linux"));
+    assert!(!run("reno") && !run("reno-linux"));
+}
+
+/// RFC 8257 section 3.5: a loss halves the window, in the window of data of a mark that has taken
+/// less, too. Other laws take one thing or the other (RFC 3168 section 6.1.2).
+#[test]
+fn a_loss_behind_a_mark_halves_where_the_mark_took_less() {
+    let run = |stack: &str| {
+        let spec = StackSpec::parse(stack).unwrap();
+        let (cfg, setup) = modern().with(|c| c.ecn = true).with_stack(&spec);
+        let mut h = Host::with(cfg, spec.controller(setup));
+        let ssth = |h: &Host<_>| fullpipe_cc::Controller::ssthresh(h.s.controller());
+        let mark = Ack {
+            ece: true,
+            ..ack(2, 0.0)
+        };
+        h.ack_at(80.0, &mark);
+        let marked = ssth(&h);
+        let una = h.s.una();
+        h.ack_at(81.0, &sack(una, &[(una + 1, una + 7)]));
+        (marked, ssth(&h))
+    };
+    let (marked, lost) = run("dctcp(alpha=0.2)");
+    assert_eq!(marked, 8.75); // Alpha is 0.25 by then
+    assert!(lost <= 0.5 * marked + 0.5, "{lost}");
+    let (marked, lost) = run("reno(ecn_keep=0.9)");
+    assert_eq!(marked, lost);
+}
+
 /// ABE (RFC 8511): on a mark in congestion avoidance the fraction kept is the parameter; on loss
 /// nothing changes.
 #[test]

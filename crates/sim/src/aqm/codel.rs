@@ -293,6 +293,7 @@ pub const RECENT_INTERVALS: u64 = 16;
 
 #[cfg(test)]
 mod tests {
+    use super::super::linux_codel::LinuxLaw;
     use super::super::testing::{capable, ms, packet};
     use super::*;
     use fullpipe_run::Buffer;
@@ -390,6 +391,34 @@ mod tests {
         };
         assert_eq!(off.drops(Span::from_millis(20), 5, 60_000), drops);
         assert_eq!((plain.marks, off.marks), (0, 0));
+    }
+
+    /// Whether the law itself marks or not: what has waited longer than the threshold, of what may
+    /// be marked. Linux counts in units of 1024 ns.
+    #[test]
+    fn what_waits_longer_than_the_threshold_is_marked() {
+        fn marks<L: Law>(waited: u64, ect: bool) -> u64 {
+            let p = Codel {
+                ce_threshold: Some(Span::from_micros(1000)),
+                ..Codel::default()
+            };
+            let mut q = CodelQueue::<L>::new(p, Room::new(Buffer::Unlimited, 0));
+            let mut dropped = Vec::new();
+            for n in 0..3 {
+                let packet = if ect { capable(n) } else { packet(0, 1500, n) };
+                q.push(ms(0), packet, 0, &mut dropped);
+            }
+            let popped = q.pop(Time::from_nanos(waited), &mut dropped).unwrap();
+            assert_eq!(popped.packet.is_ce(), q.marks() > 0);
+            assert!(dropped.is_empty());
+            q.marks()
+        }
+        assert_eq!(marks::<CodelLaw>(1_000_000, true), 0);
+        assert_eq!(marks::<CodelLaw>(1_000_001, true), 1);
+        assert_eq!(marks::<CodelLaw>(9_000_000, false), 0);
+        assert_eq!(marks::<LinuxLaw>(999_000, true), 0);
+        assert_eq!(marks::<LinuxLaw>(1_003_000, true), 1);
+        assert_eq!(marks::<LinuxLaw>(9_000_000, false), 0);
     }
 
     #[test]

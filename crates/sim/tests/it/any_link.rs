@@ -82,10 +82,12 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         mtu: 1500,
     });
     let codel = || {
-        (0u64..30, any::<bool>(), by()).prop_map(|(ms, ecn, by)| Codel {
+        let step = prop::option::of((0u64..20).prop_map(Span::from_millis));
+        (0u64..30, any::<bool>(), by(), step).prop_map(|(ms, ecn, by, ce_threshold)| Codel {
             target: Span::from_millis(ms),
             interval: Span::from_millis(10 * ms),
             ecn,
+            ce_threshold,
             by,
             mtu: 1500,
         })
