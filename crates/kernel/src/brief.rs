@@ -90,11 +90,15 @@ impl<'a> Brief<'a> {
             Side::Far => near,
         };
         let (to, buffer) = (ends.sink, plan.flow.receive_buffer);
+        let module = plan.flow.sink_module;
         let listener: OwnedFd = at_sink.enter(move || {
             let socket = stream(to)?;
             setsockopt(&socket, sockopt::ReuseAddr, &true)?;
             if let Some(bytes) = buffer {
                 reserve(&socket, bytes)?;
+            }
+            if let Some(module) = module {
+                setsockopt(&socket, sockopt::TcpCongestion, &module.to_owned().into())?;
             }
             bind(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
             listen(&socket, Backlog::new(BACKLOG)?)?;

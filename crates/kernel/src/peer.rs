@@ -65,6 +65,7 @@ impl RunningTcp {
             ("window", f.sender.window.max.is_finite()),
             ("min_rto", s.min_rto.is_some()),
             ("ecn", f.sender.ecn),
+            ("ecn_echo", s.echoes_changes),
             ("delayed_ack", f.receiver.acks.every == 1),
             ("receive_window", s.window.1 > 0),
             ("timestamps", !s.timestamps),

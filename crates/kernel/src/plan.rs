@@ -107,6 +107,8 @@ pub struct FlowPlan {
     pub priority: Option<i32>,
     /// `SO_RCVBUF` of its receiver, before the kernel doubles it.
     pub receive_buffer: Option<usize>,
+    /// Congestion module of its receiver, where not the system's own.
+    pub sink_module: Option<&'static str>,
     /// Metrics of the sender's route to the receiver.
     pub data: Vec<(Metric, u32)>,
     /// Metrics of the receiver's route to the sender.
@@ -379,6 +381,9 @@ fn side_of(f: &FlowSpec) -> Side {
     if f.reverse { Side::Far } else { Side::Near }
 }
 
+/// The module of a receiver that echoes each change of the marks.
+const EXACT_ECHO: &str = "dctcp";
+
 fn flow(
     f: &FlowSpec,
     s: &Switches,
@@ -388,6 +393,9 @@ fn flow(
     interfaces: &[Interface],
 ) -> Result<FlowPlan, GroundError> {
     refuse_unknown_module(f, &s.module, modules)?;
+    if s.echoes_changes {
+        refuse_unknown_module(f, EXACT_ECHO, modules)?;
+    }
     let link = f.forward.first().filter(|_| f.local_queue);
     let interface = link.and_then(|link| {
         let is = |i: &Interface| i.link == *link && i.side == side_of(f);
@@ -425,6 +433,7 @@ fn flow(
         pace: (s.pace > 0).then_some(s.pace),
         interface,
         priority: interface.map(|i| interfaces[i].priority()),
+        sink_module: s.echoes_changes.then_some(EXACT_ECHO),
         receive_buffer: (buffer > 0).then(|| usize::try_from(buffer).unwrap_or(usize::MAX)),
         data,
         acks,

@@ -103,12 +103,15 @@ impl Pair {
             Side::Far => (far, near),
         };
         let (own, to) = (ends.sender, ends.sink);
-        let buffer = flow.receive_buffer;
+        let (buffer, module) = (flow.receive_buffer, flow.sink_module);
         let sink = at_sink.enter(move || {
             let sink = stream(to)?;
             setsockopt(&sink, sockopt::ReuseAddr, &true)?;
             if let Some(bytes) = buffer {
                 reserve(&sink, bytes)?;
+            }
+            if let Some(module) = module {
+                setsockopt(&sink, sockopt::TcpCongestion, &module.to_owned().into())?;
             }
             bind(sink.as_raw_fd(), &SockaddrStorage::from(to))?;
             listen(&sink, Backlog::new(1)?)?;
