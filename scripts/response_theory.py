@@ -2,7 +2,8 @@
 """Mean window under one loss every n segments, at even distances or at random: closed forms, and the cycle of each law.
 
 Written from the papers' formulas alone, independent of the simulator: a fluid window, one step per round trip, one round trip
-of recovery at the reduced window. scenarios/response.toml expects these numbers within 10 %; `--scenario` prints its rows.
+of recovery at the reduced window. scenarios/response.toml expects these numbers within 10 %; `--scenario` prints its rows. Losses
+may also come by the clock, one every so many round trips; the slope of the rate against the RTT follows from the same cycles.
 
     scripts/response_theory.py            # table for an RTT of 100 ms
     scripts/response_theory.py --rtt 0.05
@@ -146,8 +147,12 @@ class Bic(Reno):
 
 
 # Losses of a row: enough for a mean within 10 %, few enough for a coffee.
-LOSSES = {100: 60, 1000: 60, 10_000: 60, 100_000: 36, 1_000_000: 18}
+LOSSES = {100: 60, 1000: 60, 10_000: 60, 100_000: 36, 1_000_000: 18, 10_000_000: 12}
 LAWS = (Reno, HighSpeed, Scalable, HTcp, Cubic, Bic)
+# Losses by the clock: laws and round trips from one to the next. Scalable has no balance there,
+# CUBIC's above its Reno-friendly part is neutral, as its cubic is flat where it ends, HighSpeed's
+# nearly so, and BIC's depends on where it began: they have none here.
+TIMED = ((Reno, 20), (Reno, 50), (HTcp, 20), (HTcp, 50), (Cubic, 20))
 
 
 def cycle(law, gaps, rtt, skip):
@@ -188,6 +193,28 @@ def at_random(law, p, rtt):
     return cycle(law(), gaps, rtt, 1000)
 
 
+def timed(law, period, rtt, losses=400, skip=200):
+    """Mean and largest window under one loss every `period` round trips, one of them recovery's."""
+    law, w, t = law(), 10.0, 0.0
+    total = rounds = top = 0.0
+    for i in range(losses):
+        for _ in range(period - 1):
+            if i >= skip:
+                total, rounds = total + w, rounds + 1
+            w = law.step(w, t, rtt)
+            t += rtt
+        top = max(top, w) if i >= skip else top
+        w, t = law.cut(w, t), 0.0
+        if i >= skip:
+            total, rounds = total + w, rounds + 1
+    return total / rounds, top
+
+
+def slope(law, p, short, long):
+    """Rate over the longer RTT against that over the shorter."""
+    return even(law, p, long)[0] / long / (even(law, p, short)[0] / short)
+
+
 def table(rtt):
     print(f"{'law':10} {'p':>7} {'closed form':>12} {'even':>10} {'random':>10}")
     for law in LAWS:
@@ -196,26 +223,38 @@ def table(rtt):
             shown = f"{closed:12.2f}" if closed else f"{'-':>12}"
             scattered = f"{at_random(law, p, rtt)[0]:10.2f}" if p > 5e-6 else f"{'-':>10}"
             print(f"{law.name:10} {p:7.0e} {shown} {even(law, p, rtt)[0]:10.2f} {scattered}")
+    print(f"\n{'law':10} {'rounds':>7} {'timed':>10}")
+    for law, period in TIMED:
+        print(f"{law.name:10} {period:7} {timed(law, period, rtt)[0]:10.2f}")
+    print(f"\n{'law':10} rate at 200 ms over that at 50 ms, one loss in 100,000 segments")
+    for law in LAWS:
+        print(f"{law.name:10} {slope(law, 1e-5, 0.05, 0.2):.4f}")
 
 
 def scenario(rtt):
     """Rows of scenarios/response.toml: cases, then expectations."""
     cases, expectations = [], []
 
-    def row(law, n, rule, mean, top, losses, source):
-        seconds = math.ceil(losses * n / mean * rtt)
-        warm = math.ceil(seconds / 3)
-        name = f"{law.name}, {'random ' if rule == 'probability' else ''}1 in {n}"
-        drop = f"every = {n}" if rule == "every" else f"probability = {1 / n:g}"
+    def case(name, law, seconds, top, drop, other=""):
         cases.append(
-            f'[[matrix.case]]\nname = "{name}"\nduration = "{seconds}s"\nmeasure.warmup = "{warm}s"\n'
-            f'flow.main.stack = "{law.name}"\nflow.main.window = "{math.ceil(1.5 * top)} segments"\n'
+            f'[[matrix.case]]\nname = "{name}"\nduration = "{seconds}s"\nmeasure.warmup = "{math.ceil(seconds / 3)}s"\n'
+            f'{other}flow.main.stack = "{law.name}"\nflow.main.window = "{top} segments"\n'
             f"flow.main.drop.{drop}\n"
         )
+
+    def expect(name, mean, source):
         expectations.append(
             f'[[expect]]\nmetric = "cwnd_segments.mean"\nwhere = {{ case = "{name}" }}\nequals = {mean:.2f}\n'
             f'tolerance = "10%"\nsource = "{source}"\n'
         )
+
+    def row(law, n, rule, mean, top, losses, source):
+        name = f"{law.name}, {'random ' if rule == 'probability' else ''}1 in {n}"
+        drop = f"every = {n}" if rule == "every" else f"probability = {1 / n:g}"
+        # HighSpeed and Scalable come down by an eighth or less per loss: they begin close.
+        above = 1.15 if n > 1_000_000 else 1.5
+        case(name, law, math.ceil(losses * n / mean * rtt), math.ceil(above * top), drop)
+        expect(name, mean, source)
         if rule == "probability":
             expectations.append(
                 f'[[expect]]\nname = "path and sender agree, {name}"\nmetric = "cwnd_segments.mean"\n'
@@ -224,7 +263,7 @@ def scenario(rtt):
             )
 
     for law in LAWS:
-        for n in (100, 1000, 10_000, 100_000, 1_000_000):
+        for n in (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000):
             mean, top = even(law, 1 / n, rtt)
             closed = law.closed(1 / n, rtt)
             # Closed forms where they hold. Mathis' leaves out the round trip of recovery, which
@@ -241,8 +280,75 @@ def scenario(rtt):
             mean, _ = at_random(law, 1 / n, rtt)
             _, top = even(law, 1 / n, rtt)
             row(law, n, "probability", mean, 3 * top, 600, "random losses, scripts/response_theory.py")
+    names = clock(case, expect, rtt)
+    expectations.append(
+        f'[[expect]]\nname = "path and sender agree, by the clock"\nmetric = "cwnd_segments.mean"\n'
+        f'where = {{ case = [{names}], "flow.main.drop.where" = "path" }}\n'
+        f'ratio_to = {{ "flow.main.drop.where" = "sender" }}\n'
+        f'within = [0.9, 1.1]\nsource = "UCL 2003: un-ACK against drops on the path; 10 %, as of theory"\n'
+    )
+    distances(case, expectations)
     print("\n".join(cases))
     print("\n".join(expectations))
+
+
+def clock(case, expect, rtt):
+    """One loss every so many round trips."""
+
+    names = []
+
+    def times(period):
+        seconds = 60 * period * rtt
+        at = ", ".join(f'"{i * period * rtt:g}s"' for i in range(1, 60))
+        return math.ceil(seconds), f"time = [{at}]"
+
+    for law, period in TIMED:
+        mean, top = timed(law, period, rtt)
+        name = f"{law.name}, every {period} round trips"
+        names.append(name)
+        seconds, drop = times(period)
+        case(name, law, seconds, math.ceil(1.5 * top), drop)
+        expect(name, mean, "cycle by the clock of scripts/response_theory.py")
+    # 1.01^13.4 makes up for 7/8: more often Scalable sinks to its Reno part, else climbs.
+    for period, cap in ((10, 28), (20, 1000)):
+        name = f"scalable, every {period} round trips"
+        names.append(name)
+        seconds, drop = times(period)
+        case(name, Scalable, seconds, cap, drop)
+        if period < 14:
+            expect(name, timed(Scalable, period, rtt)[0], "cycle by the clock of scripts/response_theory.py")
+        else:
+            mean, w = 0.875, 0.875
+            for _ in range(period - 1):
+                mean, w = mean + w, min(1.0, 1.01 * w)
+            expect(name, cap * mean / period, "back at the cap of 1000 after 13.4 round trips and one of recovery")
+
+
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def distances(case, expectations):
+    """The slope of the rate against the RTT."""
+    bounds = {
+        Reno: (0.225, 0.275, "Mathis 1997: a window that does not know the RTT, so rates are as 1/RTT; 10 %"),
+        HighSpeed: (0.225, 0.275, "RFC 3649: a window that does not know the RTT, so rates are as 1/RTT; 10 %"),
+        Scalable: (0.225, 0.275, "0.0748888/p: a window that does not know the RTT, so rates are as 1/RTT; 10 %"),
+        HTcp: (0.36, 0.55, "increase 10 t + t^2/4 per round: rates as RTT^-2/3 to RTT^-1/2; 10 %"),
+        Cubic: (0.64, 0.78, "RFC 9438 equation 5: windows as RTT^(3/4), rates as RTT^(-1/4): 0.707; 10 %"),
+        Bic: (0.225, 0.275, "increase per round: a window that does not know the RTT, rates as 1/RTT; 10 %"),
+    }
+    for law in LAWS:
+        names = []
+        for rtt in (0.05, 0.2):
+            mean, top = even(law, 1e-5, rtt)
+            names.append(f"{law.name}, 1 in 100000 at {rtt * 1000:g} ms")
+            seconds = math.ceil(36 * 1e5 / mean * rtt)
+            case(names[-1], law, seconds, math.ceil(1.5 * top), "every = 100000", f'path.rtt = "{rtt * 1000:g}ms"\n')
+        low, high, source = bounds[law]
+        expectations.append(
+            f'[[expect]]\nname = "{law.name}: rate against RTT"\nmetric = "goodput_mbps"\nwhere = {{ case = "{names[1]}" }}\n'
+            f'ratio_to = {{ case = "{names[0]}" }}\nwithin = [{low}, {high}]\nsource = "{source}"\n'
+        )
 
 
 def main():
