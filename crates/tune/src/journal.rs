@@ -61,6 +61,32 @@ pub struct Entry {
     pub before: Before,
     /// By the last touch: rules change.
     pub given: Given,
+    /// By those before it, oldest first. A flow has one of these until the last has reached it:
+    /// a ceiling comes with its next ACK, and an order may be cut off by a crash.
+    pub earlier: Vec<Given>,
+}
+
+/// Of a divided path whose flows come and go all day, the parts that an idle flow may still have.
+const MOST_EARLIER: usize = 64;
+
+impl Entry {
+    /// What it has been given, the latest first.
+    pub fn gave(&self) -> impl Iterator<Item = &Given> {
+        std::iter::once(&self.given).chain(self.earlier.iter().rev())
+    }
+
+    /// Comes after `old`, of the same flow.
+    fn follow(&mut self, old: &Self) {
+        self.earlier.clone_from(&old.earlier);
+        if self.given == old.given {
+            return;
+        }
+        self.earlier
+            .retain(|given| *given != self.given && *given != old.given);
+        self.earlier.push(old.given.clone());
+        let above = self.earlier.len().saturating_sub(MOST_EARLIER);
+        self.earlier.drain(..above);
+    }
 }
 
 impl Before {
@@ -183,7 +209,7 @@ impl Journal {
         let (before, given) = (&value["before"], &value["given"]);
         if let (Some(was), Some(is)) = (before["algorithm"].as_str(), given["algorithm"].as_str()) {
             let of = |v: &Value| v.as_u64().unwrap_or_default() as u32;
-            let entry = Entry {
+            let mut entry = Entry {
                 flow: value["flow"].as_str().unwrap_or_default().to_owned(),
                 before: Before {
                     algorithm: was.to_owned(),
@@ -198,7 +224,11 @@ impl Journal {
                     send_buffer: of(&given["send_buffer"]),
                     receive_buffer: of(&given["receive_buffer"]),
                 },
+                earlier: Vec::new(),
             };
+            if let Some(old) = self.entries.get(&key) {
+                entry.follow(old);
+            }
             self.returned.remove(&key);
             self.entries.insert(key, entry);
         }
@@ -218,11 +248,12 @@ impl Journal {
         for (key, mut entry) in flows {
             if let Some(old) = self.entries.get(&key) {
                 entry.before = old.before.clone();
+                entry.follow(old);
                 if *old == entry {
                     continue;
                 }
             }
-            text += &self.line(key, &entry);
+            text += &self.line(key, &entry, &entry.given);
             changed.push((key, entry));
         }
         self.write(&text)?;
@@ -260,10 +291,16 @@ impl Journal {
     pub fn retain(&mut self, alive: impl Fn(&Key) -> bool) -> Result<(), JournalError> {
         self.entries.retain(|key, _| alive(key));
         self.returned.retain(|key, _| alive(key));
-        if self.lines <= LONG + 2 * (self.entries.len() + self.returned.len()) {
+        if self.lines <= LONG + 2 * self.needed() {
             return Ok(());
         }
         self.rewrite()
+    }
+
+    /// Lines that say all of it.
+    fn needed(&self) -> usize {
+        let entries = self.entries.values().map(|e| 1 + e.earlier.len());
+        entries.sum::<usize>() + self.returned.len()
     }
 
     /// The end, when flows have back what they had: what has ended goes, in the file too. Flows of
@@ -291,7 +328,10 @@ impl Journal {
     }
 
     fn text(&self) -> String {
-        let entries = self.entries.iter().map(|(k, e)| self.line(*k, e));
+        let entries = self.entries.iter().flat_map(|(k, e)| {
+            let given = e.earlier.iter().chain([&e.given]);
+            given.map(|given| self.line(*k, e, given))
+        });
         let returned = self.returned.iter().map(|(k, a)| self.line_returned(*k, a));
         entries.chain(returned).collect()
     }
@@ -309,7 +349,7 @@ impl Journal {
         })();
         let written = written.inspect_err(|_| drop(fs::remove_file(&anew)));
         self.file = written.map_err(|error| self.failed(error))?;
-        self.lines = self.entries.len() + self.returned.len();
+        self.lines = self.needed();
         Ok(())
     }
 
@@ -317,16 +357,12 @@ impl Journal {
         let emptied = self.file.set_len(0);
         emptied.map_err(|error| self.failed(error))?;
         self.write(&self.text())?;
-        self.lines = self.entries.len() + self.returned.len();
+        self.lines = self.needed();
         Ok(())
     }
 
-    fn line(&self, (namespace, cookie): Key, entry: &Entry) -> String {
-        let Entry {
-            flow,
-            before,
-            given,
-        } = entry;
+    fn line(&self, (namespace, cookie): Key, entry: &Entry, given: &Given) -> String {
+        let Entry { flow, before, .. } = entry;
         let line = json!({
             "boot": self.boot,
             "namespace": namespace,
@@ -441,6 +477,7 @@ mod tests {
                 send_buffer: 5,
                 receive_buffer: 0,
             },
+            earlier: Vec::new(),
         }
     }
 
@@ -462,9 +499,41 @@ mod tests {
             .and_then(|mut f| f.write_all(b"{\"boot\":"))
             .unwrap();
         let read = Journal::open(&path).unwrap();
-        assert_eq!(read.entry((1, 7)), Some(&entry("reno", "dctcp")));
+        let mut last = entry("reno", "dctcp");
+        last.earlier.push(entry("reno", "fp_aimd").given);
+        assert_eq!(read.entry((1, 7)), Some(&last));
         assert_eq!((read.entry((1, 8)), read.entries.len()), (None, 1));
         assert_eq!(read.returned, BTreeMap::from([((1, 8), "bbr".to_owned())]));
+    }
+
+    #[test]
+    fn what_was_given_before_the_last_is_known_after_a_rewrite_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        let with = |ceiling| {
+            let mut entry = entry("reno", "fp_aimd");
+            entry.given.ceiling = ceiling;
+            entry
+        };
+        let ceilings = |journal: &Journal| {
+            let entry = journal.entry((1, 7)).unwrap();
+            entry.gave().map(|g| g.ceiling).collect::<Vec<_>>()
+        };
+        for ceiling in [9, 4, 3, 4, 4] {
+            journal.touch([((1, 7), with(ceiling))]).unwrap();
+        }
+        assert_eq!(ceilings(&journal), [4, 3, 9]);
+        journal.rewrite().unwrap();
+        assert_eq!(ceilings(&Journal::open(&path).unwrap()), [4, 3, 9]);
+        for ceiling in 100..300 {
+            journal.touch([((1, 7), with(ceiling))]).unwrap();
+        }
+        assert_eq!(ceilings(&journal).len(), MOST_EARLIER + 1);
+        assert_eq!(ceilings(&journal)[..3], [299, 298, 297]);
+        journal.returned([((1, 7), "reno".to_owned())]).unwrap();
+        journal.touch([((1, 7), with(5))]).unwrap();
+        assert_eq!(ceilings(&Journal::open(&path).unwrap()), [5]);
     }
 
     #[test]

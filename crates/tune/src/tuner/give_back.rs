@@ -5,7 +5,7 @@ use std::fs;
 
 use super::orders::refusal;
 use super::{LISTEN, TuneError, label};
-use crate::journal::{Before, Entry, Journal, JournalError, Key};
+use crate::journal::{Before, Entry, Given, Journal, JournalError, Key};
 use crate::kernel::{Kernel, KernelError, Seen};
 use crate::layout::{Locks, Order, OrderAction};
 use crate::sockets::Resize;
@@ -21,10 +21,14 @@ pub(super) fn is_changed(seen: &Seen) -> bool {
 fn release_order(seen: &Seen, prefix: &str, journal: &Journal) -> Order {
     let listing = &seen.listing;
     let entry = journal.entry(seen.key());
-    let given = entry.map(|e| &e.given.algorithm);
+    // The order for the last may have been cut off; what came before that has been replaced.
+    let gave = |e: &Entry| {
+        let mut last = e.gave().take(2);
+        last.any(|given| given.algorithm == listing.algorithm)
+    };
     let since = match &listing.flow {
         Some(_) => is_changed(seen),
-        None => !listing.algorithm.starts_with(prefix) && given != Some(&listing.algorithm),
+        None => !listing.algorithm.starts_with(prefix) && !entry.is_some_and(gave),
     };
     let before = listing.flow.as_ref().map(|f| f.before.clone());
     let before = before.filter(|b| !b.is_empty() && !b.starts_with(prefix));
@@ -36,7 +40,11 @@ fn release_order(seen: &Seen, prefix: &str, journal: &Journal) -> Order {
             false => before.unwrap_or_else(|| seen.default.clone()),
         },
         max_pacing: entry.map_or(u64::MAX, |e| e.before.max_pacing),
-        ceiling: entry.map_or(0, |e| e.given.ceiling),
+        ceiling: entry.map_or(0, |e| {
+            let mut gave = e.gave().map(|given| given.ceiling);
+            let has = |ceiling: &u32| u64::from(*ceiling) == listing.max_pacing;
+            gave.find(has).unwrap_or(e.given.ceiling)
+        }),
         ..Order::default()
     }
 }
@@ -44,26 +52,31 @@ fn release_order(seen: &Seen, prefix: &str, journal: &Journal) -> Order {
 /// Buffers that are as a rule set them, as they were before.
 pub(super) fn buffers_before(seen: &Seen, entry: Option<&Entry>) -> Option<Resize> {
     let listing = &seen.listing;
-    let (before, given) = match (&listing.flow, entry) {
-        (Some(f), _) => (Before::kept(f), (f.given_send, f.given_receive)),
+    let (send, receive) = (listing.send_buffer, listing.receive_buffer);
+    let (before, as_given) = match (&listing.flow, entry) {
+        (Some(f), _) => {
+            let is = |given: u32, now: u32| given > 0 && given == now;
+            let both = (is(f.given_send, send), is(f.given_receive, receive));
+            (Before::kept(f), both)
+        }
         (None, Some(e)) => {
-            let send = sized(e.given.send_buffer, "wmem_max");
-            let receive = sized(e.given.receive_buffer, "rmem_max");
-            let tuned = |locked: bool, size: u32| if locked { 0 } else { size };
+            let is = |option: u32, limit: &str, now: u32| option > 0 && sized(option, limit) == now;
+            let sent = |g: &Given| is(g.send_buffer, "wmem_max", send);
+            let received = |g: &Given| is(g.receive_buffer, "rmem_max", receive);
             let Locks {
                 send: own,
                 receive: too,
             } = e.before.locks;
-            (e.before.clone(), (tuned(own, send), tuned(too, receive)))
+            let both = (!own && e.gave().any(sent), !too && e.gave().any(received));
+            (e.before.clone(), both)
         }
         (None, None) => return None,
     };
-    let as_given = |given: u32, now: u32| given > 0 && given == now;
     let size = Resize {
         cookie: listing.cookie,
         inode: listing.inode,
-        send: as_given(given.0, listing.send_buffer).then_some(before.send_buffer),
-        receive: as_given(given.1, listing.receive_buffer).then_some(before.receive_buffer),
+        send: as_given.0.then_some(before.send_buffer),
+        receive: as_given.1.then_some(before.receive_buffer),
     };
     Some(size).filter(|s| s.send.or(s.receive).is_some())
 }

@@ -55,6 +55,7 @@ impl<K: Kernel> Tuner<K> {
                     send_buffer: order.send_buffer,
                     receive_buffer: order.receive_buffer,
                 },
+                earlier: Vec::new(),
             };
             (d.seen.key(), entry)
         };

@@ -128,6 +128,7 @@ impl Entry {
                 send_buffer,
                 receive_buffer,
             },
+            earlier: Vec::new(),
         }
     }
 }

@@ -80,6 +80,42 @@ fn what_a_tuner_before_has_left_is_given_back_first() {
     assert_eq!(fake.orders(), [releases(7, "reno"), adopts(7, "fp_aimd")]);
 }
 
+/// A flow without an ACK since its part became smaller has the ceiling from before, and one whose
+/// order was cut off by a crash its algorithm and its buffer: the journal knows those, too.
+#[test]
+fn what_has_not_reached_a_flow_yet_does_not_hide_what_it_has() {
+    let given_back = |fake: &Fake| {
+        revert(fake);
+        let flow = fake.listing(7);
+        (flow.algorithm, flow.max_pacing, flow.send_buffer)
+    };
+    let before = ("reno".to_owned(), u64::MAX, 87_040);
+    let whole = Rule {
+        divide: true,
+        ..with(|p| p.pacing = 9_000)
+    };
+    let (fake, mut tuner) = applied(&[(7, LAB)], [whole]);
+    // By the programs, at an ACK.
+    fake.host().socket(7).max_pacing = 9_000;
+    fake.host().opens(9, LAB);
+    hear(&mut tuner);
+    assert_eq!(fake.journal().entry((1, 7)).unwrap().given.ceiling, 4_500);
+    crash(&fake, tuner);
+    assert_eq!(given_back(&fake), before);
+
+    let buffered = |name: &str, bytes| Rule {
+        send_buffer: Some(bytes),
+        ..kernels(name)
+    };
+    let (fake, mut tuner) = applied(&[(7, LAB)], [buffered("dctcp", 120_000)]);
+    fake.host().failing = Some(Failing::Orders(0));
+    tuner.apply(policy([buffered("bbr", 60_000)])).unwrap_err();
+    fake.host().failing = None;
+    crash(&fake, tuner);
+    assert_eq!(fake.listing(7).algorithm, "dctcp");
+    assert_eq!(given_back(&fake), before);
+}
+
 /// What is in force is `before`, for running flows and for new ones, after an apply that failed.
 fn is_as_before(fake: &Fake, tuner: &mut Tuner<Fake>, clamp: u32, cookie: u64) {
     fake.host().failing = None;
