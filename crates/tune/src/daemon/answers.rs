@@ -8,7 +8,7 @@ use fullpipe_policy::{Action, Measured, Rule, Source};
 use serde_json::{Value, json};
 
 use super::changes::{changed, reparametrized};
-use super::{Daemon, DaemonError, parse, sources};
+use super::{Daemon, DaemonError, sources};
 use crate::arms::Course;
 use crate::control::refusal;
 use crate::kernel::Seen;
@@ -118,7 +118,7 @@ impl Daemon {
             text: text(&source["text"]),
         });
         let sources: Vec<Source> = sources.collect();
-        let policy = parse(&sources, self.probing.known())?;
+        let policy = self.parse(&sources)?;
         Ok(plan::of(&mut self.tuner, policy.compiled)?)
     }
 
@@ -141,7 +141,7 @@ impl Daemon {
     /// Reads the file again. A policy with a mistake changes nothing.
     fn apply(&mut self) -> Result<Value, DaemonError> {
         let sources = sources(&self.file)?;
-        let policy = parse(&sources, self.probing.known())?;
+        let policy = self.parse(&sources)?;
         self.tuner.apply_to_all(policy.compiled.clone())?;
         (self.policy, self.sources) = (policy, sources);
         self.applied = Instant::now();

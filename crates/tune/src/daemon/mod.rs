@@ -11,7 +11,9 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 pub use fullpipe_observe::tuner::SOCKET;
@@ -124,6 +126,7 @@ pub fn run(
         manager,
         page: config.page,
         unwritten: false,
+        lived: Instant::now(),
     };
     daemon.warnings().iter().for_each(|line| log(line));
     // Whatever ends it, flows get back what they had.
@@ -153,6 +156,24 @@ fn sources(file: &Path) -> Result<Vec<Source>, DaemonError> {
 
 fn parse(sources: &[Source], known: &Measurements) -> Result<Policy, DaemonError> {
     Policy::parse_with(sources, known).map_err(|e| DaemonError::Policy(e.to_string()))
+}
+
+/// What `work` finds in a thread of its own; every [`BEAT`] until then there is a sign of life.
+fn meanwhile<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    mut alive: impl FnMut() -> Result<(), DaemonError>,
+) -> Result<T, DaemonError> {
+    thread::scope(|scope| {
+        let (found, finds) = mpsc::channel();
+        scope.spawn(move || found.send(work()));
+        loop {
+            match finds.recv_timeout(BEAT) {
+                Ok(found) => return Ok(found),
+                Err(RecvTimeoutError::Timeout) => alive()?,
+                Err(RecvTimeoutError::Disconnected) => panic!("the work has panicked"),
+            }
+        }
+    })
 }
 
 /// The process that answers probes: it ends with the daemon, whatever ends that.
@@ -194,6 +215,8 @@ struct Daemon {
     page: Option<Arc<Mutex<String>>>,
     /// The journal could not be written, and has not been since.
     unwritten: bool,
+    /// The latest sign of life.
+    lived: Instant,
 }
 
 impl Daemon {
@@ -227,19 +250,17 @@ impl Daemon {
         lines.iter().for_each(|line| log(line));
         log("ready");
         self.tell(Manager::ready);
-        let (mut looked, mut beat) = (Instant::now(), Instant::now());
+        let mut looked = Instant::now();
+        self.lived = Instant::now();
         while !stop.load(Ordering::Relaxed) {
-            if beat.elapsed() > HEARTBEAT_TIMEOUT {
-                let late = beat.elapsed().as_secs();
+            if self.lived.elapsed() > HEARTBEAT_TIMEOUT {
+                let late = self.lived.elapsed().as_secs();
                 log(&format!(
                     "{late} s without a sign of life: flows were standard meanwhile"
                 ));
                 self.tuner.resume(Journal::open(&self.journal)?)?;
             }
-            beat = Instant::now();
-            if let Some(guard) = &mut self.guard {
-                guard.beat(self.tuner.keeps());
-            }
+            self.live_on()?;
             let wait = if door.is_sending() { GLANCE } else { BEAT };
             let looks = looked.elapsed() >= LOOK;
             match self.turn(wait, looks, log) {
@@ -255,6 +276,26 @@ impl Daemon {
             self.tuner.take_log().iter().for_each(|line| log(line));
         }
         Ok(())
+    }
+
+    /// A sign of life to the kernel side and to the guard.
+    fn live_on(&mut self) -> Result<(), DaemonError> {
+        self.lived = Instant::now();
+        if let Some(guard) = &mut self.guard {
+            guard.beat(self.tuner.keeps());
+        }
+        Ok(self.tuner.beat()?)
+    }
+
+    /// Compiles a policy, which takes seconds if it is long and the host busy: flows are not
+    /// standard meanwhile.
+    fn parse(&mut self, sources: &[Source]) -> Result<Policy, DaemonError> {
+        let known = self.probing.known().clone();
+        let work = || parse(sources, &known);
+        meanwhile(work, || {
+            self.tell(Manager::alive);
+            self.live_on()
+        })?
     }
 
     /// One turn of the daemon's loop.
@@ -326,7 +367,7 @@ impl Daemon {
             Some(Probed::Measured(host, m)) => {
                 let again = if m.valid { "" } else { "; it is tried again" };
                 let mut lines = vec![format!("probe of {host}: {m}{again}")];
-                match parse(&self.sources, self.probing.known()) {
+                match self.parse(&self.sources.clone()) {
                     Ok(policy) => lines.extend(self.measured(policy)?),
                     // What holds is not worse than it was.
                     Err(e) => lines.push(format!("the policy stays as it is: {e}")),
@@ -426,5 +467,28 @@ impl Daemon {
             }
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_work_lets_signs_of_life_through() {
+        let (mut signs, begun) = (0, Instant::now());
+        let work = || {
+            thread::sleep(12 * BEAT);
+            7
+        };
+        let found = meanwhile(work, || {
+            signs += 1;
+            Ok(())
+        });
+        assert_eq!(found.unwrap(), 7);
+        let most = begun.elapsed().as_millis() / BEAT.as_millis();
+        assert!((2..=most).contains(&signs), "{signs} of {most}");
+        let ended = meanwhile(work, || Err(DaemonError::Policy("no kernel".to_owned())));
+        assert_eq!(ended.unwrap_err().to_string(), "no kernel");
     }
 }

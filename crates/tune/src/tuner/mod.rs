@@ -335,7 +335,11 @@ impl<K: Kernel> Tuner<K> {
         self.kernel.now_us()
     }
 
-    fn beat(&mut self) -> Result<(), TuneError> {
+    /// A sign of life: without one the kernel side turns to the standard.
+    ///
+    /// # Errors
+    /// [`TuneError::Kernel`].
+    pub fn beat(&mut self) -> Result<(), TuneError> {
         self.control.heartbeat_us = self.kernel.now_us();
         Ok(self.kernel.control(&self.control)?)
     }
