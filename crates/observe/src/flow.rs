@@ -108,7 +108,7 @@ impl Observation {
     pub fn limited_by(&self) -> Option<Limit> {
         let (elapsed, before) = self.since.as_ref()?;
         let socket = &self.socket;
-        Limit::between(before, &socket.info, *elapsed, socket.has_room())
+        Limit::between(before, &socket.info, *elapsed, socket.full_buffer())
     }
 
     /// Rate of acknowledged data since the sample before, bit/s.

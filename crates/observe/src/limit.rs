@@ -51,13 +51,14 @@ impl Limit {
         }
     }
 
-    /// Between two samples, `elapsed` apart, of a sender whose buffer has room for more at the
-    /// second, or not; [`None`] if nothing was sent, or if the kernel is too old to tell.
+    /// Between two samples, `elapsed` apart, of a sender whose buffer is full at the second and
+    /// holds so many bytes, or has room for more; [`None`] if nothing was sent, or if the kernel
+    /// is too old to tell.
     pub fn between(
         before: &TcpInfo,
         now: &TcpInfo,
         elapsed: Duration,
-        has_room: bool,
+        full_buffer: Option<u32>,
     ) -> Option<Self> {
         let whole = elapsed.as_micros() as u64;
         let spent = |field| now.get(field)?.checked_sub(before.get(field)?);
@@ -77,7 +78,16 @@ impl Limit {
         ];
         // The first of equals: the application before the others.
         let (_, most) = shares.iter().rev().max_by_key(|(share, _)| *share)?;
-        let limit = most.unwrap_or_else(|| Self::while_busy(now, has_room));
+        let limit = most.unwrap_or_else(|| Self::while_busy(now, full_buffer.is_none()));
+        // A writer whose last write went above a buffer smaller than the window fills the window
+        // for a moment, and then waits until most of it is acknowledged.
+        let held = matches!(limit, Self::Window | Self::Network)
+            && full_buffer.is_some_and(|bytes| u64::from(bytes) < window_bytes(now))
+            && most.is_none()
+            && carried(spent(&BYTES_ACKED)?, now, elapsed) < CARRIED_WHEN_FULL;
+        if held {
+            return Some(Self::SendBuffer);
+        }
         // What paces by the rate that arrived (BBR) seldom asks for more than the buffers let out,
         // and a full send buffer has nothing unsent between two ACKs.
         Some(match limit {
@@ -122,6 +132,19 @@ impl Limit {
         }
     }
 }
+
+fn window_bytes(now: &TcpInfo) -> u64 {
+    now.count(&SND_CWND) * now.count(&SND_MSS)
+}
+
+/// Of what the window would have carried in that time, the part that was acknowledged.
+fn carried(acked: u64, now: &TcpInfo, elapsed: Duration) -> f64 {
+    let rounds = elapsed.as_secs_f64() * 1e6 / now.count(&RTT).max(1) as f64;
+    acked as f64 / (rounds * window_bytes(now) as f64).max(1.0)
+}
+
+/// Rather less than a window in each round trip; it may have grown since.
+const CARRIED_WHEN_FULL: f64 = 0.9;
 
 /// The pacing rate is the one that the kernel derives from the window for laws that have none of
 /// their own (`tcp_update_pacing_rate`): more than a window in a round trip, it fills the window.
@@ -179,7 +202,7 @@ mod tests {
     }
 
     fn limit(values: &[(Field, u64)]) -> Option<Limit> {
-        Limit::between(&info(&[]), &info(values), Duration::from_millis(1), true)
+        Limit::between(&info(&[]), &info(values), Duration::from_millis(1), None)
     }
 
     #[test]
@@ -319,7 +342,7 @@ mod tests {
     /// and none of the time at the buffer, as the kernel counts it.
     #[test]
     fn a_writer_that_finds_no_room_is_held_by_the_buffer() {
-        let of = |has_room, flight, unsent| {
+        let of = |full_buffer, flight, unsent| {
             let cubic = info(&[
                 (BUSY_TIME, 1000),
                 (UNACKED, flight),
@@ -328,12 +351,43 @@ mod tests {
                 (SND_SSTHRESH, 247),
                 (NOTSENT_BYTES, unsent),
             ]);
-            Limit::between(&info(&[]), &cubic, Duration::from_millis(1), has_room)
+            Limit::between(&info(&[]), &cubic, Duration::from_millis(1), full_buffer)
         };
-        assert_eq!(of(false, 190, 0), Some(Limit::SendBuffer));
-        assert_eq!(of(true, 190, 0), Some(Limit::Application));
-        assert_eq!(of(false, 319, 0), Some(Limit::Network));
-        assert_eq!(of(false, 190, 9000), Some(Limit::Pacing));
+        assert_eq!(of(Some(500_000), 190, 0), Some(Limit::SendBuffer));
+        assert_eq!(of(None, 190, 0), Some(Limit::Application));
+        assert_eq!(of(Some(500_000), 319, 0), Some(Limit::Network));
+        assert_eq!(of(Some(500_000), 190, 9000), Some(Limit::Pacing));
+    }
+
+    /// CUBIC with `SO_SNDBUF` of 60,000, to which 16 kB are written at a time, over 100 Mbit/s and
+    /// 40 ms: it had half of the path, and all of it with the buffer that the kernel tunes.
+    #[test]
+    fn a_window_that_a_small_buffer_fills_by_turns_is_the_buffers() {
+        let of = |full_buffer, mbps: f64| {
+            let cubic = info(&[
+                (BUSY_TIME, 500_000),
+                (UNACKED, 345),
+                (SND_CWND, 345),
+                (SND_MSS, 1448),
+                (SND_SSTHRESH, 285),
+                (NOTSENT_BYTES, 18_824),
+                (RTT, 64_685),
+                (BYTES_ACKED, (mbps * 62_500.0) as u64),
+            ]);
+            Limit::between(&info(&[]), &cubic, Duration::from_millis(500), full_buffer)
+        };
+        assert_eq!(of(Some(120_000), 54.32), Some(Limit::SendBuffer));
+        assert_eq!(
+            of(Some(120_000), 61.7),
+            Some(Limit::Network),
+            "a window a round trip"
+        );
+        assert_eq!(
+            of(Some(1_000_000), 54.32),
+            Some(Limit::Network),
+            "it holds two windows"
+        );
+        assert_eq!(of(None, 54.32), Some(Limit::Network));
     }
 
     /// CUBIC without pacing, of which the application wants 160 Mbit/s over 900 Mbit/s and 3 ms.
@@ -358,7 +412,7 @@ mod tests {
     fn a_counter_that_went_back_tells_nothing() {
         let (before, now) = (info(&[(BUSY_TIME, 500)]), info(&[(BUSY_TIME, 100)]));
         assert_eq!(
-            Limit::between(&before, &now, Duration::from_millis(1), true),
+            Limit::between(&before, &now, Duration::from_millis(1), None),
             None
         );
     }

@@ -62,6 +62,11 @@ impl Socket {
         };
         size.saturating_sub(queued) >= queued / 2
     }
+
+    /// Bytes of a send buffer that has no room.
+    pub(crate) fn full_buffer(&self) -> Option<u32> {
+        self.send_buffer.filter(|_| !self.has_room())
+    }
 }
 
 impl Default for Socket {
