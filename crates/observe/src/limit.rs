@@ -32,6 +32,9 @@ pub enum Limit {
     LocalQueue,
     /// The congestion window, which still grows: no loss or mark has set a threshold.
     Window,
+    /// The congestion window at a ceiling (`snd_cwnd_clamp`: a tuner's policy, `cwnd lock` of a
+    /// route): no threshold is set, and it grows no more.
+    WindowCap,
     /// The congestion window, and so the path: losses, marks or delay have set it.
     Network,
 }
@@ -47,6 +50,7 @@ impl Limit {
             Self::Pacing => "pacing",
             Self::LocalQueue => "local queue",
             Self::Window => "window",
+            Self::WindowCap => "window cap",
             Self::Network => "network",
         }
     }
@@ -87,6 +91,9 @@ impl Limit {
             && carried(spent(&BYTES_ACKED)?, now, elapsed) < CARRIED_WHEN_FULL;
         if held {
             return Some(Self::SendBuffer);
+        }
+        if limit == Self::Window && is_capped(before, now, elapsed) && spent(&BYTES_ACKED)? > 0 {
+            return Some(Self::WindowCap);
         }
         // What paces by the rate that arrived (BBR) seldom asks for more than the buffers let out,
         // and a full send buffer has nothing unsent between two ACKs.
@@ -132,6 +139,19 @@ impl Limit {
         }
     }
 }
+
+/// Slow start, which is slowed down at most to a fixed number of segments a round trip, has not
+/// grown in some of them. The window of a law that paces by itself is no ceiling's.
+fn is_capped(before: &TcpInfo, now: &TcpInfo, elapsed: Duration) -> bool {
+    let rounds = elapsed.as_micros() as u64 / now.count(&RTT).max(1);
+    let is_paced = now.get(&PACING_RATE).is_some_and(|rate| {
+        let ceiling = now.get(&MAX_PACING_RATE);
+        ceiling.is_none_or(|most| rate < most) && !exceeds_window(rate, now)
+    });
+    rounds >= ROUNDS_TO_GROW && now.count(&SND_CWND) == before.count(&SND_CWND) && !is_paced
+}
+
+const ROUNDS_TO_GROW: u64 = 4;
 
 fn window_bytes(now: &TcpInfo) -> u64 {
     now.count(&SND_CWND) * now.count(&SND_MSS)
@@ -388,6 +408,37 @@ mod tests {
             "it holds two windows"
         );
         assert_eq!(of(None, 54.32), Some(Limit::Network));
+    }
+
+    /// Scalable TCP below the `window` of a policy, 100 segments over 100 Mbit/s and 40 ms, looked
+    /// at every second; and in slow start.
+    #[test]
+    fn a_window_that_grows_no_more_is_at_its_cap() {
+        let of = |window: u64, rounds: u64, pacing: u64, threshold: u64| {
+            let held = info(&[
+                (BUSY_TIME, 1_000_000),
+                (UNACKED, 100),
+                (SND_CWND, 100),
+                (SND_MSS, 1448),
+                (SND_SSTHRESH, threshold),
+                (RTT, 1_000_000 / rounds),
+                (PACING_RATE, pacing * rounds),
+                (BYTES_ACKED, 3_500_000),
+            ]);
+            let before = info(&[(SND_CWND, window)]);
+            Limit::between(&before, &held, Duration::from_secs(1), None)
+        };
+        const NONE: u64 = 0x7fff_ffff;
+        let derived = 2 * 100 * 1448;
+        assert_eq!(of(100, 25, derived, NONE), Some(Limit::WindowCap));
+        assert_eq!(of(90, 25, derived, NONE), Some(Limit::Window), "it grows");
+        assert_eq!(
+            of(100, 3, derived, NONE),
+            Some(Limit::Window),
+            "too soon to tell"
+        );
+        assert_eq!(of(100, 25, derived / 3, NONE), Some(Limit::Window), "BBR's");
+        assert_eq!(of(100, 25, derived, 80), Some(Limit::Network));
     }
 
     /// CUBIC without pacing, of which the application wants 160 Mbit/s over 900 Mbit/s and 3 ms.

@@ -157,7 +157,9 @@ nothing is captured. A flow is limited, for most of the time between two looks, 
   send buffer     the send buffer held less than the window
   rate            a ceiling of the rate (SO_MAX_PACING_RATE)
   pacing          the rate that the congestion control chose
+  local queue     an interface or a queue of this host
   window          the congestion window, which still grows
+  window cap      the congestion window at a ceiling
   network         the congestion window, as losses, marks or delay have set it
 
 The first three come from the kernel's own clocks (busy_time, rwnd_limited, sndbuf_limited), the \
