@@ -229,6 +229,10 @@ pub(crate) fn pacing<T: Table>(path: &At<'_, T>, key: &Key, bytes: u64, findings
             "{bytes} bytes per second; the kernel takes 1 to {MOST_PACING} from a program, \
              34.3 Gbit/s"
         );
-        path.refuse(findings, key, message, "leave the key out above that");
+        let hint = match bytes {
+            0 => "write for example \"500Mbit/s\"",
+            _ => "leave the key out above that",
+        };
+        path.refuse(findings, key, message, hint);
     }
 }

@@ -30,6 +30,7 @@ const PATHS: &[&str] = &[
     "stack = \"reno\"\nwindow = \"1 segments\"",
     "stack = \"reno\"\npacing = \"path.rate*0.9\"",
     "stack = \"reno\"\npacing = \"40Gbit/s\"",
+    "stack = \"reno\"\npacing = \"1bit/s\"",
     "stack = \"reno\"\nrtt = \"80\"\nrate = \"10Gb/s\"",
     "stack = \"reno\"\nports = [\"0\", \"5100-5000\"]",
     "stack = \"reno\"\nside = \"sender\"",
