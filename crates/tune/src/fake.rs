@@ -141,7 +141,7 @@ impl Fake {
 }
 
 impl Host {
-    fn journal(&self) -> PathBuf {
+    pub fn journal(&self) -> PathBuf {
         self.folder.path().join("journal")
     }
 

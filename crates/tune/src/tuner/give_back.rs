@@ -1,6 +1,6 @@
 //! Gives flows back what they had, by what the kernel side remembers or by the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use super::orders::refusal;
@@ -194,6 +194,9 @@ pub(super) fn returns<K: Kernel>(
     Ok((words.collect(), noted))
 }
 
+const UNKNOWN: &str = ", the default, as the journal has no line about it: a ceiling of pacing and \
+                       buffers that it was given stay";
+
 /// Gives back what a tuner that is gone has left: flows whose algorithm has a name of its own, and
 /// those of its journal that `which` accepts.
 ///
@@ -210,8 +213,18 @@ pub fn give_back<K: Kernel>(
         |s: &Seen| s.listing.algorithm.starts_with(prefix) || journal.entry(s.key()).is_some();
     let left = seen.into_iter();
     let left = left.filter(|s| s.listing.state != LISTEN && touched(s) && which(s));
-    let (back, noted) = returns(kernel, journal, prefix, left.collect())?;
-    let line = |(seen, what): (Seen, String)| format!("{}{what}", label(&seen.listing));
+    let left: Vec<Seen> = left.collect();
+    // Damaged lines, or a kill before the flow was written down.
+    let is_unknown = |s: &&Seen| s.listing.flow.is_none() && journal.entry(s.key()).is_none();
+    let unknown: BTreeSet<Key> = left.iter().filter(is_unknown).map(Seen::key).collect();
+    let (back, noted) = returns(kernel, journal, prefix, left)?;
+    let line = |(seen, what): (Seen, String)| {
+        let more = match unknown.contains(&seen.key()) {
+            true => UNKNOWN,
+            false => "",
+        };
+        format!("{}{what}{more}", label(&seen.listing))
+    };
     let lines = back.into_iter().map(line).collect();
     Ok(Back { lines, noted })
 }

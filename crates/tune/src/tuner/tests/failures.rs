@@ -223,6 +223,23 @@ fn a_flow_whose_record_was_lost_is_in_the_journal_with_the_next_look() {
 }
 
 #[test]
+fn what_the_journal_does_not_know_is_told() {
+    let (fake, tuner) = applied(&[(7, LAB), (8, LAB)], [lab()]);
+    crash(&fake, tuner);
+    let path = fake.host().journal();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let damaged = text.lines().filter(|line| !line.contains("\"cookie\":8,"));
+    std::fs::write(&path, damaged.collect::<Vec<_>>().join("\n")).unwrap();
+    let lines = revert(&fake);
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].ends_with(": reno again"), "{lines:?}");
+    assert!(
+        lines[1].contains("the journal has no line about it"),
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn a_record_that_comes_late_says_nothing_of_what_was_ordered_since() {
     let (fake, mut tuner) = applied(&[], [lab()]);
     fake.host().opens(7, LAB);
