@@ -103,17 +103,25 @@ impl Socket {
         self.cwnd = self.cwnd.min(self.clamp);
     }
 
-    /// Ticks since the start (`tcp_jiffies32`); never 0, which the modules use for "unset".
+    /// Ticks since the start (`tcp_jiffies32`), the first of them not 0, which the modules use for
+    /// "unset".
     #[inline]
     pub fn jiffies(&self) -> u32 {
-        self.ticks(self.now.as_nanos()) + self.hz
+        self.ticks(self.now.as_nanos()).wrapping_add(self.hz)
+    }
+
+    /// It is later than `jiffies`, which lies less than 2^31 ticks back or ahead (`after`).
+    #[inline]
+    pub fn is_after(&self, jiffies: u32) -> bool {
+        self.jiffies().wrapping_sub(jiffies) as i32 > 0
     }
 
     /// Ticks between the last transmission and [`super::Event::TxStart`]
     /// (`tcp_jiffies32 - lsndtime`): edges of the clock, not time.
     pub fn idle_jiffies(&self) -> u32 {
         let now = self.now.as_nanos();
-        self.ticks(now) - self.ticks(now.saturating_sub(self.idle.as_nanos()))
+        let last = now.saturating_sub(self.idle.as_nanos());
+        self.ticks(now).wrapping_sub(self.ticks(last))
     }
 
     /// Microseconds since the start.
@@ -345,6 +353,19 @@ mod tests {
         assert_eq!(sk.idle_jiffies(), 0);
         sk.idle = Span::from_millis(2_000);
         assert_eq!(sk.idle_jiffies(), 200);
+    }
+
+    /// 2^32 ticks of 10 ms are 497 days.
+    #[test]
+    fn ticks_wrap_as_jiffies_do() {
+        let mut sk = socket();
+        sk.hz = 100;
+        sk.now = Time::ZERO + Span::from_millis(10) * (u64::from(u32::MAX) + 3);
+        sk.idle = Span::from_millis(50);
+        assert_eq!(sk.idle_jiffies(), 5);
+        assert_eq!(sk.jiffies(), 102);
+        sk.now = sk.now - Span::from_secs(1);
+        assert_eq!(sk.jiffies(), 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use fullpipe_cc::registry::Kind;
 use fullpipe_cc::{Controller, RestartEvent, Setup};
-use fullpipe_units::Span;
+use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 use crate::model::{Flow, Op, names, op};
@@ -11,7 +11,12 @@ use crate::rounds::changed;
 
 /// A flow of the module `name` whose handshake took `rtt`.
 fn established(name: &str, setup: Setup, rtt: Span) -> Flow {
+    established_at(Time::ZERO, name, setup, rtt)
+}
+
+fn established_at(now: Time, name: &str, setup: Setup, rtt: Span) -> Flow {
     let mut flow = Flow::new(name, setup);
+    flow.now = now;
     flow.stack
         .on_established(&changed(RestartEvent::new(flow.now), |ev| ev.srtt = rtt));
     flow
@@ -45,6 +50,40 @@ proptest! {
                     assert!(value.is_finite() && !seen.contains(&key), "{name}: {key} {value}");
                     seen.push(key);
                 });
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// But for TCP-LP, which multiplies absolute times, and H-TCP, whose first measurement of the
+    /// throughput began at tick 0.
+    #[test]
+    fn a_wrap_of_the_ticks_changes_nothing(
+        ops in prop::collection::vec(op(), 1..200),
+        before in 0_u64..40,
+    ) {
+        let setup = Setup { max_window: 30_000.0, hz: 1000, ..Setup::default() };
+        let (early, rtt) = (Time::ZERO + Span::from_secs(100), Span::from_millis(50));
+        // The module's own ticks begin with a second of them.
+        let late = Time::ZERO + Span::from_millis(1) * (1 << 32) - Span::from_secs(1 + before);
+        for name in names(Kind::Module).filter(|name| !matches!(*name, "lp-linux" | "htcp-linux")) {
+            let mut flow = established_at(early, name, setup, rtt);
+            let mut wraps = established_at(late, name, setup, rtt);
+            for op in &ops {
+                flow.apply(op);
+                wraps.apply(op);
+                let restart = |flow: &Flow| changed(RestartEvent::new(flow.now), |ev| {
+                    (ev.idle, ev.app_limited) = (rtt * 2, true);
+                });
+                if let Op::Idle { .. } = op {
+                    flow.stack.on_restart(&restart(&flow));
+                    wraps.stack.on_restart(&restart(&wraps));
+                }
+                let both = (flow.stack.window(), wraps.stack.window());
+                prop_assert_eq!(both.0, both.1, "{} after {:?}", name, op);
             }
         }
     }

@@ -53,8 +53,9 @@ impl Aggregation {
             }
         }
         let us = |t: Time| t.as_nanos() / 1000;
-        let elapsed = us(now).saturating_sub(us(self.epoch));
-        let mut expected = ((u64::from(bw) * elapsed) >> super::BW_SCALE) as u32;
+        // A `u32` in the kernel, too (`tcp_stamp_us_delta`).
+        let elapsed = us(now).saturating_sub(us(self.epoch)) as u32;
+        let mut expected = ((u64::from(bw) * u64::from(elapsed)) >> super::BW_SCALE) as u32;
         if self.acked <= expected || self.acked + acked >= LARGEST_EPOCH {
             self.acked = 0;
             self.epoch = now;

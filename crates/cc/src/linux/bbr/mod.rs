@@ -308,13 +308,12 @@ impl Bbr {
     /// `bbr_update_min_rtt`, and the way into and out of ProbeRTT.
     #[inline]
     fn update_min_rtt(&mut self, sk: &mut Socket, ev: &AckEvent) {
-        let now = sk.jiffies();
-        let expired = now > self.min_rtt_stamp + MIN_RTT_SECONDS * sk.hz;
+        let expired = sk.is_after(self.min_rtt_stamp.wrapping_add(MIN_RTT_SECONDS * sk.hz));
         if let Some(rtt) = ev.rtt {
             let us = (rtt.as_nanos() / 1000) as u32;
             if us < self.min_rtt_us || expired {
                 self.min_rtt_us = us;
-                self.min_rtt_stamp = now;
+                self.min_rtt_stamp = sk.jiffies();
             }
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
@@ -339,7 +338,8 @@ impl Bbr {
                 self.check_probe_rtt_done(sk);
             }
         } else if ev.flight <= u64::from(MIN_WINDOW) {
-            self.probe_rtt_done = Some(sk.jiffies() + sk.msecs_to_jiffies(PROBE_RTT_MS));
+            let lasts = sk.msecs_to_jiffies(PROBE_RTT_MS);
+            self.probe_rtt_done = Some(sk.jiffies().wrapping_add(lasts));
             self.probe_rtt_round_done = false;
             self.round_end = sk.delivered;
         }
@@ -347,7 +347,7 @@ impl Bbr {
 
     /// `bbr_check_probe_rtt_done`.
     fn check_probe_rtt_done(&mut self, sk: &mut Socket) {
-        if self.probe_rtt_done.is_none_or(|done| sk.jiffies() <= done) {
+        if !self.probe_rtt_done.is_some_and(|done| sk.is_after(done)) {
             return;
         }
         self.min_rtt_stamp = sk.jiffies();

@@ -8,16 +8,20 @@ use crate::controller::RateSample;
 
 /// Segments of 1000 bytes, 250 ticks per second, a handshake of `rtt_us`.
 fn flow(rtt_us: u32) -> (Bbr, Socket) {
-    let mut sk = Socket::new(Setup {
-        mss: 1000,
-        hz: 250,
-        seed: 3,
-        ..Setup::default()
-    });
+    let mut sk = socket();
     sk.srtt_us = 8 * rtt_us;
     let mut bbr = Bbr::new();
     bbr.init(&mut sk);
     (bbr, sk)
+}
+
+fn socket() -> Socket {
+    Socket::new(Setup {
+        mss: 1000,
+        hz: 250,
+        seed: 3,
+        ..Setup::default()
+    })
 }
 
 /// A round of 100 ms that delivers `n` segments, `lost` of them after losses.
@@ -218,6 +222,43 @@ fn probe_rtt_holds_four_segments() {
     assert!(bbr.limits_itself());
     round(&mut bbr, &mut sk, 100, 0);
     assert!(!bbr.limits_itself());
+}
+
+/// The smallest RTT is as old, and ProbeRTT as long, where the ticks wrap in between (`after`).
+#[test]
+fn min_rtt_ages_across_a_wrap_of_the_clock() {
+    // A tick is 4 ms, and the first second of them is `jiffies`' own.
+    let wrap = Span::from_millis(4) * (1 << 32) - Span::from_secs(1);
+    for before in [1_000, 5_000, 10_050, 10_250, 10_450] {
+        let mut sk = socket();
+        sk.now = Time::ZERO + wrap - Span::from_millis(before);
+        sk.srtt_us = 8 * 99_000;
+        let mut bbr = Bbr::new();
+        bbr.init(&mut sk);
+        let began = sk.now;
+        while bbr.mode != Mode::ProbeRtt {
+            round(&mut bbr, &mut sk, 100, 0);
+        }
+        assert_eq!(sk.now - began, Span::from_millis(10_100), "{before}");
+        for _ in 0..4 {
+            assert_eq!(bbr.mode, Mode::ProbeRtt, "{before}");
+            round(&mut bbr, &mut sk, 4, 0);
+        }
+        assert_eq!(bbr.mode, Mode::ProbeBw, "{before}");
+    }
+}
+
+/// `epoch_us` is a `u32`: an epoch of 2^32 us and 100 ms is one of 100 ms.
+#[test]
+fn an_epoch_of_aggregation_wraps() {
+    let mut short = Aggregation::new(Time::ZERO);
+    short.update(Time::ZERO, false, 300, 16_777, 1000);
+    let mut wrapped = short;
+    let at = Time::ZERO + Span::from_millis(100);
+    short.update(at, false, 200, 16_777, 1000);
+    wrapped.update(at + Span::from_micros(1 << 32), false, 200, 16_777, 1000);
+    // 500 in 100 ms, of which the bandwidth explains 99.
+    assert_eq!((short.extra(), wrapped.extra()), (401, 401));
 }
 
 /// 100 segments per 100 ms are `100 << 24 / 100000 = 16777`; of 100 ms `16777 * 100000 >> 24 = 99`,
