@@ -482,6 +482,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         }
         self.frame.win.w = (ev.pipe + 1) as f64;
         self.frame.after_rto = true;
+        self.frame.clamp();
     }
 
     fn on_recovery_exit(&mut self, now: Time) {

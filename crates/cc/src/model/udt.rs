@@ -25,8 +25,8 @@ use fullpipe_units::{Rate, Span, Time};
 
 use crate::classic::Setup;
 use crate::controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, RtoEvent,
-    TakeOver, assert_ratio,
+    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, RateSample,
+    RtoEvent, TakeOver, assert_ratio,
 };
 use crate::draws::Draws;
 use crate::entry::Entry;
@@ -244,7 +244,8 @@ impl Controller for Udt {
     fn on_ack(&mut self, ev: &AckEvent) {
         self.srtt = ev.srtt;
         let begins = ev.now.saturating_since(self.looked) >= self.syn;
-        if let Some(rate) = ev.rate.filter(|_| ev.delivered >= ARRIVED) {
+        let known = |rate: &RateSample| ev.delivered >= ARRIVED && rate.interval > Span::ZERO;
+        if let Some(rate) = ev.rate.filter(known) {
             let rate = rate.per_second();
             self.capacity = self.capacity.max(rate);
             if self.slow_start || self.arrival == 0.0 {
@@ -263,7 +264,7 @@ impl Controller for Udt {
             }
         } else {
             let window = self.arrival * self.rtt_and_syn() + SPARE;
-            self.cwnd = window.min(self.most).max(2.0);
+            self.cwnd = window.max(2.0).min(self.most);
         }
         self.control(ev.now);
     }
@@ -307,7 +308,7 @@ impl Controller for Udt {
     fn on_mss_change(&mut self, ratio: f64) {
         assert_ratio(ratio);
         self.packet /= ratio;
-        self.cwnd = (self.cwnd * ratio).max(1.0);
+        self.cwnd = (self.cwnd * ratio).clamp(1.0, self.most);
         self.period /= ratio;
         self.period_before /= ratio;
         self.arrival *= ratio;
@@ -348,7 +349,7 @@ impl Controller for Udt {
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         let bits = self.packet * 8.0 / self.period;
-        (self.period > 0.0).then(|| Rate::from_bits_per_sec(bits as u64))
+        (self.period > 0.0).then(|| Rate::from_bits_per_sec((bits as u64).max(1)))
     }
 
     fn reads_owd(&self) -> bool {
@@ -395,9 +396,19 @@ pub const UDT: Entry<Udt> = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::RateSample;
 
     const SYN: Span = Span::from_millis(10);
+
+    /// A rate of zero would be the last: nothing leaves any more, and no ACK raises it.
+    #[test]
+    fn losses_leave_a_rate() {
+        let mut udt = at(1e6, 1e6);
+        for seq in 0..200 {
+            udt.snd_nxt = 10 * seq;
+            udt.report_loss(10 * seq);
+        }
+        assert_eq!(udt.pacing_rate(), Some(Rate::from_bits_per_sec(1)));
+    }
 
     /// After slow start in packets of 1500 bytes, at `rate` where `capacity` was seen, bit/s.
     fn at(rate: f64, capacity: f64) -> Udt {

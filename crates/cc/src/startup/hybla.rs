@@ -46,7 +46,7 @@ impl HyblaStart {
     /// Segments added per acknowledged segment on a path of `min_rtt`: `2^rho - 1`, the factor
     /// `2^rho` capped.
     pub fn increment(&self, min_rtt: Span) -> f64 {
-        libm::exp2(rho(min_rtt, self.rtt0)).min(self.cap) - 1.0
+        libm::exp2(rho(min_rtt, self.rtt0).min(LARGEST_POWER)).min(self.cap) - 1.0
     }
 }
 
@@ -65,6 +65,8 @@ impl StartUp for HyblaStart {
     }
 }
 
+/// Largest exponent; ours. 2^1024 is no number, and no reduction brings a window back from there.
+const LARGEST_POWER: f64 = 32.0;
 /// Default cap of the growth per round; ours.
 const CAP: f64 = 4.0;
 
@@ -130,6 +132,14 @@ mod tests {
             flow.w()
         );
         assert!(!flow.stack.in_start_up());
+    }
+
+    /// Losses bring back what 30 s over 25 ms, `2^1200`, have added.
+    #[test]
+    fn uncapped_it_leaves_a_window_that_can_be_reduced() {
+        let mut flow = Rounds::starting("hybla(uncapped=on)", Span::from_secs(30), 10.0);
+        flow.acks(1);
+        assert!(flow.w().is_finite(), "{}", flow.w());
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Arguments at the edge of their range and beyond it, for every registered stack.
 
 use fullpipe_cc::registry::{Kind, entries};
-use fullpipe_cc::{Controller, Setup, StackSpec};
+use fullpipe_cc::{Controller, LostSegment, RateSample, Setup, StackSpec};
 use fullpipe_units::{Span, Time};
 
-use crate::rounds::{ack, rto};
+use crate::rounds::{ack, changed, loss, rto};
 
 fn all() -> impl Iterator<Item = StackSpec> {
     let leads = |kind| matches!(kind, Kind::Law | Kind::Module | Kind::Model);
@@ -21,6 +21,54 @@ fn no_cap_lowers_the_window_below_one_segment() {
             assert_eq!(stack.window(), 1.0, "{spec} {most}");
             stack.on_ack(&ack(at(1), 2));
             assert_eq!(stack.window(), 1.0, "{spec} {most}");
+        }
+    }
+}
+
+/// A kernel module does what the kernel does: its window meets the cap with the next ACK.
+#[test]
+fn no_event_raises_the_window_above_its_cap() {
+    for spec in all().filter(|spec| spec.kind() != Kind::Module) {
+        let setup = Setup {
+            max_window: 8.0,
+            ..Setup::default()
+        };
+        let mut stack = spec.controller(setup);
+        assert_eq!(stack.window(), 8.0, "{spec}");
+        stack.on_mss_change(6.0);
+        assert!(stack.window() <= 8.0, "{spec}: {}", stack.window());
+        stack.on_rto(&changed(rto(at(1), 100), |ev| ev.pipe = 50));
+        assert!(stack.window() <= 8.0, "{spec}: {}", stack.window());
+        let mut stack = spec.controller(Setup::default());
+        stack.exit_start_up(at(1));
+        stack.cap_window(1.0);
+        stack.on_ack(&ack(at(2), 2));
+        assert_eq!(stack.window(), 1.0, "{spec}");
+    }
+}
+
+/// A coarse clock: nothing takes any time.
+#[test]
+fn samples_of_no_time_leave_finite_windows() {
+    for spec in all() {
+        let mut stack = spec.controller(Setup::default());
+        for now in 1..100 {
+            let ev = changed(ack(at(now / 10), 2), |ev| {
+                (ev.rtt, ev.srtt, ev.min_rtt) = (Some(Span::ZERO), Span::ZERO, Span::ZERO);
+                (ev.delivered, ev.round, ev.round_start) = (2 * now, now, true);
+                ev.rate = Some(RateSample::new(2, Span::ZERO));
+            });
+            stack.on_delivery(&ev);
+            stack.on_ack(&ev);
+            if now == 50 {
+                stack.on_lost(&LostSegment::new(at(5), 7, 10));
+                stack.on_congestion(&loss(at(5), 10));
+                stack.on_recovery_exit(at(5));
+            }
+            assert!(stack.window().is_finite(), "{spec} {now}");
+            stack.report(&mut |name, value| {
+                assert!(!value.is_infinite(), "{spec} {now}: {name} {value}");
+            });
         }
     }
 }

@@ -11,6 +11,8 @@
 //! Timeout: as a loss. Idle time: base and backlog are learnt anew. A new segment size scales the
 //! backlog.
 
+use fullpipe_units::Span;
+
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RestartEvent, RtoEvent,
@@ -65,8 +67,9 @@ impl WindowLaw for Veno {
             self.round.forget_round();
         } else if win.w < win.ssth {
             if let Some(rtt) = ev.rtt {
-                let base = self.round.base().as_secs_f64();
-                self.backlog = queued(win.w, base, rtt.as_secs_f64());
+                // At least what the base is.
+                let (base, rtt) = (self.round.base(), rtt.max(Span::from_nanos(1)));
+                self.backlog = queued(win.w, base.as_secs_f64(), rtt.as_secs_f64());
             }
         } else if let Some(end) = end.filter(|e| e.enough()) {
             self.backlog = end.queued(win.w);
@@ -133,7 +136,6 @@ pub const VENO: Entry<Veno> = Entry {
 mod tests {
     use super::*;
     use crate::law::delay::testing::*;
-    use fullpipe_units::Span;
 
     fn with_backlog(backlog: f64) -> Veno {
         Veno {

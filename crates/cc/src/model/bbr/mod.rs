@@ -181,7 +181,7 @@ impl Controller for Bbr {
         setup.assert_valid();
         self.setup = Endpoint::new(setup);
         self.draws = Draws::new(setup.seed);
-        self.cwnd = self.setup.initial_cwnd;
+        self.cwnd = self.setup.initial_cwnd.min(self.setup.max_cwnd);
     }
 
     /// OnInit() (section 5.2.1).
@@ -280,7 +280,7 @@ impl Controller for Bbr {
                 self.short.inflight = self.cwnd.max(self.prior_cwnd);
             }
         }
-        self.cwnd = ev.pipe as f64 + 1.0;
+        self.cwnd = (ev.pipe as f64 + 1.0).min(self.setup.max_cwnd);
     }
 
     fn on_recovery_exit(&mut self, _now: Time) {
@@ -345,7 +345,7 @@ impl Controller for Bbr {
         ] {
             *volume *= ratio;
         }
-        self.cwnd = self.cwnd.max(1.0);
+        self.cwnd = self.cwnd.clamp(1.0, self.setup.max_cwnd);
     }
 
     fn cap_window(&mut self, most: f64) {
