@@ -40,6 +40,11 @@ fn no_event_raises_the_window_above_its_cap() {
         stack.on_rto(&changed(rto(at(1), 100), |ev| ev.pipe = 50));
         assert!(stack.window() <= 8.0, "{spec}: {}", stack.window());
         let mut stack = spec.controller(Setup::default());
+        stack.on_congestion(&loss(at(1), 10));
+        stack.cap_window(4.0);
+        stack.on_undo(at(2));
+        assert!(stack.window() <= 4.0, "{spec}: {}", stack.window());
+        let mut stack = spec.controller(Setup::default());
         stack.exit_start_up(at(1));
         stack.cap_window(1.0);
         stack.on_ack(&ack(at(2), 2));

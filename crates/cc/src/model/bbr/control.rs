@@ -186,7 +186,7 @@ impl Bbr {
     }
 
     pub(super) fn restore_cwnd(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.cwnd = self.cwnd.max(self.prior_cwnd).min(self.setup.max_cwnd);
     }
 }
 

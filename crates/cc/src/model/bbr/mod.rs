@@ -316,7 +316,7 @@ impl Controller for Bbr {
     /// The window stays over a pause (section 5.4.1); a lost SYN lowers the initial one.
     fn on_idle(&mut self, ev: &IdleEvent) {
         if !self.has_seen_rtt && self.rounds.count == 0 {
-            self.cwnd = ev.window.max(1.0);
+            self.cwnd = ev.window.clamp(1.0, self.setup.max_cwnd);
         }
     }
 
