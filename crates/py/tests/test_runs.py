@@ -253,7 +253,9 @@ def test_numbers_that_count_are_whole_and_in_their_range(short):
 
 
 def test_a_law_is_asked_for_windows_that_there_are():
-    for more in ({"windows": [float("nan")]}, {"windows": [0]}, {"mss": 0}, {"hz": 0}):
+    refused = [{"windows": [float("nan")]}, {"windows": [0]}, {"windows": 100}, {"windows": "100"}]
+    refused += [{"windows": None}, {"mss": 0}, {"mss": 1.5}, {"mss": None}, {"hz": 0}, {"hz": 2**40}]
+    for more in refused:
         with pytest.raises(fp.ScenarioError):
             fp.law("reno", **more)
 

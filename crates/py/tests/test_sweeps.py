@@ -508,6 +508,16 @@ def test_a_hypercube_has_a_value_in_every_slice(plain, tmp_path):
         fp.latin_hypercube({"path.rtt": ("50ms", "10ms")}, 3)
 
 
+def test_a_hypercube_takes_numpy_s_numbers_and_refuses_what_is_no_number():
+    plain = fp.latin_hypercube({"path.mtu": (500, 1500)}, 4, seed=3)
+    numpy = {"path.mtu": (np.int64(500), np.int64(1500))}
+    assert fp.latin_hypercube(numpy, np.int64(4), seed=np.int64(3)) == plain
+    assert all(isinstance(point["path.mtu"], int) for point in plain)
+    for points, seed in ((2.5, 1), ("3", 1), (0, 1), (3, None), (3, 1.5), (3, -1)):
+        with pytest.raises(fp.ScenarioError, match="a whole number is expected, at least"):
+            fp.latin_hypercube({"path.mtu": (500, 1500)}, points, seed=seed)
+
+
 @pytest.mark.parametrize(
     "axes, more",
     [

@@ -6,9 +6,11 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from . import _native
+from .scenarios import whole
 
 #: How a quantity is written whose value is in the unit that :func:`_native.quantity` names.
 UNITS = {
@@ -37,9 +39,8 @@ def latin_hypercube(
     numbers, or quantities of one unit: ``{"path.rate": ("10Mbit/s", "10Gbit/s", "log")}``. A range
     of two whole numbers gives whole numbers.
     """
-    if points < 1:
-        raise _native.ScenarioError("error: `points` is at least 1")
-    draw = random.Random(seed)
+    points = whole("points", points)
+    draw = random.Random(whole("seed", seed, 0, 2**64))
     columns = []
     for key, given in ranges.items():
         low, high, unit, log = _range(key, given)
@@ -61,7 +62,7 @@ def _range(key: str, given: Sequence[Any]) -> tuple[float, float, str, bool]:
     )
     if isinstance(given, str) or not 2 <= len(given) <= 3 or tuple(given[2:]) not in {(), ("log",)}:
         raise refused
-    if all(isinstance(end, int) for end in given[:2]):
+    if all(isinstance(end, Integral) for end in given[:2]):
         low, high, unit = float(given[0]), float(given[1]), "whole"
     else:
         ends = [_native.quantity(str(end)) for end in given[:2]]

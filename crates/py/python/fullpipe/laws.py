@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import _native
-from .scenarios import ScenarioWarning
+from .scenarios import ScenarioWarning, whole
 from .tables import Table
 
 #: Windows of :func:`law`, segments.
@@ -40,11 +40,16 @@ def law(
     (``decrease``), round trips to recover, loss rate, mean window. NaN where there is
     none, with a :class:`ScenarioWarning` that says why.
     """
-    windows = list(windows)
-    if not all(4 <= window <= 1e7 for window in windows):
-        raise _native.ScenarioError("error: `windows` are numbers of segments, from 4 to 10000000")
-    if not 1 <= mss <= 65535 or hz < 1:
-        raise _native.ScenarioError("error: `mss` is from 1 to 65535, `hz` at least 1")
+    mss, hz = whole("mss", mss, below=65_536), whole("hz", hz)
+    try:
+        windows = list(windows)
+        known = all(4 <= window <= 1e7 for window in windows)
+    except TypeError:
+        known = False
+    if not known:
+        raise _native.ScenarioError(
+            "error: `windows` is a list of numbers of segments, from 4 to 10000000"
+        )
     table, without = _native.law(stack, windows, rtt=rtt, mss=mss, hz=hz)
     for window, why in without:
         warnings.warn(f"{stack}, window {window:g}: {why}", ScenarioWarning, stacklevel=2)
