@@ -76,6 +76,9 @@ fn p(row: &Row, like: &[f64]) -> Option<f64> {
         Chance::Undefined(p) => return Some(p),
         Chance::Spread(spread) => spread,
     };
+    if spread.error == 0.0 && row.verdict == Verdict::Same {
+        return None;
+    }
     let difference = row.difference.unwrap_or(0.0);
     let own = match (spread.error, row.method) {
         // One run beside others that happen to be equal: it is the odd one of them all with this

@@ -88,6 +88,20 @@ fn a_result_agrees_with_itself() {
     );
 }
 
+/// Another case's spread gives what is the same in every run no probability, and no small one.
+#[test]
+fn what_is_the_same_in_every_run_has_no_probability() {
+    let of = |noisy: &[f64]| result(vec![case(1500, &[1.0; 3]), case(9000, noisy)]);
+    let c = compare(
+        &of(&[1.0, 5.0, 9.0]),
+        &of(&[2.0, 7.0, 3.0]),
+        &Options::default(),
+    );
+    let same = goodput(&c, "1500");
+    assert_eq!((same.verdict, same.p), (Verdict::Same, None));
+    assert!(goodput(&c, "9000").p > Some(0.05));
+}
+
 #[test]
 fn one_seed_is_judged_by_the_threshold() {
     let a = result(vec![case(1500, &[100.0])]);
