@@ -187,6 +187,19 @@ mod tests {
         module: None,
     };
 
+    /// The kernel's clamp is in place from the first ACK on; the initial window leaves before.
+    #[test]
+    fn no_initial_window_is_above_the_cap() {
+        let initial = |cap: f64| {
+            let mut spec = spec("reno-linux");
+            spec.flows[0].sender = spec.flows[0].sender.clone().with(|c| c.window.max = cap);
+            let plan = plan::plan(&spec, &Traffic::of(&spec), KERNEL).unwrap();
+            let flow = plan.net.lines().find(|l| l.starts_with("flow 0 ")).unwrap();
+            flow.split(' ').nth(5).unwrap().to_owned()
+        };
+        assert_eq!([2.0, 30.0, f64::INFINITY].map(initial), ["2", "10", "10"]);
+    }
+
     fn refusal(change: impl FnOnce(&mut RunSpec)) -> (String, String) {
         let mut spec = spec("reno-linux");
         change(&mut spec);

@@ -39,12 +39,13 @@ impl Plan {
             w if w.is_finite() => w.max(1.0) as u64,
             _ => 0,
         };
+        let initial = config.window.initial.min(config.window.max).max(1.0) as u64;
         let _ = writeln!(
             self.net,
             "flow {i} {} {} {cap} {} {bytes} {} {}",
             u8::from(f.reverse),
             config.mss,
-            config.window.initial.max(1.0) as u64,
+            initial,
             f.stop.map_or(0, Time::as_nanos),
             u8::from(brief),
         );
