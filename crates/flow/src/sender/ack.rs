@@ -17,6 +17,8 @@ struct Opening {
     una: u64,
     prior_pipe: u64,
     window_update: bool,
+    /// The first one after the answer to the SYN, where Linux's rules make it a window update.
+    first: bool,
     /// The window is that of the ACK before.
     steady: bool,
     /// Segments delivered before this ACK.
@@ -65,10 +67,12 @@ impl<C: Controller> Sender<C> {
             self.write();
         }
         self.timers.release_probe();
+        let first = self.limits.take_opened() && self.recovery.sees_every_first_window();
         let opening = Opening {
             una,
             prior_pipe: self.board.pipe(),
-            window_update: self.limits.update(una, ack.cum, ack.window_end),
+            window_update: self.limits.update(una, ack.cum, ack.window_end) || first,
+            first,
             steady: self.limits.is_steady(ack.cum, ack.window_end),
             delivered: self.delivery.delivered(),
         };
@@ -121,7 +125,7 @@ impl<C: Controller> Sender<C> {
         let echo = self.echo(ack, advanced);
         let trust = self.recovery.trust(now, echo, self.rtt.min(), opening.una);
         let mut d = Delivered::trusting(trust.acked, trust.sacked);
-        let dsack = self.update_scoreboard(ack, advanced, &mut d);
+        let dsack = self.update_scoreboard(ack, advanced, opening.first, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
         let starting = self.cc.in_start_up();
         self.cc.on_delivery(&event);
@@ -161,10 +165,21 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Applies the ACK; returns the duplicate it reports, if any.
-    fn update_scoreboard(&mut self, ack: &Ack, advanced: bool, d: &mut Delivered) -> Option<u64> {
+    fn update_scoreboard(
+        &mut self,
+        ack: &Ack,
+        advanced: bool,
+        first: bool,
+        d: &mut Delivered,
+    ) -> Option<u64> {
         if self.cfg.recovery.detector == Detector::NewReno {
-            self.recovery
-                .deliver_without_sack(ack, advanced, &mut self.board, d);
+            if advanced {
+                self.recovery
+                    .advance_without_sack(ack.cum, &mut self.board, d);
+            } else if !first {
+                self.recovery
+                    .count_without_sack(ack.cum, &mut self.board, d);
+            }
             return None;
         }
         if advanced {

@@ -15,6 +15,8 @@ pub(super) struct Limits {
     advertised: u64,
     /// Largest window advertised so far, segments; [`u64::MAX`] before the first.
     largest: u64,
+    /// The answer to the SYN has stated a window, and no ACK since.
+    opened: bool,
 }
 
 impl Limits {
@@ -29,6 +31,7 @@ impl Limits {
             send: app.min(written),
             advertised: 0,
             largest: u64::MAX,
+            opened: false,
         }
     }
 
@@ -71,6 +74,7 @@ impl Limits {
     pub(super) fn open(&mut self, window_end: u64) {
         self.peer = window_end.max(1);
         self.largest = self.peer;
+        self.opened = true;
         self.follow();
     }
 
@@ -94,6 +98,13 @@ impl Limits {
             self.follow();
         }
         moved
+    }
+
+    /// True of the first ACK after the answer to the SYN. Its sequence number is one higher: Linux
+    /// takes it for a window update, whatever it advertises (`tcp_may_update_window`).
+    #[inline]
+    pub(super) fn take_opened(&mut self) -> bool {
+        core::mem::take(&mut self.opened)
     }
 
     /// Whether an ACK for `cum` repeats the window of the one before. A SYN states its window

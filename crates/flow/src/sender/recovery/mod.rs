@@ -431,20 +431,33 @@ impl Recovery {
         }
     }
 
-    /// Scoreboard of an ACK without SACK (RFC 6582).
-    pub(super) fn deliver_without_sack(
+    /// Scoreboard of an ACK that advances, without SACK (RFC 6582).
+    pub(super) fn advance_without_sack(
         &mut self,
-        ack: &Ack,
-        advanced: bool,
+        cum: u64,
         board: &mut Scoreboard,
         d: &mut Delivered,
     ) {
         let recovering = self.phase == Phase::Recovery;
-        if advanced {
-            self.newreno.on_advance(ack.cum, recovering, board, d);
-        } else if !self.is_held_blind() || (board.una() < self.point && self.has_new_data(board)) {
-            self.newreno.on_duplicate(ack.cum, board, d);
+        self.newreno.on_advance(cum, recovering, board, d);
+    }
+
+    /// The same of one that does not.
+    pub(super) fn count_without_sack(
+        &mut self,
+        cum: u64,
+        board: &mut Scoreboard,
+        d: &mut Delivered,
+    ) {
+        if !self.is_held_blind() || (board.una() < self.point && self.has_new_data(board)) {
+            self.newreno.on_duplicate(cum, board, d);
         }
+    }
+
+    /// The first ACK after the answer to the SYN counts as a window update in any case.
+    #[inline]
+    pub(super) fn sees_every_first_window(&self) -> bool {
+        self.cfg.reordering_by == SpuriousRule::Linux
     }
 
     /// After a timeout duplicates count once new data has left (`tcp_process_loss`): all else is
