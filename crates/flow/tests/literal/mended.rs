@@ -533,3 +533,38 @@ fn eifel_compares_with_the_recoverys_own_retransmission() {
         ..History::plain()
     });
 }
+
+/// RFC 3522 section 3.2 steps 2 and 3: segment 20 was lost, and the recovery that begins with the
+/// end of the one that resent it is not undone because segment 24, which it resends, was late.
+#[test]
+fn a_recovery_whose_retransmission_is_out_is_judged_by_that() {
+    agree(&History {
+        undo: true,
+        window: 6,
+        transfer: 31,
+        delay_us: 10_000,
+        host: Host {
+            every: 4,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (0, Fate::Late(80_000)),
+                (3, Fate::Late(10_000)),
+                (8, Fate::Late(27_000)),
+                (11, Fate::Drop),
+                (16, Fate::Late(6_000)),
+                (19, Fate::Drop),
+                (20, Fate::Late(20_000)),
+                (22, Fate::Drop),
+                (25, Fate::Drop),
+                (32, Fate::Late(50_000)),
+                (38, Fate::Drop),
+                (39, Fate::Drop),
+            ],
+            &[1, 7, 8, 13, 14, 15].map(|n| (n, Fate::Drop)),
+        ),
+        ..History::plain()
+    });
+}

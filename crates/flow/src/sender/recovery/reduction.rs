@@ -54,7 +54,10 @@ impl Recovery {
         self.forget_old_retransmissions(board);
         self.note_retransmissions_out(board);
         let may_undo = loss && self.cfg.undo;
-        self.undo = may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()));
+        self.undo = may_undo.then(|| {
+            let mark = UndoMark::new(board.una(), false, board.retrans_out());
+            mark.resent(board.get(board.una()))
+        });
         self.gives_back = loss;
     }
 

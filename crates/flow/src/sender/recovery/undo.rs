@@ -48,6 +48,13 @@ impl UndoMark {
         }
     }
 
+    /// The recovery before may have resent `head`, the first outstanding segment: then its ACK is
+    /// examined, not that of what this one resends behind it.
+    pub(super) fn resent(mut self, head: &Sent) -> Self {
+        self.retransmit_ts = head.retransmitted().then_some(head.xmit);
+        self
+    }
+
     /// The reduction is that of a timeout.
     pub(in crate::sender) fn is_of_timeout(&self) -> bool {
         self.by_timeout

@@ -731,6 +731,11 @@ impl Reference {
         self.pto_at = None;
         if self.c.undo && state == State::Recovery {
             self.eifel.begin();
+            // What an earlier recovery has sent again is this one's retransmission, too.
+            let head = self.segs[self.una as usize];
+            if head.retransmitted {
+                self.eifel.retransmits(now, Some(head.xmit));
+            }
             self.begin_dsack();
             self.previous = None;
         } else {
