@@ -568,3 +568,34 @@ fn a_recovery_whose_retransmission_is_out_is_judged_by_that() {
         ..History::plain()
     });
 }
+
+/// RFC 8985 section 6.2 step 5: after a stamp has taken back what a retransmission showed, the
+/// timer waits for the last segment that left before the newest delivery, not for a later one.
+#[test]
+fn the_reordering_timer_follows_the_newest_delivery_back() {
+    let late = |n, us| (n, Fate::Late(us));
+    let lost = |n| (n, Fate::Drop);
+    let mut data: Vec<_> = (29..=44).map(|n| late(n, 3_000_000)).collect();
+    data.extend([28, 46, 47, 48, 50, 52, 53].map(lost));
+    data.extend([
+        late(45, 3_730_000),
+        late(49, 3_700_000),
+        late(51, 3_000_000),
+    ]);
+    data.push(late(54, 550_000));
+    agree(&History {
+        tlp: true,
+        frto: true,
+        undo: true,
+        law: law::Kind::Reno,
+        transfer: 54,
+        gap_us: 5_000,
+        host: Host {
+            every: 2,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(&data, &[]),
+        ..History::plain()
+    });
+}

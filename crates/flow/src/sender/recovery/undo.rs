@@ -286,6 +286,7 @@ impl Recovery {
             // What it was judged by were originals, taken for the retransmissions that the stamp
             // shows to be needless; those that follow would begin the same reduction again.
             self.stamped_until = board.nxt();
+            board.forget_overtaken();
         }
         self.fast_retransmit = false;
         self.prr = None;

@@ -127,6 +127,11 @@ impl Scoreboard {
         }
     }
 
+    /// The newest delivery is an earlier one again: what was sent before it is counted anew.
+    pub fn forget_overtaken(&mut self) {
+        self.overtaken = self.una;
+    }
+
     /// The later one of `original` and the last retransmission before `newest`.
     fn last_suspected_retransmission(
         &mut self,
