@@ -67,7 +67,7 @@ impl<C: Controller> Sender<C> {
             if !self.timers.is_taken() {
                 self.restart_timers(now);
             }
-        } else if self.board.sacked_out() > 0 {
+        } else if self.board.sacked_out() > 0 && !self.timers.is_exclusive() {
             self.timers.stop_probe();
         }
     }

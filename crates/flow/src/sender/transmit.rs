@@ -340,6 +340,9 @@ impl<C: Controller> Sender<C> {
             && !self.timers.waits_for_reordering()
         {
             self.timers.start_rto(now, self.rtt.rto());
+            if self.timers.is_exclusive() {
+                self.timers.stop_probe();
+            }
         }
         self.on_sent(now);
         self.segment(now, seq, true)

@@ -839,6 +839,23 @@ fn sack_alone_is_enough_for_a_tail_loss_probe() {
     assert_eq!(tail(Detector::NewReno, Reduction::PrrWindow), (0, true));
 }
 
+/// A probe's timer goes on when something is SACKed that sets no other, and a probe leaves though
+/// the last segment is SACKed (`tcp_send_loss_probe`).
+#[test]
+fn a_probe_leaves_after_sacks() {
+    let cfg = linux().with(|c| {
+        c.timers.grain = fullpipe_flow::TimerGrain::Wheel;
+        c.transfer = Some(7);
+        c.recovery.detector = Detector::Sack;
+    });
+    let mut h = Host::new(cfg, 10.0);
+    h.ack_at(50.0, &ack(4, 0.0));
+    h.ack_at(51.0, &sack(4, &[(5, 7)]));
+    h.wait(170.0);
+    assert_eq!((h.s.counts().probes, h.s.counts().timeouts), (1, 0));
+    assert_eq!(h.s.flight(), 1, "the probe is not in the network twice");
+}
+
 /// With SACK and without RACK a hole is lost when as many segments above it are SACKed as one was
 /// overtaken by before (`tcp_check_sack_reordering`, `tcp_update_scoreboard`): segment 0 arrives
 /// behind the ninth after it. RFC 6675 asks for three.

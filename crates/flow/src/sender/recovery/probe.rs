@@ -3,6 +3,7 @@
 use fullpipe_cc::Phase;
 
 use super::{Irregular, Recovery};
+use crate::config::SpuriousRule;
 use crate::sender::scoreboard::Scoreboard;
 
 /// State of tail loss probes.
@@ -81,10 +82,13 @@ impl Recovery {
         self.probe.allowed = true;
     }
 
-    /// Its timer went off; true if a probe is to be sent (section 7.3).
+    /// Its timer went off; true if a probe is to be sent (section 7.3). Linux asks neither for a
+    /// sample since the last one nor for a window without SACKs: another timer would have taken the
+    /// place of this one (`tcp_send_loss_probe`).
     pub(in crate::sender) fn on_probe_timer(&mut self, board: &Scoreboard) -> bool {
-        let idle = self.probe.out.is_none() && self.probe.allowed;
-        let due = idle && self.may_probe() && board.flight() > 0;
+        let by_linux = self.cfg.reordering_by == SpuriousRule::Linux;
+        let idle = self.probe.out.is_none() && (self.probe.allowed || by_linux);
+        let due = idle && (self.may_probe() || self.probes_disorder()) && board.flight() > 0;
         if due {
             self.probe.due = true;
             self.probe.allowed = false;
@@ -101,7 +105,11 @@ impl Recovery {
     /// Takes up the due probe; false if there is nothing left to probe for.
     pub(in crate::sender) fn take_probe(&mut self, board: &Scoreboard) -> bool {
         self.probe.due = false;
-        board.flight() > 0 && self.may_probe()
+        board.flight() > 0 && (self.may_probe() || self.probes_disorder())
+    }
+
+    fn probes_disorder(&self) -> bool {
+        self.cfg.reordering_by == SpuriousRule::Linux && self.phase == Phase::Disorder
     }
 
     /// The probe leaves as the segment before `end`.

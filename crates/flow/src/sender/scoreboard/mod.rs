@@ -233,6 +233,11 @@ impl Scoreboard {
     #[inline]
     pub fn resend(&mut self, seq: u64, xmit: Time, delivered: u64, app_limited: bool) {
         let flags = self.get(seq).flags;
+        if flags & SACKED != 0 {
+            // A probe of Linux: nothing waits for it (`__tcp_retransmit_skb`).
+            self.get_mut(seq).flags |= RETRANSMITTED;
+            return;
+        }
         let old = flags & MARKS;
         self.marked += u64::from(old == 0);
         self.out.add_retrans(u64::from(flags & RETRANS_OUT == 0));
