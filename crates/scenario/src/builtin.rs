@@ -20,6 +20,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "spreading" "spreading-rates" "spreading-mixed" "spreading-windows" "sender-host"
     "interface-stall" "tuning-daemon" "retuning" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "rtt-fairness-bbr" "route-change" "parking" "random-loss" "random-loss-bbr"
+    "marking"
     "tcpeval" "tcpeval-basic" "tcpeval-buffers" "tcpeval-ramp-up" "tcpeval-transients" "tcpeval-impact"
     "bbr" "bbr-share" "dtn" "core-scale"
     "rrul" "bidirectional" "versus"

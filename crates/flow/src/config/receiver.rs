@@ -34,7 +34,7 @@ pub struct ReceiverConfig {
     pub ce_echo: CeEcho,
 }
 
-/// How marks are echoed.
+/// Until when ACKs carry ECE for a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CeEcho {

@@ -266,14 +266,17 @@ pub(crate) fn discipline<T>(
             by,
             target,
             interval,
-        } => Discipline::Codel(Codel {
-            target,
-            interval,
-            ecn,
-            ce_threshold,
-            by,
-            mtu,
-        }),
+        } => {
+            late_step(&table, ce_threshold, target, findings);
+            Discipline::Codel(Codel {
+                target,
+                interval,
+                ecn,
+                ce_threshold,
+                by,
+                mtu,
+            })
+        }
         Queue::FqCodel {
             ecn,
             ce_threshold,
@@ -282,18 +285,21 @@ pub(crate) fn discipline<T>(
             interval,
             flows,
             quantum,
-        } => Discipline::FqCodel(FqCodel {
-            codel: Codel {
-                target,
-                interval,
-                ecn,
-                ce_threshold,
-                by,
-                mtu,
-            },
-            flows,
-            quantum: quantum.unwrap_or(mtu),
-        }),
+        } => {
+            late_step(&table, ce_threshold, target, findings);
+            Discipline::FqCodel(FqCodel {
+                codel: Codel {
+                    target,
+                    interval,
+                    ecn,
+                    ce_threshold,
+                    by,
+                    mtu,
+                },
+                flows,
+                quantum: quantum.unwrap_or(mtu),
+            })
+        }
         Queue::Pie {
             ecn,
             by,
@@ -342,6 +348,22 @@ pub(crate) fn discipline<T>(
                 mtu,
             })
         }
+    }
+}
+
+/// Warns of a step that comes after the law has begun to act.
+fn late_step(
+    table: &At<'_, QueueTable>,
+    step: Option<Span>,
+    target: Span,
+    findings: &mut Findings,
+) {
+    if step.is_some_and(|step| step > target) {
+        let message = format!(
+            "the law acts from `target`, {target}, on: packets are dropped, or marked with `ecn`, \
+             before they reach this threshold"
+        );
+        table.warn(findings, &QueueTable::ce_threshold, &message);
     }
 }
 
