@@ -127,7 +127,7 @@ impl Ground for Linux {
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
-    use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_flow::{CeEcho, EpisodeKind, Preset, ReceiverConfig, SenderConfig};
     use fullpipe_run::{
         ArrivalSpec, Arrivals, Buffer, CaptureEvent, Change, ComponentRng, CrossSpec, FlowSpec,
         LinkSpec, Loss, LossProcess, Session, SizeLaw, Trace, Waveform,
@@ -257,6 +257,7 @@ mod tests {
         for entry in registry::entries().filter(|e| e.kind == Kind::Law) {
             let mut spec = spec("reno-linux");
             spec.flows[0].stack = StackSpec::parse(entry.name).unwrap();
+            echo_changes(&mut spec);
             match plan::plan(&spec, &Traffic::of(&spec), KERNEL) {
                 Ok(_) => {}
                 Err(error @ LinuxError::Unable { .. }) => {
@@ -269,6 +270,31 @@ mod tests {
                 Err(other) => panic!("{other:?}"),
             }
         }
+    }
+
+    /// ECN, and a receiver that echoes each change of the marks.
+    fn echo_changes(spec: &mut RunSpec) {
+        spec.flows[0].sender.ecn = true;
+        spec.flows[0].receiver.ce_echo = CeEcho::EachChange;
+    }
+
+    /// The receiver of a flow that has DCTCP has it, too: the algorithm of its route.
+    #[test]
+    fn both_hosts_of_a_flow_have_dctcp() {
+        let planned = |change: fn(&mut RunSpec)| {
+            let mut spec = spec("dctcp-linux");
+            change(&mut spec);
+            plan::plan(&spec, &Traffic::of(&spec), KERNEL)
+        };
+        let plan = planned(echo_changes).unwrap();
+        assert!(plan.apps.contains(" dctcp "), "{}", plan.apps);
+        let routes = |side: usize| plan.ip[side].contains("congctl dctcp");
+        assert_eq!([routes(0), routes(1)], [false, true]);
+        let refused = |change| planned(change).unwrap_err();
+        let error = refused(|spec| spec.flows[0].sender.ecn = true);
+        assert!(error.hint().contains("leave out `ecn_echo`"), "{error}");
+        let error = refused(|spec| spec.flows[0].receiver.ce_echo = CeEcho::EachChange);
+        assert!(error.hint().contains("leave out `ecn`"), "{error}");
     }
 
     #[test]

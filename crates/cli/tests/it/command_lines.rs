@@ -362,11 +362,11 @@ fn a_key_that_is_not_there_is_answered_with_how_to_make_it() {
 fn an_algorithm_that_there_is_not_is_no_slip() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "small.toml", SMALL);
-    let line = ["run", "small.toml", "--set", "flow.main.stack=dctcp"];
+    let line = ["run", "small.toml", "--set", "flow.main.stack=prague"];
     let ended = fullpipe(dir.path(), &line);
     for said in [
-        "`dctcp` is not in this version",
-        "hint: the closest that is here is `reno(ecn_keep=0.8)`: with `ecn = true` ",
+        "`prague` is not in this version",
+        "hint: the closest that is here is `dctcp+paced`: its window follows the fraction",
     ] {
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
     }

@@ -114,8 +114,8 @@ fn a_name_that_no_path_can_have_is_answered_once() {
         !known.contains(&"bbr") && !known.contains(&"hystart"),
         "{why}"
     );
-    let why = crate::support::errors("stack = \"dctcp\"");
-    let said = "`dctcp` is not in this version\n  hint: `kernel` names a module that the kernel has; a \
+    let why = crate::support::errors("stack = \"prague\"");
+    let said = "`prague` is not in this version\n  hint: `kernel` names a module that the kernel has; a \
                 path can have: reno, ";
     assert!(why.contains(said), "{why}");
     let why = crate::support::errors("stack = \"cubicc\"");

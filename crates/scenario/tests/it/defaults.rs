@@ -264,6 +264,7 @@ const WORDS: &[&str] = &[
     "a delay equal to that of the way there",
     "the only flow",
     "every case",
+    "never",
     "metric, flow or link, and where",
     "with and without `--quick`",
     "all",
