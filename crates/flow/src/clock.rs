@@ -39,6 +39,19 @@ impl TimerClock {
     }
 }
 
+impl TimerClock {
+    /// The whole ticks that fit into a span (`nsecs_to_jiffies`).
+    pub fn whole_ticks(self, span: Span) -> Span {
+        match self {
+            Self::Exact => span,
+            Self::Wheel { hz } => {
+                let tick = NANOS / u64::from(hz);
+                Span::from_nanos(span.as_nanos() / tick * tick)
+            }
+        }
+    }
+}
+
 /// When a timer set at `now` for `span` goes off on a clock of `hz` ticks per second.
 #[inline(never)] // so that exact timers, which are the rule, cost a comparison and a sum
 fn wheel(now: Time, span: Span, hz: u32) -> Time {

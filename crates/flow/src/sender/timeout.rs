@@ -186,7 +186,7 @@ impl<C: Controller> Sender<C> {
         self.pacer.end_spreading();
         self.rtt.back_off();
         // Armed here, not by the retransmission: the pacer or the local queue may hold that back.
-        self.timers.start_rto(now, self.rtt.rto());
+        self.timers.start_rto_again(now, self.rtt.rto());
     }
 
     /// RACK's reordering timer: some suspects have waited long enough.

@@ -20,6 +20,11 @@ pub(super) struct Timers {
     /// The probe's timer was set at this time, and nothing that it depends on has changed since:
     /// segments that leave in the same instant need not set it again. [`Time::MAX`]: not so.
     probe_set: Time,
+    /// When the pacer of an exclusive host lets the next segment leave.
+    paced: Time,
+    /// When the retransmission timer of an exclusive host has gone off, until a segment is resent;
+    /// [`Time::MAX`]: it has not.
+    expired: Time,
 }
 
 impl Timers {
@@ -32,6 +37,8 @@ impl Timers {
             exclusive: cfg.grain == TimerGrain::Wheel,
             reorder_fresh: false,
             probe_set: Time::MAX,
+            paced: Time::ZERO,
+            expired: Time::MAX,
         }
     }
 
@@ -59,8 +66,46 @@ impl Timers {
 
     #[inline]
     pub(super) fn start_rto(&mut self, now: Time, span: Span) {
+        self.rto = self.clock.after(now, self.beyond_pacing(now, span));
+        self.probe_set = Time::MAX;
+    }
+
+    /// The same by the timer itself when it has gone off, which asks no pacer, neither for the time
+    /// of the first segment that it sends again (`tcp_retransmit_timer`).
+    pub(super) fn start_rto_again(&mut self, now: Time, span: Span) {
         self.rto = self.clock.after(now, span);
         self.probe_set = Time::MAX;
+        self.expired = match self.exclusive {
+            true => now,
+            false => Time::MAX,
+        };
+    }
+
+    /// The timer of an exclusive host has gone off now, and nothing has left since.
+    pub(super) fn resends(&self, now: Time) -> bool {
+        self.expired == now
+    }
+
+    /// A segment leaves; true if the timer sends it.
+    pub(super) fn take_expiry(&mut self, now: Time) -> bool {
+        std::mem::replace(&mut self.expired, Time::MAX) == now
+    }
+
+    /// A paced sender in Linux waits until `next` for its next segment.
+    #[inline]
+    pub(super) fn note_pacing(&mut self, next: Time) {
+        if self.exclusive {
+            self.paced = next;
+        }
+    }
+
+    /// A timer waits as much longer as the pacer does, in whole ticks (`tcp_pacing_delay`).
+    #[inline]
+    fn beyond_pacing(&self, now: Time, span: Span) -> Span {
+        match self.paced > now {
+            true => span + self.clock.whole_ticks(self.paced - now),
+            false => span,
+        }
     }
 
     pub(super) fn stop_rto(&mut self) {
@@ -71,6 +116,7 @@ impl Timers {
     /// The probe's timer never outlasts the retransmission timer (RFC 8985 section 7.2).
     #[inline(always)]
     pub(super) fn start_probe(&mut self, now: Time, span: Span) {
+        let span = self.beyond_pacing(now, span);
         self.probe = self.clock.after(now, span).min(self.rto);
         self.probe_set = Time::MAX;
     }

@@ -123,8 +123,9 @@ impl<C: Controller> Sender<C> {
         }
         let pipe = self.board.pipe();
         let cwnd = self.budget.window();
-        if self.pacer.holds(now) {
+        if self.pacer.holds(now) && !self.timers.resends(now) {
             self.pacer.gate(pipe < cwnd);
+            self.recovery.pace_frto(&self.board);
             self.note_usage(pipe >= cwnd);
             let limit = match self.pacer.is_capped() {
                 _ if pipe >= cwnd => self.budget.limit(),
@@ -334,7 +335,9 @@ impl<C: Controller> Sender<C> {
         self.board
             .resend(seq, now, self.delivery.delivered(), app_limited);
         self.record.retransmitted();
-        if self.cfg.timers.head_restarts_rto
+        self.on_sent(now);
+        if !self.timers.take_expiry(now)
+            && self.cfg.timers.head_restarts_rto
             && seq == self.board.una()
             && self.recovery.may_restart_rto()
             && !self.timers.waits_for_reordering()
@@ -344,7 +347,6 @@ impl<C: Controller> Sender<C> {
                 self.timers.stop_probe();
             }
         }
-        self.on_sent(now);
         self.segment(now, seq, true)
     }
 
@@ -353,12 +355,13 @@ impl<C: Controller> Sender<C> {
         self.record.sent();
         self.last_sent = now;
         self.recovery.on_sent();
-        if !self.timers.rto_is_on() && !self.timers.waits_for_reordering() {
-            self.timers.start_rto(now, self.rtt.rto());
-        }
         if !self.pacer.is_free() {
             let gap = self.pacing_gap();
             self.pacer.on_sent(now, self.record.counts().sent, gap);
+            self.timers.note_pacing(self.pacer.next());
+        }
+        if !self.timers.rto_is_on() && !self.timers.waits_for_reordering() {
+            self.timers.start_rto(now, self.rtt.rto());
         }
     }
 

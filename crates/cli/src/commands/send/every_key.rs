@@ -18,6 +18,7 @@ const BESIDE: &[(&str, &[&str], &[&str])] = &[
     ("enabled", &[], &["--traffic", "ping"]),
     ("change", &[], &["--stack", "reno"]),
     ("frto_by", &["frto=true"], &[]),
+    ("ecn_echo", &["ecn=true"], &[]),
     ("pacer", &["pacing=true"], &[]),
     ("hz", &["timers=wheel"], &[]),
     ("tso_autosize", &["tso=64kB"], &[]),

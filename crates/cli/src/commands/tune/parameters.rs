@@ -107,7 +107,7 @@ mod tests {
     fn every_parameter_is_named_with_its_value_given_or_not() {
         let status = json!({ "rules": [
             { "name": "lab", "stack": "aimd(increase=6)+limited(max_ssthresh=50)" },
-            { "name": "own", "stack": "dctcp" },
+            { "name": "own", "stack": "nv" },
         ]});
         let flows = json!({ "flows": [
             { "flow": "a -> b", "cookie": 7, "path": "lab", "stack": "aimd(decrease=0.25)" },

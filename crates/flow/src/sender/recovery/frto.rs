@@ -55,6 +55,18 @@ impl Recovery {
         self.frto = next;
     }
 
+    /// The pacer holds back what would leave now. New data that has not left yet ends F-RTO in
+    /// Linux, and once some has, what is lost leaves before more of it: the pacer's timer asks
+    /// nobody (`tcp_xmit_recovery`, `tcp_tsq_write`).
+    pub(in crate::sender) fn pace_frto(&mut self, board: &Scoreboard) {
+        if self.frto == Frto::AwaitSecond && self.cfg.frto_by == SpuriousRule::Linux {
+            self.frto = match board.nxt() > self.point {
+                true => Frto::AwaitLater,
+                false => Frto::Off,
+            };
+        }
+    }
+
     /// F-RTO after a timeout.
     pub(super) fn start_frto(&mut self, sent: u64) {
         let next = self.frto_after_timeout();
