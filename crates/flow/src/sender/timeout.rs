@@ -127,6 +127,12 @@ impl<C: Controller> Sender<C> {
                 wait = wait.min(head - now);
             }
         }
+        if self.timers.waits_for_reordering() {
+            // New data leaves in an open window: the one timer is the probe's from now on, with the
+            // timeout behind it (`tcp_write_xmit`, `tcp_schedule_loss_probe`).
+            self.timers.stop_reorder();
+            self.start_rto_of_head(now);
+        }
         self.timers.start_probe(now, wait);
         if measured && !alone && (sending || !bounded) {
             self.timers.hold_probe(now);

@@ -113,16 +113,11 @@ impl Timers {
         self.probe_set = Time::MAX;
     }
 
-    /// The probe's timer never outlasts the retransmission timer (RFC 8985 section 7.2). Where there
-    /// is one timer it takes the place of that of reordering, as when new data leaves in an open
-    /// window (`tcp_write_xmit`, `tcp_schedule_loss_probe`).
+    /// The probe's timer never outlasts the retransmission timer (RFC 8985 section 7.2).
     #[inline(always)]
     pub(super) fn start_probe(&mut self, now: Time, span: Span) {
         let span = self.beyond_pacing(now, span);
         self.probe = self.clock.after(now, span).min(self.rto);
-        if self.exclusive {
-            self.stop_reorder();
-        }
         self.probe_set = Time::MAX;
     }
 
