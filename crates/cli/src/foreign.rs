@@ -121,7 +121,7 @@ const FROM_HERE: &str = "datagrams and pings set out here";
 /// Whether a warning holds with another host: what its queues do nobody knows, so that ECN is no
 /// key that does nothing, and none that the scenario's queues have.
 pub fn holds(warning: &Diagnostic) -> bool {
-    let is_ecn = warning.key.rsplit('.').next() == Some("ecn");
+    let is_ecn = matches!(warning.key.rsplit('.').next(), Some("ecn" | "ecn_echo"));
     !is_ecn && row(&warning.key, &[]).is_none()
 }
 

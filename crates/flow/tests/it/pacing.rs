@@ -499,3 +499,30 @@ fn a_full_host_is_not_woken_by_the_pacer() {
     let timeouts = h.s.counts().timeouts;
     assert_eq!(timeouts, 3, "nothing but the timeouts");
 }
+
+/// Linux `tcp_reset_xmit_timer`: the retransmission timer waits as many whole ticks longer as the
+/// pacer does. What it sends when it has gone off waits for no pacer (`tcp_retransmit_timer`).
+#[test]
+fn a_kernel_s_timeout_waits_for_the_pacer_and_its_segment_does_not() {
+    let resent = |rate: Option<u64>| {
+        let cfg = SenderConfig::preset(Preset::Linux, 1500).with(|c| {
+            c.pacing.max = rate.map(Rate::from_bits_per_sec);
+            c.pacing.gains = rate.map(|_| PacingGains::default());
+            c.timers.hz = 1000;
+            c.recovery.tlp = false;
+            c.handshake = false;
+            c.window.validation = Validation::None;
+        });
+        let mut h = Host::new(cfg, 12.0);
+        h.ack_at(80.0, &ack(1, 0.0));
+        h.wait(3000.0);
+        let again = h.log.iter().find(|l| l.1.retransmission).unwrap();
+        let last = h.log.iter().rfind(|l| !l.1.retransmission).unwrap();
+        [last, again].map(|l| l.0.as_secs_f64() * 1e3)
+    };
+    // Of 120 kbit/s a segment takes 96.533 ms. The twelfth leaves at 96.533 ms, the next ones when
+    // their time has come. At 80 ms the timer is set for 16 ms more.
+    let ([_, free], [last, paced]) = (resent(None), resent(Some(120_000)));
+    assert_eq!((free, paced), (368.0, 384.0));
+    assert!(last + 96.5 > paced, "the pacer waits at {paced} ms: {last}");
+}

@@ -148,6 +148,6 @@ pub(super) fn warn<T>(at: &At<'_, T>, situation: &Situation<'_>, findings: &mut 
             false => "its `ecn` is false",
         };
         let message = format!("`{law}` lives on marks, and is Reno without: {missing}");
-        at.warn(findings, &Transport::stack, &message);
+        at.warn(findings, &Transport::ecn, &message);
     }
 }
