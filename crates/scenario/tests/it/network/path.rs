@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{FLOW, HEAD, link, mbit, ms, names, read, spec, way};
+use fullpipe_flow::CeEcho;
 use fullpipe_run::{
     Buffer, Change, Departures, Discipline, Loss, Policer, QueueRule, Reorder, SizeLaw, Spacing,
     Waveform,
@@ -282,6 +283,39 @@ fn a_marking_queue_needs_no_warning() {
         |queue: &str| format!("{HEAD}queue = {queue}\n[[flow]]\nstack = \"reno\"\necn = true\n");
     assert_eq!(read(&text("\"pie\"")).warnings.len(), 1);
     assert_eq!(read(&text("{ kind = \"pie\", ecn = true }")).warnings, []);
+}
+
+/// DCTCP asks for ECN and exact echoes itself. It is told where nothing marks, where `ecn` is off, and
+/// where its step comes too late.
+#[test]
+fn dctcp_needs_a_queue_that_marks() {
+    let text = |queue: &str, more: &str| {
+        format!("{HEAD}queue = {queue}\n[[flow]]\nname = \"a\"\nstack = \"dctcp\"\n{more}")
+    };
+    let said = |queue: &str, more: &str| -> Vec<String> {
+        let warnings = read(&text(queue, more)).warnings;
+        let said = warnings.iter().map(|w| format!("{}: {}", w.key, w.message));
+        said.collect()
+    };
+    let step = "{ kind = \"codel\", ce_threshold = \"1ms\" }";
+    assert_eq!(said(step, ""), [""; 0]);
+    let spec = read(&text(step, "")).cases[0].run_spec(1);
+    let flow = &spec.flows[0];
+    assert!(flow.sender.ecn);
+    assert_eq!(flow.receiver.ce_echo, CeEcho::EachChange);
+    let plain = said("\"droptail\"", "");
+    assert!(
+        plain[0].starts_with("flow.a.ecn: `dctcp` lives on marks"),
+        "{plain:?}"
+    );
+    let off = said(step, "ecn = false\n");
+    assert!(
+        off.iter().any(|w| w.ends_with("its `ecn` is false")),
+        "{off:?}"
+    );
+    let late = said("{ kind = \"fq-codel\", ce_threshold = \"6ms\" }", "");
+    let expected = "path.queue.ce_threshold: the law acts from `target`, 5ms, on";
+    assert!(late.len() == 1 && late[0].starts_with(expected), "{late:?}");
 }
 
 /// A queue that is to mark is warned of where no flow over it asks for ECN, whatever other queues
