@@ -75,6 +75,29 @@ pub struct Receiver {
     duplicate: Range,
     /// ECN-capable segments have come.
     seen_ect: bool,
+    /// What segments say of ECN is heard.
+    hears_ecn: bool,
+    /// Each change of the marks is echoed.
+    echoes_changes: bool,
+}
+
+/// What a segment says of ECN.
+#[derive(Clone, Copy, Debug)]
+struct Marks {
+    ect: bool,
+    ce: bool,
+    cwr: bool,
+}
+
+impl Marks {
+    #[inline(always)]
+    fn of(segment: &Segment) -> Self {
+        Self {
+            ect: segment.ect,
+            ce: segment.ce,
+            cwr: segment.cwr,
+        }
+    }
 }
 
 /// What [`Receiver::take_next`] made of a segment.
@@ -132,6 +155,8 @@ impl Receiver {
                 None => TimerClock::Exact,
                 Some(hz) => TimerClock::Wheel { hz },
             },
+            hears_ecn: cfg.ecn,
+            echoes_changes: cfg.ecn && cfg.ce_echo == CeEcho::EachChange,
             cfg,
             next: 0,
             ahead: RangeSet::default(),
@@ -162,6 +187,11 @@ impl Receiver {
             duplicate: Range::EMPTY,
             seen_ect: false,
         }
+    }
+
+    /// The sender does not use ECN: nothing of it has to be looked for.
+    pub fn ignore_ecn(&mut self) {
+        (self.hears_ecn, self.echoes_changes) = (false, false);
     }
 
     /// From now on ACKs carry the one-way delay ([`Ack::one_way`]), for a controller that
@@ -214,11 +244,17 @@ impl Receiver {
     /// from others.
     #[inline(always)]
     pub fn take_next(&mut self, now: Time, segment: &Segment) -> Taken {
-        if segment.syn {
+        // One whose marks are echoed exactly is apart as well: its host asks for what goes before.
+        if segment.syn || self.echoes_changes {
             return Taken::Not;
         }
+        self.take_data(now, segment)
+    }
+
+    #[inline(always)]
+    fn take_data(&mut self, now: Time, segment: &Segment) -> Taken {
         self.counts.arrived += 1;
-        let marked = self.cfg.ecn && self.note_ecn(segment);
+        let marked = self.hears_ecn && self.note_ecn(segment);
         if self.cfg.acks.quick > 0 {
             self.note_gap(now);
         }
@@ -235,11 +271,19 @@ impl Receiver {
     }
 
     /// What [`Receiver::take_next`] did not take: a part of the handshake, a segment that is out of
-    /// order or out of date.
+    /// order or out of date, or any where each change of the marks is echoed, after
+    /// [`Receiver::ack_before`].
     #[inline(always)]
     pub fn take_apart(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
             return self.answer_syn(now, segment.stamp, segment.ends_handshake());
+        }
+        if self.echoes_changes {
+            match self.take_data(now, segment) {
+                Taken::Silently => return None,
+                Taken::Due => return Some(self.plain_ack(now)),
+                Taken::Not => {}
+            }
         }
         if self.cfg.paws && self.is_stale(segment.stamp) {
             return Some(self.discard(now, segment.seq));
@@ -527,14 +571,16 @@ impl Receiver {
         if !(segment.ect || segment.ce || segment.cwr || self.seen_ect) {
             return false;
         }
-        self.note_marks(segment)
+        // Not as a reference, which would keep the whole segment in memory.
+        self.note_marks(Marks::of(segment))
     }
 
     /// Receivers that know quick ACKs are Linux's: it sends them after a first mark, for a segment
     /// that is not ECN-capable among others that are, and for CWR (`__tcp_ecn_check_ce`,
     /// `tcp_ecn_accept_cwr`); a change of the marks is acknowledged at once where each is echoed
     /// (`dctcp_ece_ack_update`).
-    fn note_marks(&mut self, segment: &Segment) -> bool {
+    #[inline(never)]
+    fn note_marks(&mut self, segment: Marks) -> bool {
         let capable = segment.ect || segment.ce;
         self.seen_ect |= capable;
         let is_quick = self.cfg.acks.quick > 0;
@@ -562,16 +608,17 @@ impl Receiver {
     /// section 3.2).
     #[inline(always)]
     pub fn ack_before(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
-        match self.cfg.ce_echo {
-            CeEcho::UntilCwr => None,
-            CeEcho::EachChange => self.ack_before_change(now, segment),
+        match self.echoes_changes {
+            false => None,
+            true => self.ack_before_change(now, Marks::of(segment)),
         }
     }
 
     #[cold]
-    fn ack_before_change(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    #[inline(never)]
+    fn ack_before_change(&mut self, now: Time, segment: Marks) -> Option<Ack> {
         let capable = segment.ect || segment.ce;
-        let changes = self.cfg.ecn && capable && segment.ce != self.ece;
+        let changes = capable && segment.ce != self.ece;
         let waits = self.pending > 0 || self.merged > 0;
         (changes && waits).then(|| self.ack_with_blocks(now))
     }

@@ -68,6 +68,9 @@ impl<I> FlowReceiver<I> {
         if f.sender.timestamps && f.stack.controller(Setup::default()).reads_owd() {
             receiver.measure_one_way();
         }
+        if !f.sender.ecn {
+            receiver.ignore_ecn();
+        }
         Self {
             flow,
             class,

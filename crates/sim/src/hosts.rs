@@ -283,9 +283,6 @@ impl Ends for Hosts {
                 });
                 let segment = packet.segment();
                 let mut attached = Attached { net, ways };
-                if let Some(ack) = receiver.ack_before(now, &segment) {
-                    attached.answer(now, slot, receiver, &ack);
-                }
                 match receiver.take_next(now, &segment, classes) {
                     Taken::Silently => {}
                     Taken::Due => {
@@ -469,7 +466,10 @@ impl Attached<'_> {
         receiver: &mut FlowReceiver<In>,
         classes: &mut [ClassRecord],
     ) {
-        if let Some(ack) = &receiver.take_apart(now, &packet.segment(), classes) {
+        let segment = packet.segment();
+        let earlier = receiver.ack_before(now, &segment);
+        let own = receiver.take_apart(now, &segment, classes);
+        for ack in earlier.iter().chain(&own) {
             self.answer(now, packet.flow, receiver, ack);
         }
     }
