@@ -81,25 +81,6 @@ pub struct Receiver {
     echoes_changes: bool,
 }
 
-/// What a segment says of ECN.
-#[derive(Clone, Copy, Debug)]
-struct Marks {
-    ect: bool,
-    ce: bool,
-    cwr: bool,
-}
-
-impl Marks {
-    #[inline(always)]
-    fn of(segment: &Segment) -> Self {
-        Self {
-            ect: segment.ect,
-            ce: segment.ce,
-            cwr: segment.cwr,
-        }
-    }
-}
-
 /// What [`Receiver::take_next`] made of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
@@ -244,17 +225,17 @@ impl Receiver {
     /// from others.
     #[inline(always)]
     pub fn take_next(&mut self, now: Time, segment: &Segment) -> Taken {
-        // One whose marks are echoed exactly is apart as well: its host asks for what goes before.
-        if segment.syn || self.echoes_changes {
+        // Those of a sender that uses ECN are apart as well: most do not.
+        if segment.syn || self.hears_ecn {
             return Taken::Not;
         }
-        self.take_data(now, segment)
+        self.take_data(now, segment, segment.push)
     }
 
+    /// Data, whose ACK is asked for `at_once` or not.
     #[inline(always)]
-    fn take_data(&mut self, now: Time, segment: &Segment) -> Taken {
+    fn take_data(&mut self, now: Time, segment: &Segment, at_once: bool) -> Taken {
         self.counts.arrived += 1;
-        let marked = self.hears_ecn && self.note_ecn(segment);
         if self.cfg.acks.quick > 0 {
             self.note_gap(now);
         }
@@ -264,22 +245,22 @@ impl Receiver {
         {
             return Taken::Not;
         }
-        match self.in_order(now, segment, marked || segment.push) {
+        match self.in_order(now, segment, at_once) {
             true => Taken::Due,
             false => Taken::Silently,
         }
     }
 
     /// What [`Receiver::take_next`] did not take: a part of the handshake, a segment that is out of
-    /// order or out of date, or any where each change of the marks is echoed, after
-    /// [`Receiver::ack_before`].
+    /// order or out of date, any of a sender that uses ECN.
     #[inline(always)]
     pub fn take_apart(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
             return self.answer_syn(now, segment.stamp, segment.ends_handshake());
         }
-        if self.echoes_changes {
-            match self.take_data(now, segment) {
+        if self.hears_ecn {
+            let at_once = self.note_ecn(segment) || segment.push;
+            match self.take_data(now, segment, at_once) {
                 Taken::Silently => return None,
                 Taken::Due => return Some(self.plain_ack(now)),
                 Taken::Not => {}
@@ -565,23 +546,16 @@ impl Receiver {
     }
 
     /// What a segment says of ECN; true if that is to be acknowledged at once.
-    #[inline(always)]
-    fn note_ecn(&mut self, segment: &Segment) -> bool {
-        // Most segments of most flows.
-        if !(segment.ect || segment.ce || segment.cwr || self.seen_ect) {
-            return false;
-        }
-        // Not as a reference, which would keep the whole segment in memory.
-        self.note_marks(Marks::of(segment))
-    }
-
+    ///
     /// Receivers that know quick ACKs are Linux's: it sends them after a first mark, for a segment
     /// that is not ECN-capable among others that are, and for CWR (`__tcp_ecn_check_ce`,
     /// `tcp_ecn_accept_cwr`); a change of the marks is acknowledged at once where each is echoed
     /// (`dctcp_ece_ack_update`).
-    #[inline(never)]
-    fn note_marks(&mut self, segment: Marks) -> bool {
+    fn note_ecn(&mut self, segment: &Segment) -> bool {
         let capable = segment.ect || segment.ce;
+        if !capable && !self.seen_ect && !segment.cwr {
+            return false;
+        }
         self.seen_ect |= capable;
         let is_quick = self.cfg.acks.quick > 0;
         let is_first = segment.ce && (!self.ece || segment.cwr);
@@ -610,13 +584,13 @@ impl Receiver {
     pub fn ack_before(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         match self.echoes_changes {
             false => None,
-            true => self.ack_before_change(now, Marks::of(segment)),
+            true => self.ack_before_change(now, segment),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ack_before_change(&mut self, now: Time, segment: Marks) -> Option<Ack> {
+    fn ack_before_change(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         let capable = segment.ect || segment.ce;
         let changes = capable && segment.ce != self.ece;
         let waits = self.pending > 0 || self.merged > 0;
