@@ -55,8 +55,9 @@ DEFECTS = {
             ),
             (
                 RECOVERY + "reduction.rs",
-                "may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()))",
-                "may_undo.then(|| UndoMark::new(board.una(), false, 0))",
+                "UndoMark::new(board.una(), false, board.retrans_out());"
+                " mark.resent(board.get(board.una()))",
+                "UndoMark::new(board.una(), false, 0); mark",
             ),
         ],
     ),

@@ -285,8 +285,8 @@ fn a_marking_queue_needs_no_warning() {
     assert_eq!(read(&text("{ kind = \"pie\", ecn = true }")).warnings, []);
 }
 
-/// DCTCP asks for ECN and exact echoes itself. It is told where nothing marks, where `ecn` is off, and
-/// where its step comes too late.
+/// DCTCP asks for ECN and exact echoes itself. It is told where nothing marks, where `ecn` is off,
+/// and where its step comes too late.
 #[test]
 fn dctcp_needs_a_queue_that_marks() {
     let text = |queue: &str, more: &str| {
