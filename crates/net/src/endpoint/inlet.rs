@@ -46,6 +46,7 @@ pub type Receiving = FlowReceiver<Inlet>;
 
 /// What a receiver does with a segment.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // looked at where it is returned, and kept nowhere
 pub enum Taken {
     /// It lies beyond what may be sent.
     Beyond,
