@@ -105,7 +105,10 @@ impl<C: Controller> Sender<C> {
         self.cc.on_congestion(&self.congestion(now, sign));
         self.log(now, EpisodeKind::Congestion(kind), before);
         self.pacer.end_spreading();
-        self.timers.stop_probe();
+        if !self.timers.is_exclusive() {
+            // The one timer stays what it is until the head is resent (`tcp_enter_recovery`).
+            self.timers.stop_probe();
+        }
         self.recovery.begin(now, loss, &self.board);
         self.ecn.note_reduction();
         if !self.cc.owns_window() {

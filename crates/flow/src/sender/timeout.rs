@@ -106,7 +106,11 @@ impl<C: Controller> Sender<C> {
             return;
         }
         if !self.recovery.may_arm_probe(&self.board) {
-            return self.timers.stop_probe();
+            // The one timer of a kernel stays what it is.
+            if !self.timers.is_exclusive() {
+                self.timers.stop_probe();
+            }
+            return;
         }
         let alone = self.board.flight() == 1;
         let measured = self.rtt.has_sample();

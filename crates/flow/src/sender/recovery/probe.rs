@@ -64,10 +64,11 @@ impl Recovery {
         self.probe.on
     }
 
-    /// The probe's timer may run (section 7.2).
+    /// The probe's timer may be set (section 7.2); Linux asks for the state alone
+    /// (`tcp_schedule_loss_probe`), which SACKs leave as it is while the window comes down.
     #[inline]
     pub(in crate::sender) fn may_arm_probe(&self, board: &Scoreboard) -> bool {
-        self.may_probe() && board.sacked_out() == 0
+        self.may_probe() && (board.sacked_out() == 0 || self.probes_anyway())
     }
 
     /// No loss is being repaired (RFC 8985 section 7.2): while the window comes down for a mark
@@ -83,12 +84,11 @@ impl Recovery {
     }
 
     /// Its timer went off; true if a probe is to be sent (section 7.3). Linux asks neither for a
-    /// sample since the last one nor for a window without SACKs: another timer would have taken the
-    /// place of this one (`tcp_send_loss_probe`).
+    /// sample since the last one nor for the state: another timer would have taken the place of
+    /// this one (`tcp_send_loss_probe`).
     pub(in crate::sender) fn on_probe_timer(&mut self, board: &Scoreboard) -> bool {
-        let by_linux = self.cfg.reordering_by == SpuriousRule::Linux;
-        let idle = self.probe.out.is_none() && (self.probe.allowed || by_linux);
-        let due = idle && (self.may_probe() || self.probes_disorder()) && board.flight() > 0;
+        let idle = self.probe.out.is_none() && (self.probe.allowed || self.probes_anyway());
+        let due = idle && (self.may_probe() || self.probes_anyway()) && board.flight() > 0;
         if due {
             self.probe.due = true;
             self.probe.allowed = false;
@@ -105,11 +105,11 @@ impl Recovery {
     /// Takes up the due probe; false if there is nothing left to probe for.
     pub(in crate::sender) fn take_probe(&mut self, board: &Scoreboard) -> bool {
         self.probe.due = false;
-        board.flight() > 0 && (self.may_probe() || self.probes_disorder())
+        board.flight() > 0 && (self.may_probe() || self.probes_anyway())
     }
 
-    fn probes_disorder(&self) -> bool {
-        self.cfg.reordering_by == SpuriousRule::Linux && self.phase == Phase::Disorder
+    fn probes_anyway(&self) -> bool {
+        self.cfg.reordering_by == SpuriousRule::Linux
     }
 
     /// The probe leaves as the segment before `end`.
