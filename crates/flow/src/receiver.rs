@@ -547,10 +547,10 @@ impl Receiver {
 
     /// What a segment says of ECN; true if that is to be acknowledged at once.
     ///
-    /// Receivers that know quick ACKs are Linux's: it sends them after a first mark, for a segment
-    /// that is not ECN-capable among others that are, and for CWR (`__tcp_ecn_check_ce`,
-    /// `tcp_ecn_accept_cwr`); a change of the marks is acknowledged at once where each is echoed
-    /// (`dctcp_ece_ack_update`).
+    /// Receivers that know quick ACKs are Linux's: it sends some after a first mark and for a
+    /// segment that is not ECN-capable among others that are, and one for CWR
+    /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`). Where each change of the marks is echoed, it is
+    /// acknowledged at once instead (`dctcp_ece_ack_update`).
     fn note_ecn(&mut self, segment: &Segment) -> bool {
         let capable = segment.ect || segment.ce;
         if !capable && !self.seen_ect && !segment.cwr {
@@ -558,8 +558,8 @@ impl Receiver {
         }
         self.seen_ect |= capable;
         let is_quick = self.cfg.acks.quick > 0;
-        let is_first = segment.ce && (!self.ece || segment.cwr);
-        if is_quick && (is_first || !capable) {
+        let begins = segment.ce && (!self.ece || segment.cwr) && !self.echoes_changes;
+        if is_quick && (begins || !capable) {
             let quick = quick_acks(QUICK_FOR_MARK, self.rcv_wnd);
             self.quick = self.quick.max(quick);
         }

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import { contrast, luminance } from "../../src/colour.ts";
 import { parseCsv } from "../csv.ts";
 import { meanWords, number } from "../../src/format.ts";
-import { close, file, open, scrollThrough, skip, study } from "./support.ts";
+import { close, file, open, scrollThrough, inBrowser, study } from "./support.ts";
 
 after(close);
 
@@ -25,7 +25,7 @@ function cases<T>(scenario: string, metric: (c: any) => T): Map<string, T> {
   return new Map(study().result(scenario).cases.map((c: any) => [Object.values(c.params).join(" "), metric(c)]));
 }
 
-test("it opens without a network and without an error", { skip }, async () => {
+test("it opens without a network and without an error", inBrowser, async () => {
   const { tab, faults, requests, load } = await page();
   await scrollThrough(tab);
   console.log(`# ${statSync(join(study().dir, "report.html")).size} bytes, first section after ${load.toFixed(0)} ms`);
@@ -35,7 +35,7 @@ test("it opens without a network and without an error", { skip }, async () => {
   await tab.context().close();
 });
 
-test("cells have the numbers of result.json, and colours that grow with them", { skip }, async () => {
+test("cells have the numbers of result.json, and colours that grow with them", inBrowser, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
   const wanted = cases("throughput", (c): [number, [number, number]] => [c.flows[0].goodput_mbps, c.flows[0].goodput_mbps_ci95]);
@@ -69,7 +69,7 @@ test("cells have the numbers of result.json, and colours that grow with them", {
   await tab.context().close();
 });
 
-test("asymmetry has its sign's colour, fairness follows from it", { skip }, async () => {
+test("asymmetry has its sign's colour, fairness follows from it", inBrowser, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
   const wanted = cases("pairs", (c) => c.metrics.asymmetry);
@@ -90,7 +90,7 @@ test("asymmetry has its sign's colour, fairness follows from it", { skip }, asyn
   await tab.context().close();
 });
 
-test("what fails is said first, with its numbers", { skip }, async () => {
+test("what fails is said first, with its numbers", inBrowser, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
   const expected = study().result("throughput").expectations;
@@ -108,7 +108,7 @@ test("what fails is said first, with its numbers", { skip }, async () => {
   await tab.context().close();
 });
 
-test("the cursor shows the nearest sample, the same in every panel", { skip }, async () => {
+test("the cursor shows the nearest sample, the same in every panel", inBrowser, async () => {
   const { tab } = await page();
   await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
   await tab.waitForSelector(`#${T}-series .u-over`);
@@ -130,7 +130,7 @@ test("the cursor shows the nearest sample, the same in every panel", { skip }, a
   await tab.context().close();
 });
 
-test("zoom changes the axis of every panel, by mouse and by keys", { skip }, async () => {
+test("zoom changes the axis of every panel, by mouse and by keys", inBrowser, async () => {
   const { tab } = await page();
   await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
   await tab.waitForSelector(`#${T}-series .u-over`);
@@ -160,7 +160,7 @@ test("zoom changes the axis of every panel, by mouse and by keys", { skip }, asy
   await tab.context().close();
 });
 
-test("every figure gives a drawing, a picture and data", { skip }, async () => {
+test("every figure gives a drawing, a picture and data", inBrowser, async () => {
   const { tab, faults } = await page();
   await scrollThrough(tab);
   const names = await tab.locator("figure").evaluateAll((all) => all.map((f) => (f as HTMLElement).dataset["name"]!));
@@ -184,7 +184,7 @@ test("every figure gives a drawing, a picture and data", { skip }, async () => {
   await tab.context().close();
 });
 
-test("words read in both themes", { skip }, async () => {
+test("words read in both themes", inBrowser, async () => {
   for (const theme of ["light", "dark"] as const) {
     const { tab } = await page(theme);
     await scrollThrough(tab);
@@ -216,7 +216,7 @@ test("words read in both themes", { skip }, async () => {
   }
 });
 
-test("the keyboard alone reaches everything", { skip }, async () => {
+test("the keyboard alone reaches everything", inBrowser, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
   const reached: string[] = [];
@@ -256,7 +256,7 @@ test("the keyboard alone reaches everything", { skip }, async () => {
   await tab.context().close();
 });
 
-test("three widths in both themes: nothing is wider than the window, and axe finds nothing", { skip }, async () => {
+test("three widths in both themes: nothing is wider than the window, and axe finds nothing", inBrowser, async () => {
   const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   for (const [width, themes] of [[360, ["light"]], [768, ["dark"]], [1440, ["light", "dark"]]] as const) {
     for (const theme of themes) {
@@ -278,7 +278,7 @@ test("three widths in both themes: nothing is wider than the window, and axe fin
   }
 });
 
-test("what goes on beyond an edge throws a shadow there", { skip }, async () => {
+test("what goes on beyond an edge throws a shadow there", inBrowser, async () => {
   const { tab } = await page("light", 400);
   await scrollThrough(tab);
   const hidden = await tab.locator(".scroll:visible").evaluateAll((all) => all.filter((e) => e.scrollWidth > e.clientWidth && !/local.*scroll/.test(getComputedStyle(e).backgroundAttachment)).length);
@@ -289,7 +289,7 @@ test("what goes on beyond an edge throws a shadow there", { skip }, async () => 
   await tab.context().close();
 });
 
-test("titles of small multiples end inside them", { skip }, async () => {
+test("titles of small multiples end inside them", inBrowser, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
   const ends = await tab.locator(`#${T}-sawtooth .saw svg`).evaluateAll((all) => all.map((s) => s.querySelector("text")!.getBoundingClientRect().right - s.getBoundingClientRect().right));
@@ -298,7 +298,7 @@ test("titles of small multiples end inside them", { skip }, async () => {
   await tab.context().close();
 });
 
-test("one scale is offered where there is one", { skip }, async () => {
+test("one scale is offered where there is one", inBrowser, async () => {
   const { tab } = await page();
   await scrollThrough(tab);
   const box = (name: string) => tab.locator(`figure[data-name="${name}-sawtooth"] label.choice`);
@@ -310,7 +310,7 @@ test("one scale is offered where there is one", { skip }, async () => {
   await tab.context().close();
 });
 
-test("the keyboard stays where it works, and goes where a case is opened", { skip }, async () => {
+test("the keyboard stays where it works, and goes where a case is opened", inBrowser, async () => {
   const { tab } = await page();
   await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
   await tab.waitForSelector(`#${T}-series .u-over`);
@@ -326,7 +326,7 @@ test("the keyboard stays where it works, and goes where a case is opened", { ski
   await tab.context().close();
 });
 
-test("curves are hidden and shown by keys, in the colours of the theme", { skip }, async () => {
+test("curves are hidden and shown by keys, in the colours of the theme", inBrowser, async () => {
   const { tab } = await page();
   await tab.locator(`#${W}-series`).scrollIntoViewIfNeeded();
   await tab.waitForSelector(`#${W}-series .u-over`);
@@ -350,7 +350,7 @@ test("curves are hidden and shown by keys, in the colours of the theme", { skip 
   await tab.context().close();
 });
 
-test("a result that is not valid says so, and leads to the reason", { skip }, async () => {
+test("a result that is not valid says so, and leads to the reason", inBrowser, async () => {
   const [dir, html] = [study().dir, readFileSync(join(study().dir, "report.html"), "utf8")];
   const marked = html.replace(/(<script type="application\/json" id="data">)([^]*?)(<\/script>)/, (_, before, data, after) => {
     const whole = JSON.parse(data);
@@ -366,7 +366,7 @@ test("a result that is not valid says so, and leads to the reason", { skip }, as
   await tab.context().close();
 });
 
-test("a case is picked by its place on every axis", { skip }, async () => {
+test("a case is picked by its place on every axis", inBrowser, async () => {
   const { tab } = await page();
   await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
   await tab.waitForSelector(`#${T}-series .u-over`);
@@ -379,7 +379,7 @@ test("a case is picked by its place on every axis", { skip }, async () => {
   await tab.context().close();
 });
 
-test("stacks are laid over one another in every panel", { skip }, async () => {
+test("stacks are laid over one another in every panel", inBrowser, async () => {
   const { tab, faults } = await page();
   await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
   await tab.waitForSelector(`#${T}-series .u-over`);
@@ -400,7 +400,7 @@ test("stacks are laid over one another in every panel", { skip }, async () => {
   await tab.context().close();
 });
 
-test("paper has the figures, not the controls", { skip }, async () => {
+test("paper has the figures, not the controls", inBrowser, async () => {
   const { tab } = await page("dark");
   const folded = () => tab.locator("details:not([open])").count();
   const before = await folded();
@@ -427,7 +427,7 @@ test("paper has the figures, not the controls", { skip }, async () => {
   await tab.context().close();
 });
 
-test("words of a scenario stay words", { skip }, async () => {
+test("words of a scenario stay words", inBrowser, async () => {
   const { tab } = await page();
   assert.ok((await tab.locator("body").textContent())!.includes('Names with <angle> brackets & ampersands, and a "</script>"'));
   assert.ok((await tab.locator(`#${T} pre.scenario`).textContent())!.includes("</script>"));

@@ -21,8 +21,11 @@ const BROWSERS = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromi
 const browserPath = BROWSERS.find((p): p is string => p !== undefined && existsSync(p));
 
 /** Why the tests cannot run here; false if they can. */
-export const skip: string | false =
+const skip: string | false =
   browserPath === undefined ? "no Chromium: install the package chromium, or set CHROMIUM" : program() === undefined ? "no fullpipe: build it, or set FULLPIPE" : false;
+
+/** Of every test here: a browser that has stopped answering fails one, and holds nothing else up. */
+export const inBrowser = { skip, timeout: 300_000 };
 
 export interface Made {
   dir: string;
@@ -90,7 +93,8 @@ export async function close(): Promise<void> {
  */
 export async function scrollThrough(tab: Tab): Promise<void> {
   const left = await tab.evaluate(async () => {
-    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    // A window that is not drawn has no frames.
+    const frame = () => new Promise((done) => (requestAnimationFrame(done), setTimeout(done, 500)));
     const empty = () => [...document.querySelectorAll<HTMLElement>(".figure-body:empty")].filter((body) => body.offsetParent !== null);
     for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
       scrollTo({ top: y, behavior: "instant" });
