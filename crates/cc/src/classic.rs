@@ -333,6 +333,8 @@ pub struct Classic<S, W> {
     saved: Box<Saved<S, W>>,
     /// There is such a reduction.
     may_undo: bool,
+    /// The last reduction answered a mark.
+    by_mark: bool,
     /// When the latest losses were found, and the flight when the first of them left: what
     /// [`Base::Sent`] needs.
     lost: Option<(Time, u64)>,
@@ -365,6 +367,7 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
                 law: law.clone(),
             }),
             may_undo: false,
+            by_mark: false,
             lost: None,
             frame: Frame {
                 win,
@@ -424,6 +427,7 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
             (CongestionKind::Loss, false) => {}
             _ => self.may_undo = false,
         }
+        self.by_mark = ev.kind == CongestionKind::Ecn;
         let Window { w, ssth } = self.frame.win;
         let avoidance = w >= ssth;
         let base = self.frame.base(ev.flight);
@@ -453,7 +457,8 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     }
 
     fn on_loss_in_reduction(&mut self, ev: &CongestionEvent, _window: f64) {
-        if !self.law.needs_ecn() {
+        // A mark has taken less than a loss does; a local drop has not.
+        if !self.law.needs_ecn() || !mem::take(&mut self.by_mark) {
             return;
         }
         let (w, base) = (self.frame.win.w, self.frame.base(ev.flight));

@@ -43,7 +43,8 @@ pub const MOST_VARIABLES: usize = 10;
 ///    [`on_delivery`](Controller::on_delivery); [`on_undo`](Controller::on_undo) if it shows that
 ///    a reduction was spurious; [`on_recovery_exit`](Controller::on_recovery_exit) if it ends a
 ///    recovery; [`on_lost`](Controller::on_lost) for each segment that it shows to be lost; at most
-///    one [`on_congestion`](Controller::on_congestion); [`on_ack`](Controller::on_ack).
+///    one [`on_congestion`](Controller::on_congestion) or
+///    [`on_loss_in_reduction`](Controller::on_loss_in_reduction); [`on_ack`](Controller::on_ack).
 /// 5. Between ACKs, when it happens: [`on_rto`](Controller::on_rto), `on_lost` before it;
 ///    `on_congestion` for a local drop; [`cap_window`](Controller::cap_window);
 ///    [`on_pacing`](Controller::on_pacing); [`on_mss_change`](Controller::on_mss_change).

@@ -37,9 +37,7 @@ impl TimerClock {
             Self::Wheel { hz } => wheel(now, span, hz),
         }
     }
-}
 
-impl TimerClock {
     /// The whole ticks that fit into a span (`nsecs_to_jiffies`).
     pub fn whole_ticks(self, span: Span) -> Span {
         match self {

@@ -549,8 +549,8 @@ impl Receiver {
     ///
     /// Receivers that know quick ACKs are Linux's: it sends some after a first mark and for a
     /// segment that is not ECN-capable among others that are, and one for CWR
-    /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`). Where each change of the marks is echoed, it is
-    /// acknowledged at once instead (`dctcp_ece_ack_update`).
+    /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`). Where each change of the marks is echoed, the
+    /// change is acknowledged at once instead (`dctcp_ece_ack_update`).
     fn note_ecn(&mut self, segment: &Segment) -> bool {
         let capable = segment.ect || segment.ce;
         if !capable && !self.seen_ect && !segment.cwr {

@@ -119,7 +119,7 @@ mod tests {
     use crate::classic::{Classic, Setup};
     use crate::controller::Controller;
     use crate::rounds::loss;
-    use crate::startup::limited::LIMITED;
+    use crate::startup::limited::{LIMITED, Limited};
 
     /// A window of 100 segments ends, `marked` of them under ACKs with ECE.
     fn window(law: &mut Dctcp, marked: u64) {
@@ -165,17 +165,40 @@ mod tests {
         assert_eq!(law.decrease(100.0, 100.0, &lost), 50.0);
         let rto = RtoEvent::new(Time::ZERO, 100);
         assert_eq!(law.on_rto(100.0, 80.0, &rto), 40.0);
-        let mut cc = Classic::new(
-            LIMITED.make(&[]).unwrap(),
-            law,
-            None,
-            Setup {
-                initial_window: 100.0,
-                ..Setup::default()
-            },
-        );
+        let mut cc = flow("0");
         assert!(cc.needs_ecn());
         cc.on_congestion(&loss(Time::ZERO, 100));
+        assert_eq!(cc.window(), 50.0);
+    }
+
+    fn flow(alpha: &str) -> Classic<Limited, Dctcp> {
+        let setup = Setup {
+            initial_window: 100.0,
+            ..Setup::default()
+        };
+        let law = DCTCP.make(&[("alpha", alpha)]).unwrap();
+        Classic::new(LIMITED.make(&[]).unwrap(), law, None, setup)
+    }
+
+    /// Once, and not behind a local drop, which has taken as much.
+    #[test]
+    fn a_loss_behind_a_mark_halves_what_the_mark_has_left() {
+        let lost = loss(Time::ZERO, 100);
+        let mut cc = flow("0.2");
+        cc.on_congestion(&mark());
+        assert_eq!(cc.window(), 90.0);
+        cc.on_loss_in_reduction(&lost, 95.0);
+        assert_eq!(cc.window(), 45.0);
+        cc.on_loss_in_reduction(&lost, 95.0);
+        assert_eq!(cc.window(), 45.0);
+        let mut cc = flow("0.2");
+        cc.on_congestion(&CongestionEvent::new(
+            Time::ZERO,
+            CongestionKind::LocalDrop,
+            100,
+        ));
+        assert_eq!(cc.window(), 50.0);
+        cc.on_loss_in_reduction(&lost, 95.0);
         assert_eq!(cc.window(), 50.0);
     }
 

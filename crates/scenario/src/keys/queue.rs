@@ -209,7 +209,7 @@ pub(crate) fn discipline<T>(
         per_second: link.rate.as_bits_per_sec() as f64 / (8.0 * f64::from(link.packet)),
     };
     let mtu = link.packet;
-    match queue {
+    let discipline = match queue {
         Queue::DropTail {} => Discipline::DropTail,
         Queue::Red {
             ecn,
@@ -266,17 +266,14 @@ pub(crate) fn discipline<T>(
             by,
             target,
             interval,
-        } => {
-            late_step(&table, ce_threshold, target, findings);
-            Discipline::Codel(Codel {
-                target,
-                interval,
-                ecn,
-                ce_threshold,
-                by,
-                mtu,
-            })
-        }
+        } => Discipline::Codel(Codel {
+            target,
+            interval,
+            ecn,
+            ce_threshold,
+            by,
+            mtu,
+        }),
         Queue::FqCodel {
             ecn,
             ce_threshold,
@@ -285,21 +282,18 @@ pub(crate) fn discipline<T>(
             interval,
             flows,
             quantum,
-        } => {
-            late_step(&table, ce_threshold, target, findings);
-            Discipline::FqCodel(FqCodel {
-                codel: Codel {
-                    target,
-                    interval,
-                    ecn,
-                    ce_threshold,
-                    by,
-                    mtu,
-                },
-                flows,
-                quantum: quantum.unwrap_or(mtu),
-            })
-        }
+        } => Discipline::FqCodel(FqCodel {
+            codel: Codel {
+                target,
+                interval,
+                ecn,
+                ce_threshold,
+                by,
+                mtu,
+            },
+            flows,
+            quantum: quantum.unwrap_or(mtu),
+        }),
         Queue::Pie {
             ecn,
             by,
@@ -348,17 +342,18 @@ pub(crate) fn discipline<T>(
                 mtu,
             })
         }
-    }
+    };
+    warn_of_late_step(&table, &discipline, findings);
+    discipline
 }
 
-/// Warns of a step that comes after the law has begun to act.
-fn late_step(
-    table: &At<'_, QueueTable>,
-    step: Option<Span>,
-    target: Span,
-    findings: &mut Findings,
-) {
-    if step.is_some_and(|step| step > target) {
+/// A step of marks that comes after the control law has begun to act.
+fn warn_of_late_step(table: &At<'_, QueueTable>, queue: &Discipline, findings: &mut Findings) {
+    let (Discipline::Codel(codel) | Discipline::FqCodel(FqCodel { codel, .. })) = queue else {
+        return;
+    };
+    let target = codel.target;
+    if codel.ce_threshold.is_some_and(|step| step > target) {
         let message = format!(
             "the law acts from `target`, {target}, on: packets are dropped, or marked with `ecn`, \
              before they reach this threshold"
