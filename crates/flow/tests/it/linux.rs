@@ -856,6 +856,27 @@ fn a_probe_leaves_after_sacks() {
     assert_eq!(h.s.flight(), 1, "the probe is not in the network twice");
 }
 
+/// The same while the window comes down for a mark, with a SACK on an ACK that sets the timers anew
+/// (`tcp_schedule_loss_probe` asks for the state alone). A timeout came instead.
+#[test]
+fn a_probe_leaves_after_sacks_behind_a_mark() {
+    let cfg = linux().with(|c| {
+        c.ecn = true;
+        c.timers.grain = fullpipe_flow::TimerGrain::Wheel;
+        c.transfer = Some(9);
+        c.recovery.detector = Detector::Sack;
+    });
+    let mut h = Host::new(cfg, 10.0);
+    let marked = Ack {
+        ece: true,
+        ..ack(4, 0.0)
+    };
+    h.ack_at(50.0, &marked);
+    h.ack_at(51.0, &sack(5, &[(6, 7)]));
+    h.wait(170.0);
+    assert_eq!((h.s.counts().probes, h.s.counts().timeouts), (1, 0));
+}
+
 /// With SACK and without RACK a hole is lost when as many segments above it are SACKed as one was
 /// overtaken by before (`tcp_check_sack_reordering`, `tcp_update_scoreboard`): segment 0 arrives
 /// behind the ninth after it. RFC 6675 asks for three.

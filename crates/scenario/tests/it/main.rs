@@ -9,3 +9,4 @@ mod ratios;
 mod recovery;
 mod scenario;
 mod scenario_text;
+mod short_buffer;

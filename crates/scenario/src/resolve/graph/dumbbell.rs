@@ -50,6 +50,7 @@ impl Layout {
         let Some((buffer, room)) = room else {
             return;
         };
+        element.warn_of_ties(room, rate, findings);
         // Half of the shortest RTT each way, unless the RTT is to become shorter than that.
         let of_path = senders.iter().any(Sender::takes_rtt_of_path).then_some(rtt);
         let own = senders.iter().filter_map(Sender::rtt);

@@ -76,6 +76,22 @@ impl ElementResolver<'_> {
         Some((buffer, room))
     }
 
+    /// Warns of a bottleneck that holds two or three packets. Those that ACKs clock arrive in the
+    /// instants of departures; a longer buffer holds what comes in bursts either way, and a lone
+    /// packet is in nobody's way.
+    pub fn warn_of_ties(&self, room: f64, rate: Rate, findings: &mut Findings) {
+        if !(2.0..4.0).contains(&room) || self.at.jitter > Some(Span::ZERO) {
+            return;
+        }
+        let transmit = rate.transmit(Bytes(u64::from(self.packet)));
+        let message = format!(
+            "ties decide in so short a buffer: packets that ACKs clock arrive in the instants of \
+             departures, and find room here, but not always in a kernel; `jitter` of {transmit}, \
+             the time that a packet takes, makes it chance"
+        );
+        self.at.warn(findings, &Element::buffer, &message);
+    }
+
     /// Queue discipline that a key gives, on a link of this rate whose flows have this round trip.
     pub fn queue(
         &self,
