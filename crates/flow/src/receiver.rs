@@ -38,6 +38,8 @@ pub struct Receiver {
     clock: TimerClock,
     cfg: Arc<ReceiverConfig>,
     deadline: Time,
+    /// When the timer of delayed ACKs goes off, which an ACK that leaves earlier does not stop.
+    delay_timer: Time,
     /// When the merged ACKs leave.
     merge_until: Time,
     echo: Time,
@@ -144,6 +146,7 @@ impl Receiver {
             recent: Recent::new(),
             pending: 0,
             deadline: Time::MAX,
+            delay_timer: Time::ZERO,
             echo: Time::ZERO,
             ece: false,
             quick,
@@ -386,6 +389,7 @@ impl Receiver {
         if self.quick == 0 && self.pending < self.cfg.acks.every && !at_once {
             if self.deadline == Time::MAX {
                 self.deadline = self.clock.after(now, self.cfg.acks.delay);
+                self.delay_timer = self.deadline;
             }
             return false;
         }
@@ -524,6 +528,10 @@ impl Receiver {
         if self.merge_until == Time::MAX {
             let part = self.rtt.map_or(rule.delay, |rtt| rtt / rule.rtt_part);
             self.merge_until = now + rule.delay.min(part) + rule.slack;
+            if self.delay_timer > now {
+                // Whatever it was set for, it sends what is merged (`tcp_delack_timer_handler`).
+                self.merge_until = self.merge_until.min(self.delay_timer);
+            }
         }
     }
 

@@ -159,6 +159,7 @@ pub(crate) const DRIVER: &[(&str, &str)] = &[
     ("cross.c", include_str!("../kernel/driver/cross.c")),
     ("capture.c", include_str!("../kernel/driver/capture.c")),
     ("limits.c", include_str!("../kernel/driver/limits.c")),
+    ("alarm.c", include_str!("../kernel/driver/alarm.c")),
 ];
 /// First process of a guest.
 pub(crate) const GUEST: &[(&str, &str)] = &[

@@ -345,6 +345,26 @@ fn acks_above_a_hole_are_merged() {
     );
 }
 
+/// The timer of delayed ACKs goes on when the next segment makes its ACK leave at once, and sends
+/// what is merged by then (`tcp_delack_timer_handler`): 40 ms after segment 2.
+#[test]
+fn an_old_timer_of_delayed_acks_sends_what_is_merged() {
+    // In the second case it goes off before anything waits.
+    for (hole_at, due) in [(39_500, 40_000), (39_800, 41_200), (20_000, 21_400)] {
+        let mut r = receiver(0);
+        for seq in [0, 1, 2] {
+            r.handle_segment(at_us(0), &data(seq));
+        }
+        assert_eq!(r.next_timeout(), at_us(40_000));
+        r.handle_segment(at_us(1), &data(3));
+        assert_eq!(r.next_timeout(), Time::MAX);
+        for n in 0..4 {
+            r.handle_segment(at_us(hole_at + n * 100), &data(5 + n));
+        }
+        assert_eq!(r.next_timeout(), at_us(due), "{hole_at}");
+    }
+}
+
 /// Three blocks fit into an ACK: what waits goes out before a newer block would push it aside, and
 /// no more than 44 wait.
 #[test]

@@ -52,32 +52,29 @@ static void depart(struct fp_cross *c, u64 now)
 	fp_forward(m, now);
 }
 
-static enum hrtimer_restart due(struct hrtimer *timer)
+static void due(struct fp_alarm *alarm)
 {
-	struct fp_cross *c = container_of(timer, struct fp_cross, timer);
+	struct fp_cross *c = container_of(alarm, struct fp_cross, alarm);
 	u64 now = fp_now();
 
 	while (c->departures.next < c->departures.n) {
 		u64 at = c->departures.at[c->departures.next];
 
 		if (at > now) {
-			hrtimer_start(timer, ns_to_ktime(fp_run.zero + at), HRTIMER_MODE_ABS_SOFT);
+			fp_ring_at(alarm, at);
 			break;
 		}
 		c->departures.next++;
 		depart(c, at);
 	}
-	return HRTIMER_NORESTART;
 }
 
 /* The run starts. */
 void fp_begin_cross(struct fp_cross *c)
 {
-	hrtimer_init(&c->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	c->timer.function = due;
+	fp_make_alarm(&c->alarm, due);
 	if (c->departures.n)
-		hrtimer_start(&c->timer, ns_to_ktime(fp_run.zero + c->departures.at[0]),
-			      HRTIMER_MODE_ABS_SOFT);
+		fp_ring_at(&c->alarm, c->departures.at[0]);
 }
 
 /* At the far end, or, an answer, back. */

@@ -19,6 +19,7 @@
 #define FULLPIPE_H
 
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/ip.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
@@ -187,6 +188,17 @@ struct fp_run {
 extern struct fp_run fp_run;
 u64 fp_now(void);
 
+/* ---- when the network acts: alarm.c ------------------------------------------------------- */
+
+struct fp_alarm {
+	struct hrtimer timer;
+	struct tasklet_struct second_half;
+	void (*function)(struct fp_alarm *a);
+};
+
+void fp_make_alarm(struct fp_alarm *a, void (*function)(struct fp_alarm *a));
+void fp_ring_at(struct fp_alarm *a, u64 at);
+
 /* ---- packets ------------------------------------------------------------------------------ */
 
 enum fp_kind {
@@ -351,7 +363,7 @@ struct fp_link {
 	u64 bytes;
 	/* a discipline of the kernel */
 	struct net_device *dev;
-	struct hrtimer transmitter;
+	struct fp_alarm transmitter;
 	struct fp_cursor next;
 	bool pending, entering;
 	u64 limit;
@@ -364,7 +376,7 @@ struct fp_link {
 	struct fp_random jitter_random, overtaken_random;
 	u64 latest_arrival;
 	struct list_head flight;
-	struct hrtimer arrivals;
+	struct fp_alarm arrivals;
 	/* counters */
 	struct fp_counts n;
 	u64 sample_at;
@@ -409,7 +421,7 @@ struct fp_cross {
 	u32 size;
 	struct fp_route route[2]; /* there, and back if it is answered */
 	struct fp_list departures;
-	struct hrtimer timer;
+	struct fp_alarm alarm;
 	struct fp_cross_counts n;
 	u32 *arrived, *delay;
 };

@@ -80,8 +80,7 @@ static void stop_until(struct fp_link *l, struct fp_cursor next)
 	l->pending = true;
 	netif_stop_queue(l->dev);
 	if (next.at != FP_FOREVER)
-		hrtimer_start(&l->transmitter, ns_to_ktime(fp_run.zero + next.at),
-			      HRTIMER_MODE_ABS_SOFT);
+		fp_ring_at(&l->transmitter, next.at);
 }
 
 void fp_hold(struct fp_link *l, struct fp_meta *m, u64 now)
@@ -132,9 +131,9 @@ static netdev_tx_t transmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-static enum hrtimer_restart may_begin(struct hrtimer *timer)
+static void may_begin(struct fp_alarm *alarm)
 {
-	struct fp_link *l = container_of(timer, struct fp_link, transmitter);
+	struct fp_link *l = container_of(alarm, struct fp_link, transmitter);
 	struct Qdisc *q = discipline(l);
 
 	count(l, l->next.at);
@@ -149,7 +148,6 @@ static enum hrtimer_restart may_begin(struct hrtimer *timer)
 	spin_unlock(qdisc_lock(q));
 	if (!netif_queue_stopped(l->dev))
 		l->pending = false;
-	return HRTIMER_NORESTART;
 }
 
 static const struct net_device_ops link_ops = {.ndo_start_xmit = transmit};
@@ -168,8 +166,7 @@ int fp_add_held(u32 i)
 	*(struct fp_link **)netdev_priv(dev) = l;
 	dev->netdev_ops = &link_ops;
 	dev_net_set(dev, current->nsproxy->net_ns);
-	hrtimer_init(&l->transmitter, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	l->transmitter.function = may_begin;
+	fp_make_alarm(&l->transmitter, may_begin);
 	error = register_netdev(dev);
 	if (!error)
 		l->dev = dev;

@@ -10,31 +10,28 @@ const struct fp_piece *fp_current(struct fp_changes *c, u64 now)
 	return c->n ? &c->p[c->next] : NULL;
 }
 
-static enum hrtimer_restart arrive(struct hrtimer *timer)
+static void arrive(struct fp_alarm *alarm)
 {
-	struct fp_link *l = container_of(timer, struct fp_link, arrivals);
+	struct fp_link *l = container_of(alarm, struct fp_link, arrivals);
 	u64 now = fp_now();
 
 	while (!list_empty(&l->flight)) {
 		struct fp_meta *m = list_first_entry(&l->flight, struct fp_meta, list);
 
 		if (m->arrives > now) {
-			hrtimer_start(timer, ns_to_ktime(fp_run.zero + m->arrives),
-				      HRTIMER_MODE_ABS_SOFT);
+			fp_ring_at(alarm, m->arrives);
 			break;
 		}
 		list_del(&m->list);
 		m->hop++;
 		fp_forward(m, m->arrives);
 	}
-	return HRTIMER_NORESTART;
 }
 
 void fp_begin_wire(struct fp_link *l)
 {
 	INIT_LIST_HEAD(&l->flight);
-	hrtimer_init(&l->arrivals, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	l->arrivals.function = arrive;
+	fp_make_alarm(&l->arrivals, arrive);
 }
 
 /* A packet has left the transmitter at `left`, no earlier than the one before. */
@@ -67,6 +64,5 @@ void fp_fly(struct fp_link *l, struct fp_meta *m, u64 left)
 	}
 	list_add(&m->list, place);
 	if (l->flight.next == &m->list)
-		hrtimer_start(&l->arrivals, ns_to_ktime(fp_run.zero + m->arrives),
-			      HRTIMER_MODE_ABS_SOFT);
+		fp_ring_at(&l->arrivals, m->arrives);
 }
