@@ -507,12 +507,13 @@ impl Receiver {
     }
 
     /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and
-    /// quick ACKs are not.
+    /// quick ACKs are not, and are no repetition; an advance is one while the window is short.
     fn may_merge(&mut self, rule: AckCompression) -> bool {
         let every = self.cfg.acks.every;
         // An ACK for each segment is what the route asks for (`RTAX_QUICKACK`): always quick.
         let quick = self.quick > 0 || every <= 1;
-        let at_once = self.ahead.is_empty() || self.pending >= every || quick;
+        let advances = self.pending >= every && !self.is_window_short();
+        let at_once = self.ahead.is_empty() || advances || quick;
         if at_once || self.merged >= rule.most {
             return false;
         }
@@ -521,6 +522,20 @@ impl Receiver {
         }
         self.repeated.1 += 1;
         self.repeated.1 > DUP_THRESH
+    }
+
+    /// What lies in the buffer, unread or above a hole, leaves less room than was granted last
+    /// (`__tcp_select_window` and `rcv_wnd` in `__tcp_ack_snd_check`).
+    #[cold]
+    fn is_window_short(&self) -> bool {
+        let Some(buffer) = self.cfg.window.buffer else {
+            return false;
+        };
+        let segment = ReceiveWindowConfig::SEGMENT;
+        let acked = self.next - u64::from(self.pending);
+        let granted = self.last_advertised.saturating_sub(acked);
+        let room = (buffer * segment).saturating_sub(self.unread);
+        room.min(self.rcv_wnd.saturating_mul(segment)) < granted.saturating_mul(segment)
     }
 
     fn merge(&mut self, now: Time, rule: AckCompression) {

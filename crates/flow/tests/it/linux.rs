@@ -345,6 +345,30 @@ fn acks_above_a_hole_are_merged() {
     );
 }
 
+/// An ACK for an advance beyond a hole is the first of the three that leave at once if what lies in
+/// the buffer makes the window shorter than was granted (`__tcp_ack_snd_check`), and none of them
+/// with a buffer that has room for it all.
+#[test]
+fn an_advance_into_a_short_window_counts_as_a_duplicate() {
+    for (buffer, at_once) in [(400, 2), (4000, 3)] {
+        let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+            c.acks.quick = 0;
+            c.acks.hz = None;
+            c.window.first = Some(400);
+            c.window.max = Some(400);
+            c.window.buffer = Some(buffer);
+        }));
+        for seq in [0, 1, 3, 4, 5, 7, 8, 9] {
+            r.handle_segment(at_us(seq * 1000), &data(seq));
+        }
+        // 2 fills the first hole.
+        let advance = r.handle_segment(at_us(60_000), &data(2)).unwrap();
+        assert_eq!(advance.cum, 6);
+        let acks = (10..16).map(|seq| r.handle_segment(at_us(60_000 + seq), &data(seq)));
+        assert_eq!(acks.filter(Option::is_some).count(), at_once, "{buffer}");
+    }
+}
+
 /// The timer of delayed ACKs goes on when the next segment makes its ACK leave at once, and sends
 /// what is merged by then (`tcp_delack_timer_handler`): 40 ms after segment 2.
 #[test]
