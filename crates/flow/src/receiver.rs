@@ -524,8 +524,8 @@ impl Receiver {
         self.repeated.1 > DUP_THRESH
     }
 
-    /// What lies in the buffer, unread or above a hole, leaves less room than was granted last
-    /// (`__tcp_select_window` and `rcv_wnd` in `__tcp_ack_snd_check`).
+    /// True if what lies in the buffer, unread or above a hole, leaves less room than the last ACK
+    /// granted (`__tcp_select_window` and `rcv_wnd` in `__tcp_ack_snd_check`).
     #[cold]
     fn is_window_short(&self) -> bool {
         let Some(buffer) = self.cfg.window.buffer else {
